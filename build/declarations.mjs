@@ -17,9 +17,12 @@ const ENTRIES = {
 /** Comments that stand at the head of our source files and describe no declaration: they mean nothing to users. */
 const ofFiles = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=\n|\/\*\*)/gm;
 
+/** Has the compiler read @types/node, also where a project's `types` do not list it. */
+const withNode = (code) => (/ from ['"]node:/.test(code) ? `/// <reference types="node" />\n${code}` : code);
+
 const bundle = await rollup({
   input: ENTRIES,
-  // Of `node:` nothing is left in the files. Vue and Svelte are not installed here: test/frameworks compiles with them.
+  // The types of `node:` come from @types/node. Vue and Svelte are not installed here: test/frameworks compiles with them.
   external: /^(?:node:|vue$|svelte\/)/,
   plugins: [dts()],
   onwarn(warning) {
@@ -29,6 +32,6 @@ const bundle = await rollup({
 await bundle.write({
   dir: "dist/types",
   format: "es",
-  plugins: [{ name: "comments", renderChunk: (code) => code.replace(ofFiles, "").replace(/^\n+/, "") }],
+  plugins: [{ name: "comments", renderChunk: (code) => withNode(code.replace(ofFiles, "").replace(/^\n+/, "")) }],
 });
 await bundle.close();

@@ -11,4 +11,5 @@ export {
 } from "./agent/define.ts";
 export type { RunContext } from "./agent/run-context.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";
+export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";
 export type { Register, User } from "./auth/user.ts";

@@ -1,10 +1,11 @@
 /** Builds the parts of the server and joins them, once. */
 
+import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
-import { ModuleLife } from "./agent/module-life.ts";
+import { type AgentModule, ModuleLife } from "./agent/module-life.ts";
 import type { AgentRuntime, ServedAgent } from "./agent/run-agent.ts";
-import { createAccess } from "./auth/access.ts";
+import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
@@ -25,6 +26,7 @@ import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { Provider } from "./providers/provider.ts";
 import type { Shared } from "./redis/shared.ts";
+import { Identity } from "./routes/identity.ts";
 import { routesOf, socketRoutesOf } from "./routes/index.ts";
 import { MessageParser } from "./routes/message-parser.ts";
 import type { Service } from "./routes/service.ts";
@@ -43,10 +45,10 @@ export interface Parley {
   reload(next: Settings): number;
   /**
    * Serves another agent from the next message on; answers that run keep theirs. Rejects with a `ConfigError` that says
-   * what its model needs, and then nothing has changed. What its module has opened is closed by `close` after its last run;
-   * so is what the former agent's has.
+   * what its model needs, and then nothing has changed. What its module has opened is closed after its last run; so is what
+   * the former agent's has.
    */
-  replaceAgent(next: Agent, close?: CloseModule): Promise<void>;
+  replaceAgent(next: AgentModule): Promise<void>;
   /** Whether an answer is running. */
   isBusy(): boolean;
   /**
@@ -63,13 +65,11 @@ export interface ParleyServer extends Parley {
 /** How long a connection may stay open after the server has said that it is over. */
 const LINGER_MS = 2000;
 
-type CloseModule = (() => unknown) | undefined;
+/** How long `authenticate` may take. */
+const AUTHENTICATE_MS = 10_000;
 
 /** What a server is made of. */
-export interface ParleyServerOptions {
-  agent: Agent;
-  /** Closes what the agent's module has opened; called after its last run. */
-  close?: CloseModule;
+export interface ParleyServerOptions extends AgentModule {
   settings: Settings;
   /** The environment that the settings are of: what is secret in it is kept out of the log. */
   env?: Environment | undefined;
@@ -95,6 +95,8 @@ export interface ParleyServerOptions {
   guard?: HandlerParts["guard"];
   /** How long a connection may stay open after the server has said that it is over. */
   lingerMs?: number | undefined;
+  /** How long `authenticate` may take. */
+  authenticateMs?: number | undefined;
 }
 
 /** @throws ConfigError */
@@ -110,9 +112,10 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   const { settings, openTelemetry, lingerMs = LINGER_MS } = options;
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
-  const runtime: AgentRuntime = { current: await serve(options.agent, options.close, options) };
   const closing = new Closing(log);
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
+  const serving = { ...options, stateSecrets: stateSecretsOf(settings, shared) };
+  const runtime: AgentRuntime = { current: await serve(options, serving) };
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
     isTool: (name) => runtime.current.isTool(name),
@@ -120,9 +123,10 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
     redisUp: shared && (() => shared.isUp),
   });
   const tracing = openTelemetry && createTracing(openTelemetry);
-  const service = createService(options, { runtime, log, metrics, tracing, shared });
-  const { origins, limits } = service;
+  const origins = new Origins(settings);
   const access = createAccess(settings, origins, log.warning);
+  const service = createService(options, { runtime, log, metrics, tracing, shared, origins, access });
+  const { limits } = service;
   const { basePath } = settings;
   const sendMs = settings.sendSeconds * 1000;
   const sockets = createSockets(service, { sendMs, lingerMs, onError: metrics.error });
@@ -150,8 +154,8 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
       const ended = service.runs.revoke((caller) => !access.isKnown(caller));
       return ended + sockets.recheck((credentials) => access.authorize(credentials, "socket"));
     },
-    async replaceAgent(next, close) {
-      const served = await serve(next, close, options);
+    async replaceAgent(next) {
+      const served = await serve(next, serving);
       closing.add(runtime.current.life);
       runtime.current = served;
     },
@@ -210,17 +214,25 @@ interface Observing {
   tracing: Tracing | undefined;
   /** Absent where this process is alone. */
   shared: Shared | undefined;
+  origins: Origins;
+  access: Access;
 }
 
-function createService(options: ParleyServerOptions, { runtime, log, metrics, tracing, shared }: Observing): Service {
-  const { settings, parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
+function createService(
+  options: ParleyServerOptions,
+  { runtime, log, metrics, tracing, shared, origins, access }: Observing,
+): Service {
+  const { settings, authenticateMs: maxMs = AUTHENTICATE_MS } = options;
+  const { parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
   const runLog = options.story?.(log) ?? log;
   const limits = new MessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
   return {
     runtime,
     settings,
-    origins: new Origins(settings),
+    origins,
     limits,
+    identity: new Identity({ access, origins, limits, log, metrics, maxMs }),
+    access,
     memory: new MemoryBudget(settings.maxRequestBytesTotal),
     parser: new MessageParser(parseWorker),
     runs: new RunRegistry({
@@ -250,10 +262,29 @@ async function connect(
   return connectShared(settings, agent.id, loadPackage, { notice: log.notice, warn: log.warning });
 }
 
+interface Serving extends ParleyServerOptions {
+  /** With what the states of an agent are signed that has `authenticate`. */
+  stateSecrets(): readonly string[];
+}
+
 /** @throws ConfigError */
-async function serve(agent: Agent, close: CloseModule, options: ParleyServerOptions): Promise<ServedAgent> {
+async function serve({ agent, close, authenticate }: AgentModule, options: Serving): Promise<ServedAgent> {
   const provider = options.provider ?? (await createProvider(agent, options));
-  return { agent, provider, ...toolsOf(agent), life: new ModuleLife(close) };
+  const { settings, stateSecrets } = options;
+  return {
+    agent,
+    provider,
+    ...toolsOf(agent),
+    authenticate,
+    stateSecrets: authenticate === undefined ? () => settings.stateSecrets : stateSecrets,
+    life: new ModuleLife(close),
+  };
+}
+
+/** The secrets of the setting, else one that all processes share or, without Redis, one of this start. */
+function stateSecretsOf(settings: Settings, shared: Shared | undefined): () => readonly string[] {
+  const own = [randomBytes(32).toString("base64url")];
+  return () => (settings.stateSecrets.length > 0 ? settings.stateSecrets : (shared?.stateSecrets ?? own));
 }
 
 function createProvider(

@@ -229,6 +229,9 @@ const TOOL_FIELDS = fieldNames<ToolDefinition>({
   timeoutMs: true,
 });
 
+/** What the module exports, and the agent does not have. */
+const BESIDE_AGENT = ["authenticate", "close"];
+
 /** What other packages call our fields. */
 const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   instructions: ["system", "systemPrompt", "system_prompt", "prompt"],
@@ -248,6 +251,11 @@ function meantField(field: string, known: readonly string[]): string | undefined
 function refuseUnknownFields(from: Record<string, unknown>, known: readonly string[], at = ""): void {
   const field = Object.keys(from).find((name) => !known.includes(name));
   if (field === undefined) return;
+  if (at === "" && BESIDE_AGENT.includes(field)) {
+    throw new ConfigError(
+      `${field} is not a field of an agent. Export it beside the agent: export function ${field}() { … }`,
+    );
+  }
   const meant = meantField(field, known);
   const advice = meant === undefined ? `The fields are ${known.join(", ")}.` : `Did you mean ${at}${meant}?`;
   throw new ConfigError(`${at}${field} is not a field of an agent. ${advice}`);

@@ -1,3 +1,15 @@
+import type { Authenticate } from "../auth/authenticate.ts";
+import type { Agent } from "./define.ts";
+
+/** What a project's module exports, checked. */
+export interface AgentModule {
+  readonly agent: Agent;
+  /** Closes what the module has opened; called after the agent's last run. */
+  readonly close?: (() => unknown) | undefined;
+  /** Says who sends each message. */
+  readonly authenticate?: Authenticate | undefined;
+}
+
 /** How long what an agent's module has opened stays open: until nothing needs the agent any more. */
 export class ModuleLife {
   readonly #close: (() => unknown) | undefined;

@@ -1,6 +1,7 @@
 /** The loop: model, tools, model again, until the answer. */
 
 import type { Caller } from "../auth/access.ts";
+import type { Authenticate } from "../auth/authenticate.ts";
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
 import type { ModelRequestObserver, RunObserver } from "../observe/run-observer.ts";
@@ -25,6 +26,10 @@ export interface ServedAgent {
   toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>>;
   /** Whether metrics have a series for a tool of this name. A model can make up any name. */
   isTool(name: string): boolean;
+  /** Says who sends a message; absent where nobody is asked. */
+  readonly authenticate: Authenticate | undefined;
+  /** The first one signs states now, all verify; none: states are not signed. */
+  stateSecrets(): readonly string[];
   readonly life: ModuleLife;
 }
 
@@ -35,17 +40,17 @@ export interface AgentRuntime {
 
 /** What the states of this user are bound to now. */
 export function stateBindingOf(
-  { agent, provider }: ServedAgent,
+  { agent, provider, stateSecrets }: ServedAgent,
   settings: Settings,
   { user }: Pick<Caller, "user">,
 ): StateBinding {
-  const { stateSecrets, maxHistoryItems, maxHistoryBytes } = settings;
+  const { maxHistoryItems, maxHistoryBytes } = settings;
   return {
     kind: provider.stateKind,
     agent: agent.id,
     provider: provider.id,
     user: user?.id,
-    secrets: stateSecrets,
+    secrets: stateSecrets(),
     limits: { maxHistoryItems, maxHistoryBytes },
   };
 }

@@ -122,6 +122,12 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
       throw new ApiError("forbidden", sentenceOf(key.kind, purpose), { detail });
     },
 
+    /** Whether a header `Authorization` holds a key of this server. */
+    isKey(authorization: string): boolean {
+      const key = bearerToken(authorization);
+      return key !== undefined && matchOf(keysOf(settings), digestOf(key)) !== undefined;
+    },
+
     /** Whether a caller that was authorized earlier still would be: its key may have been removed since. */
     isKnown({ keyId }: Caller): boolean {
       if (keyId === "") return !requiresKey(settings);

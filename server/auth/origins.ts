@@ -41,11 +41,26 @@ export class Origins {
     return allowedOrigins.length === 0 ? this.#isOpenByDefault : allowedOrigins.includes("*");
   }
 
-  /** The sites that may show the chat in a frame, for the directive `frame-ancestors`, whose `*` is http and https only. */
-  get frameAncestors(): string {
+  /**
+   * Whether cookies, and whatever else a browser adds by itself, say who is asking: a page of another site must not act as
+   * its visitor. `*` names no site.
+   */
+  isTrusted(headers: IncomingHttpHeaders): boolean {
+    const { origin, "sec-fetch-site": site } = headers;
+    // A page sends no Origin with a GET to its own server, and a program never.
+    if (origin === undefined) return site === undefined || site === "none" || site === "same-origin";
+    return this.judge(headers) === "own" || this.#settings.allowedOrigins.includes(originOf(origin) ?? "");
+  }
+
+  /**
+   * The sites that may show the chat in a frame, for the directive `frame-ancestors`, whose `*` is http and https only. Where
+   * the visitor may be signed in, only sites that are named: another one could trick them into a click.
+   */
+  frameAncestors(hasUsers: boolean): string {
     const { allowedOrigins } = this.#settings;
-    if (this.areAllAllowed) return allowedOrigins.join(" ") || "*";
-    return ["'self'", ...(allowedOrigins.length === 0 ? LOOPBACK_SOURCES : allowedOrigins)].join(" ");
+    const named = hasUsers ? allowedOrigins.filter((origin) => origin !== "*") : allowedOrigins;
+    if (this.areAllAllowed) return hasUsers ? ["'self'", ...named].join(" ") : named.join(" ") || "*";
+    return ["'self'", ...(named.length === 0 ? LOOPBACK_SOURCES : named)].join(" ");
   }
 
   /**

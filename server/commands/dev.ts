@@ -1,6 +1,7 @@
 /** `parley dev`: serves an agent to the person who writes it, on this machine alone, and reloads it when it changes. */
 
 import { url as inspectorUrl, open as openInspector } from "node:inspector";
+import type { AgentModule } from "../agent/module-life.ts";
 import { unknownNames } from "../config/environment.ts";
 import type { Environment } from "../config/settings.ts";
 import { DevPage } from "../dev/page.ts";
@@ -11,7 +12,7 @@ import { ProjectWatcher } from "../dev/watch.ts";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../observe/log.ts";
 import { closeOnSignal, listen } from "../process-life.ts";
-import { findProject, type LoadedProject, ProjectLoader } from "../project/load-project.ts";
+import { findProject, ProjectLoader } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
 import { createProjectServer, type OpenedProject, openInBrowser, openProject, summaryOf } from "./open-project.ts";
 
@@ -70,7 +71,7 @@ export async function devCommand(project: string | undefined, { port, open, insp
   closeOnSignal(server, { isWorker: false, folder });
   onHangup(() => reloadSettings("SIGHUP"));
 
-  process.stdout.write(`${summaryOf(loaded.agent, opened.settings)}\nReloads when a file changes. Ctrl-C stops it.\n`);
+  process.stdout.write(`${summaryOf(loaded, opened.settings)}\nReloads when a file changes. Ctrl-C stops it.\n`);
   for (const sentence of [hostNote(given), tracingProblem, ...unknownNames(opened.inherited)]) {
     if (sentence !== undefined) log.warning(sentence);
   }
@@ -105,7 +106,7 @@ function hostNote({ HOST }: Environment): string | undefined {
   return `HOST is ${HOST.trim()}, but parley dev listens on ${LOOPBACK} only. To serve other machines, use parley start.`;
 }
 
-function createServer(opened: OpenedProject, folder: string, loaded: LoadedProject, page: DevPage) {
+function createServer(opened: OpenedProject, folder: string, loaded: AgentModule, page: DevPage) {
   const hasColors = process.stderr.isTTY && !process.env.NO_COLOR;
   const write = (text: string) => void process.stderr.write(text);
   const story = (log: Log) => new Story({ folder, log, hasColors, write });

@@ -2,12 +2,12 @@
 
 import { spawn } from "node:child_process";
 import type { Agent } from "../agent/define.ts";
+import type { AgentModule } from "../agent/module-life.ts";
 import { readEnvironment } from "../config/environment.ts";
 import { loadIfInstalled, loadOptionalPackage } from "../config/optional-package.ts";
 import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";
 import type { OpenTelemetry } from "../observe/tracing.ts";
 import { Watchdog } from "../observe/watchdog.ts";
-import type { LoadedProject } from "../project/load-project.ts";
 import { ownThread, publicFolder, readVersion } from "../project/own-files.ts";
 import { type ReloadSettings, settingsReloader } from "../reload.ts";
 import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../server.ts";
@@ -49,7 +49,7 @@ export interface ProjectServer {
 /** @throws ConfigError */
 export async function createProjectServer(
   { folder, env, settings, flags, read }: OpenedProject,
-  { agent, close }: LoadedProject,
+  module: AgentModule,
   more: Partial<ParleyServerOptions> = {},
 ): Promise<ProjectServer> {
   const tracing = loadOpenTelemetry(folder);
@@ -60,8 +60,8 @@ export async function createProjectServer(
     chooseTools: chooseTools && (async (ctx) => watchdog.watch(await chooseTools(ctx))),
   });
   const server = await createParleyServer({
-    agent: watched(agent),
-    close,
+    ...module,
+    agent: watched(module.agent),
     settings,
     env,
     publicFolder,
@@ -71,7 +71,7 @@ export async function createProjectServer(
   });
   const reloadSettings = settingsReloader({ server, settings, env, read, flags });
   return {
-    server: { ...server, replaceAgent: (next, closeNext) => server.replaceAgent(watched(next), closeNext) },
+    server: { ...server, replaceAgent: (next) => server.replaceAgent({ ...next, agent: watched(next.agent) }) },
     reloadSettings,
     startWatchdog() {
       // Only a project has code that could block the process.
@@ -91,13 +91,13 @@ function loadOpenTelemetry(folder: string | undefined): { api?: OpenTelemetry | 
   }
 }
 
-export function summaryOf(agent: Agent, settings: Settings): string {
+export function summaryOf({ agent, authenticate }: AgentModule, settings: Settings): string {
   return `Parley ${readVersion()}
   name   ${agent.name}
   agent  ${agent.agent}
   model  ${[agent.model, ...agent.fallbacks].join(", else ")}
-  keys   ${kindsOfKeys(settings) || "none: anyone who reaches this address can chat"}
-`;
+  keys   ${kindsOfKeys(settings) || (authenticate ? "none" : "none: anyone who reaches this address can chat")}
+${authenticate ? "  users  authenticate() of the agent's module says who they are\n" : ""}`;
 }
 
 function kindsOfKeys({ apiKeys, chatKeys, widgetKeys }: Settings): string {

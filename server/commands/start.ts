@@ -1,6 +1,7 @@
 /** `parley start`: from a project's folder to a server that listens. */
 
 import cluster from "node:cluster";
+import type { AgentModule } from "../agent/module-life.ts";
 import { unknownNames } from "../config/environment.ts";
 import { isLoopbackHost, isPublic } from "../config/exposure.ts";
 import { memoryAdvice } from "../config/memory.ts";
@@ -29,7 +30,7 @@ export async function startCommand(
   }
   // The agent's module reads its own variables while it is imported, and so do the packages of providers.
   Object.assign(process.env, opened.env);
-  const loaded = folder === undefined ? { agent: demoAgent(), close: undefined } : await loadProject(folder);
+  const loaded: AgentModule = folder === undefined ? { agent: demoAgent() } : await loadProject(folder);
   const { server, reloadSettings, startWatchdog, tracingProblem } = await createProjectServer(opened, loaded, {
     isWorker,
   });
@@ -40,8 +41,16 @@ export async function startCommand(
   closeOnSignal(server, { isWorker, folder });
   // If there are several workers, only the first one prints the summary, the warnings and the URL.
   if (isWorker && cluster.worker?.id !== 1) return;
-  process.stdout.write(summaryOf(loaded.agent, settings) + (folder === undefined ? DEMO_NOTE : ""));
-  const warnings = [...publicWarnings(settings), memoryAdvice(settings), tracingProblem, ...unknownNames(inherited)];
+  process.stdout.write(summaryOf(loaded, settings) + (folder === undefined ? DEMO_NOTE : ""));
+  const hasUsers = loaded.authenticate !== undefined;
+  const secretWarning = hasUsers ? stateSecretWarning(settings) : undefined;
+  const warnings = [
+    ...publicWarnings(settings, hasUsers),
+    secretWarning,
+    memoryAdvice(settings),
+    tracingProblem,
+    ...unknownNames(inherited),
+  ];
   for (const warning of warnings) if (warning !== undefined) server.log.warning(warning);
   // Alone on the last line, for people to click and programs to read.
   process.stdout.write(`${url}\n`);
@@ -58,13 +67,23 @@ function refuseWithoutRedis({ redisUrl, workers }: Settings): void {
 
 const DEMO_NOTE = "\nThere is no agent.ts in this folder, so the demo agent is served.\n";
 
+/** What does not survive where states have to be signed and no setting says with what. */
+function stateSecretWarning({ stateSecrets, redisUrl }: Settings): string | undefined {
+  if (stateSecrets.length > 0) return undefined;
+  const lost =
+    redisUrl === ""
+      ? "Conversations end with this process, and no other can continue them"
+      : "Conversations end when Redis loses its data";
+  return `${lost}, because agent.ts exports authenticate and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
+}
+
 /** Below this, a key or secret can be guessed: 20 random characters are some 100 bits. */
 const MIN_KEY_CHARS = 20;
 
 const isShort = (secret: string): boolean => secret.length < MIN_KEY_CHARS;
 
 /** What is unsafe where other machines reach the server, and what to set. */
-function publicWarnings(settings: Settings): string[] {
+function publicWarnings(settings: Settings, hasUsers: boolean): string[] {
   if (!isPublic(settings)) return [];
   const { host, apiKeys, chatKeys, widgetKeys, allowedOrigins, stateSecrets } = settings;
   const warnings = [];
@@ -82,7 +101,7 @@ function publicWarnings(settings: Settings): string[] {
   if (widgetKeys.length > 0 && allowedOrigins.length === 0) {
     warnings.push("Any site can use the widget key. Set PARLEY_ALLOWED_ORIGINS to the sites that may.");
   }
-  if (stateSecrets.length === 0) {
+  if (stateSecrets.length === 0 && !hasUsers) {
     warnings.push(
       "Clients can change the conversations that they send back. Set PARLEY_STATE_SECRET to sign them; make one with: openssl rand -hex 32",
     );

@@ -119,6 +119,7 @@ const rates = {
   widgetRatePerAddress: live("PARLEY_WIDGET_RATE_PER_ADDRESS", integer(), 20).means(
     "Chat messages from one address with a widget key, instead of `PARLEY_RATE_PER_ADDRESS`.",
   ),
+  ratePerUser: live("PARLEY_RATE_PER_USER", integer(), 60).means("Chat messages of one [user](users.md)."),
   ratePerSocket: live("PARLEY_RATE_PER_SOCKET", integer(), 120).means("Messages of any kind on one socket."),
   wrongKeysPerAddress: live("PARLEY_WRONG_KEYS_PER_ADDRESS", integer(), 20).means(
     "Unknown keys per minute from one address, or from all loopback addresses together. Beyond it, every key from there is refused.",
@@ -133,6 +134,9 @@ const atOnce = {
   ),
   widgetMaxRunsPerAddress: live("PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS", integer(), 8).means(
     "Answers that run at once for one address with a widget key, instead of `PARLEY_MAX_RUNS_PER_ADDRESS`.",
+  ),
+  maxRunsPerUser: live("PARLEY_MAX_RUNS_PER_USER", integer(), 8).means(
+    "Answers that run at once for one [user](users.md).",
   ),
   maxQueuedRuns: live("PARLEY_MAX_QUEUED_RUNS", integer(), 64).means(
     "Messages that may wait in one process when `PARLEY_MAX_RUNS` answers are running there; 0: none.",

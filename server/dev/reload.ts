@@ -1,9 +1,9 @@
 /** Serves what the project's files say now; while they are broken, the last good agent goes on answering. */
 
 import { basename, relative } from "node:path";
-import { ModuleLife } from "../agent/module-life.ts";
+import { type AgentModule, ModuleLife } from "../agent/module-life.ts";
 import { ConfigError } from "../errors.ts";
-import type { LoadedProject, ProjectLoader } from "../project/load-project.ts";
+import type { ProjectLoader } from "../project/load-project.ts";
 import type { ParleyServer } from "../server.ts";
 import type { DevPage } from "./page.ts";
 
@@ -73,10 +73,10 @@ export class AgentReloader {
   }
 
   /** @throws ConfigError */
-  async #serve(loaded: LoadedProject): Promise<void> {
+  async #serve(loaded: AgentModule): Promise<void> {
     try {
       const { server, id } = this.#parts;
-      await server.replaceAgent({ ...loaded.agent, id }, loaded.close);
+      await server.replaceAgent({ ...loaded, agent: { ...loaded.agent, id } });
     } catch (error) {
       discard(loaded);
       throw error;
@@ -95,6 +95,6 @@ export class AgentReloader {
 }
 
 /** It will serve nothing. */
-function discard({ close }: LoadedProject): void {
+function discard({ close }: AgentModule): void {
   void new ModuleLife(close).end().catch(() => {});
 }

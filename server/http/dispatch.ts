@@ -262,7 +262,7 @@ function createUpgradeDispatch(
       const trace = traceHeaders(req);
       sockets.accept(req, socket, head, credentials, (connection) => {
         report.status = 101;
-        match.route.handle(connection, caller, { id, trace });
+        match.route.handle(connection, caller, { id, trace, req });
       });
     } catch (thrown) {
       const error = toApiError(thrown);

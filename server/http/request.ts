@@ -35,6 +35,8 @@ export function createContext(req: IncomingMessage, res: ServerResponse, basePat
 export interface UpgradeContext {
   id: string;
   trace: TraceHeaders;
+  /** It weighs as much as an idle socket: kept only where it is needed later. */
+  req: IncomingMessage;
 }
 
 export function traceHeaders({ headers }: IncomingMessage): TraceHeaders {

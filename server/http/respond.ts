@@ -32,7 +32,10 @@ const MAX_AGE_SECONDS = 7200;
 
 export function setPreflightHeaders(methods: readonly string[], res: ServerResponse): void {
   res.setHeader("access-control-allow-methods", methods.join(", "));
-  res.setHeader("access-control-allow-headers", "authorization, content-type, last-event-id, x-request-id");
+  res.setHeader(
+    "access-control-allow-headers",
+    "authorization, content-type, last-event-id, x-request-id, x-user-token",
+  );
   res.setHeader("access-control-max-age", MAX_AGE_SECONDS);
 }
 

@@ -1,4 +1,4 @@
-/** What one key and one address may do, and what this process carries. Every figure is a setting that may change. */
+/** What one key, one address and one user may do, and what this process carries. Every figure is a setting that may change. */
 
 import type { Caller } from "../auth/access.ts";
 import { addressGroup } from "../auth/client-address.ts";
@@ -15,7 +15,7 @@ import {
   type Waiting,
 } from "./limiter.ts";
 
-/** What refused a message, a socket or a key: the limit of one key or address, or (`all_`) that of the process. */
+/** What refused a message, a socket or a key: the limit of one key, address or user, or (`all_`) that of the process. */
 export type LimitName = "messages" | "runs" | "sockets" | "wrong_keys" | "all_runs" | "all_sockets";
 
 export type { Release };
@@ -37,7 +37,7 @@ export class MessageLimits {
   readonly #onRefused: (limit: LimitName) => void;
 
   /**
-   * `shared` counts what one key or address may use, at all processes together. `onRefused` is called with the limit that
+   * `shared` counts what one key, address or user may use, at all processes together. `onRefused` is called with the limit that
    * refused something.
    */
   constructor(shared: Limiter, settings: Settings, onRefused: (limit: LimitName) => void) {
@@ -56,13 +56,26 @@ export class MessageLimits {
     if (wait > 0) this.#refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
   }
 
-  /** Called before a message is read. @throws ApiError `rate_limited` */
+  /** Called before a message is read, and before anybody is asked who sends it. @throws ApiError `rate_limited` */
   async admitMessage(caller: Caller): Promise<void> {
-    const { ratePerKey, ratePerAddress, widgetRatePerAddress } = this.#settings;
-    const isWidget = caller.keyKind === "widget";
-    const shares = sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress);
-    const wait = await this.#shared.take(shares.map(({ name, max }) => ({ name: `messages ${name}`, perMinute: max })));
-    if (wait > 0) this.#refuse("messages", "Too many messages were sent. Please wait a little.", wait);
+    this.#refuseMessage(await this.#shared.take(this.#messageRates(caller)));
+  }
+
+  /** Called before anybody is asked who sends something that counts only if it is refused. @throws ApiError `rate_limited` */
+  async peekMessage(caller: Caller): Promise<void> {
+    const waits = await Promise.all(this.#messageRates(caller).map((rate) => this.#shared.peek(rate)));
+    this.#refuseMessage(Math.max(0, ...waits));
+  }
+
+  /** Counts what is not a message, but as dear. Whether it is within the rate. */
+  async countAsMessage(caller: Caller): Promise<boolean> {
+    return (await this.#shared.take(this.#messageRates(caller))) === 0;
+  }
+
+  /** Called when it is known who sends a message. @throws ApiError `rate_limited` */
+  async admitUser({ user }: Caller): Promise<void> {
+    const shares = shareOfUser(user, this.#settings.ratePerUser);
+    this.#refuseMessage(await this.#shared.take(shares.map(messageRate)));
   }
 
   /**
@@ -70,9 +83,12 @@ export class MessageLimits {
    * @throws ApiError `rate_limited` or `overloaded`
    */
   admitRun(caller: Caller, signal: AbortSignal): Promise<Release> {
-    const { maxRuns, maxRunsPerKey, maxRunsPerAddress, widgetMaxRunsPerAddress } = this.#settings;
+    const { maxRuns, maxRunsPerKey, maxRunsPerAddress, widgetMaxRunsPerAddress, maxRunsPerUser } = this.#settings;
     const isWidget = caller.keyKind === "widget";
-    const shares = sharesOf(caller, maxRunsPerKey, isWidget ? widgetMaxRunsPerAddress : maxRunsPerAddress);
+    const shares = [
+      ...sharesOf(caller, maxRunsPerKey, isWidget ? widgetMaxRunsPerAddress : maxRunsPerAddress),
+      ...shareOfUser(caller.user, maxRunsPerUser),
+    ];
     const ofCaller = shares.map(({ name, max }): WantedSlot => {
       const pool = { name: `runs ${name}`, max };
       return { acquire: () => this.#shared.acquire(pool), limit: "runs", refusal: tooManyRuns };
@@ -123,6 +139,16 @@ export class MessageLimits {
     return { name: `wrong keys ${addressGroup(address) ?? "loopback"}`, perMinute: this.#settings.wrongKeysPerAddress };
   }
 
+  #messageRates(caller: Caller): Rate[] {
+    const { ratePerKey, ratePerAddress, widgetRatePerAddress } = this.#settings;
+    const isWidget = caller.keyKind === "widget";
+    return sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress).map(messageRate);
+  }
+
+  #refuseMessage(wait: number): void {
+    if (wait > 0) this.#refuse("messages", "Too many messages were sent. Please wait a little.", wait);
+  }
+
   #refuse(limit: LimitName, sentence: string, waitMs: number): never {
     this.#onRefused(limit);
     throw rateLimited(sentence, waitMs);
@@ -162,6 +188,14 @@ interface WantedSlot {
 function sharesOf({ keyKind, keyId, address }: Caller, ofKey: number, ofAddress: number): SlotPool[] {
   const ownKey = keyKind === "none" ? [] : [{ name: `key ${keyId}`, max: ofKey }];
   return [...ownKey, ...shareOf(address, ofAddress, keyKind === "widget" ? "widget" : "address")];
+}
+
+function shareOfUser(user: Caller["user"], max: number): SlotPool[] {
+  return user === undefined ? [] : [{ name: `user ${user.id}`, max }];
+}
+
+function messageRate({ name, max }: SlotPool): Rate {
+  return { name: `messages ${name}`, perMinute: max };
 }
 
 /** Empty for an address that is not counted. */

@@ -73,12 +73,12 @@ export function createLog(settings: Settings, sink = standardError()) {
     notice: (text: string): void => records.info({ text }, "notice"),
     /** A sentence that the operator should act on. */
     warning: (text: string): void => records.warn({ text }, "notice"),
-    /** A failure with its causes: a bug, or a model provider that failed. */
-    failure(error: unknown, run?: Pick<RunStart, "requestId" | "runId">): void {
+    /** A failure with its causes: a bug, or a model provider that failed. What is `hidden` is struck out of this record. */
+    failure(error: unknown, run?: FailedRun, hidden: readonly string[] = []): void {
       const isExpected = error instanceof ToolFailure || (error instanceof ApiError && error.code !== "internal");
       const fields = {
         ...(run && idsOf(run)),
-        error: describeFailure(error, logLevel === "debug", (text) => strike(text, secrets)),
+        error: describeFailure(error, logLevel === "debug", (text) => strike(text, [...hidden, ...secrets])),
       };
       records[isExpected ? "warn" : "error"](fields, "failure");
     },
@@ -112,8 +112,11 @@ export function shortId(runId: string): string {
   return runId.slice(0, 8);
 }
 
-function idsOf({ requestId, runId }: Pick<RunStart, "requestId" | "runId">): Fields {
-  return { request_id: requestId, run_id: shortId(runId) };
+/** What failed: a run, or a request that has none yet. */
+type FailedRun = Pick<RunStart, "requestId"> & Partial<Pick<RunStart, "runId">>;
+
+function idsOf({ requestId, runId }: FailedRun): Fields {
+  return { request_id: requestId, run_id: runId && shortId(runId) };
 }
 
 /** What is not known is left out. */
@@ -156,7 +159,7 @@ function cleaned(fields: Fields, secrets: ReadonlySet<string>): Fields {
   return Object.fromEntries(struck);
 }
 
-function strike(text: string, secrets: ReadonlySet<string>): string {
+function strike(text: string, secrets: Iterable<string>): string {
   return [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
 }
 

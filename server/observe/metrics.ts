@@ -33,6 +33,10 @@ export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOp
   );
   const errors = registry.counter("parley_errors_total", "Errors that were sent to clients, by code.");
   const limits = registry.counter("parley_limited_total", "Refusals because of a limit, by limit.");
+  const refusedLogins = registry.counter(
+    "parley_refused_logins_total",
+    "Messages, resumes and cancels for which authenticate threw Unauthorized.",
+  );
   const runMetrics = createRunMetrics(registry, isTool, errors);
   registry.gauge("parley_runs_queued", "Messages that wait in the queue.", () => queued);
   registry.gauge("parley_sockets_open", "WebSockets that are open.", openSockets);
@@ -50,6 +54,7 @@ export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOp
     /** An error that was sent to a client outside of a stream. Those inside are counted with their runs. */
     error: (code: string) => errors.add(1, { code }),
     limited: (limit: LimitName) => limits.add(1, { limit }),
+    loginRefused: () => refusedLogins.add(1),
     /** A message begins (1) or ends (-1) to wait in the queue. */
     queued(change: 1 | -1): void {
       queued += change;

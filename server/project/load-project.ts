@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Agent, checkAgent } from "../agent/define.ts";
-import { ModuleLife } from "../agent/module-life.ts";
+import { type AgentModule, ModuleLife } from "../agent/module-life.ts";
+import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
 import { FreshModules } from "./fresh-modules.ts";
 import { ownModule } from "./own-files.ts";
@@ -47,14 +48,8 @@ function refuseNearMiss(folder: string): void {
   throw new ConfigError(`The agent is in ${inside}. Give that folder: parley start ${relative(".", dirname(inside))}`);
 }
 
-/** An agent, and what closes what its module has opened, which is called after the agent's last run. */
-export interface LoadedProject {
-  readonly agent: Agent;
-  readonly close: (() => unknown) | undefined;
-}
-
 /** Imports and checks the agent of a project. @throws ConfigError that names the file and says what to do */
-export async function loadProject(folder: string): Promise<LoadedProject> {
+export async function loadProject(folder: string): Promise<AgentModule> {
   const file = agentFileIn(folder);
   return check(file, await importAgent(file));
 }
@@ -81,7 +76,7 @@ export class ProjectLoader {
   }
 
   /** Reads every file anew. @throws ConfigError as `loadProject` */
-  async load(): Promise<LoadedProject> {
+  async load(): Promise<AgentModule> {
     this.#modules.forget();
     const file = agentFileIn(this.#folder);
     const loading = importAgent(file, this.#modules, this.#isServing);
@@ -100,17 +95,17 @@ function agentFileIn(folder: string): string {
   );
 }
 
-interface AgentModule {
+interface Exports {
   default?: unknown;
   close?: unknown;
+  authenticate?: unknown;
 }
 
 /** @throws ConfigError */
-function check(file: string, { default: exported, close }: AgentModule): LoadedProject {
+function check(file: string, exports: Exports): AgentModule {
+  const { close } = exports;
   try {
-    const agent = checkAgent(exported);
-    if (close === undefined || typeof close === "function") return { agent, close: close as LoadedProject["close"] };
-    throw new ConfigError("close must be a function that closes what the module has opened.");
+    return checkModule(exports);
   } catch (error) {
     // It will serve nothing.
     if (typeof close === "function") void new ModuleLife(() => close()).end().catch(() => {});
@@ -119,7 +114,33 @@ function check(file: string, { default: exported, close }: AgentModule): LoadedP
   }
 }
 
-async function importAgent(file: string, fresh?: FreshModules, isServing = false): Promise<AgentModule> {
+/** Functions that a module may export beside its agent, and what they do. */
+const FUNCTIONS = {
+  close: "closes what the module has opened",
+  authenticate: "says who sends a message",
+};
+
+/** Of a name such as `autenticate`, nobody would be asked who they are. */
+const MAX_SLIPS = 3;
+
+/** @throws ConfigError */
+function checkModule(exports: Exports): AgentModule {
+  const agent = checkAgent(exports.default);
+  for (const [name, does] of Object.entries(FUNCTIONS)) {
+    const value = exports[name as keyof typeof FUNCTIONS];
+    if (value === undefined || typeof value === "function") continue;
+    throw new ConfigError(`${name} must be a function that ${does}.`);
+  }
+  const functions = Object.entries(exports).flatMap(([name, value]) => (typeof value === "function" ? [name] : []));
+  const misspelt = exports.authenticate === undefined ? nearestName("authenticate", functions, MAX_SLIPS) : undefined;
+  if (misspelt !== undefined) {
+    throw new ConfigError(`${misspelt} is exported, which does nothing. Did you mean authenticate?`);
+  }
+  const { close, authenticate } = exports as Pick<AgentModule, "close" | "authenticate">;
+  return { agent, close, authenticate };
+}
+
+async function importAgent(file: string, fresh?: FreshModules, isServing = false): Promise<Exports> {
   try {
     const loading = importModule(file, fresh);
     const module = await (isServing ? loading : settled(loading, basename(file)));
@@ -137,7 +158,7 @@ async function importAgent(file: string, fresh?: FreshModules, isServing = false
  * TypeScript or JavaScript, an ES module or CommonJS, whatever a package.json nearby says. `parley-agent` is this very
  * package there, so that the project needs no `node_modules`.
  */
-async function importModule(file: string, fresh?: FreshModules): Promise<AgentModule> {
+async function importModule(file: string, fresh?: FreshModules): Promise<Exports> {
   const source = readFileSync(file, "utf8");
   // Node reads it as it is, once, and a tool of it imports nothing later.
   const mayHaveTwo = namesTwoDefaults(source);
@@ -160,7 +181,7 @@ async function importModule(file: string, fresh?: FreshModules): Promise<AgentMo
   }
   // `jiti.import` gives JavaScript to Node and, if the module throws, runs it a second time.
   const evaluating = { filename: file, async: true, forceTranspile: true };
-  const exported = (await jiti.evalModule(source, evaluating)) as AgentModule & { __esModule?: true };
+  const exported = (await jiti.evalModule(source, evaluating)) as Exports & { __esModule?: true };
   const isEmpty = Object.keys(exported).length === 0;
   const isModule = exported.__esModule || exported.default !== undefined || isEmpty;
   return isModule ? exported : { default: exported };

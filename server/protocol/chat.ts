@@ -160,6 +160,8 @@ export type SocketRequest =
       metadata?: Readonly<Record<string, string>>;
     }
   | { type: "clear" }
+  /** Says who sends what comes next, until another one does. */
+  | { type: "authenticate"; token: string }
   | { type: "stop" }
   /** Asks for the run's events after the one of this number; 0: for all. */
   | { type: "resume"; run: string; after: number };
@@ -189,4 +191,8 @@ export interface AgentInfo {
   attachments: { media_types: string[]; max_bytes: number; max_count: number };
   /** Most that the body of one message may weigh, with its state; its files are base64 there: 4 bytes for 3. */
   max_body_bytes: number;
+  /** Names the user whose token or cookie came with the request, in 22 characters; absent if they are not known. */
+  user?: string;
+  /** Nobody can chat without signing in. */
+  login_required?: true;
 }

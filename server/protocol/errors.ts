@@ -17,6 +17,7 @@ export const ERRORS = {
   content_filtered: { status: 400, retryable: false },
   context_too_long: { status: 400, retryable: false },
   unauthorized: { status: 401, retryable: false, close: 4401 },
+  login_required: { status: 401, retryable: false },
   forbidden: { status: 403, retryable: false, close: 4403 },
   not_found: { status: 404, retryable: false },
   run_not_found: { status: 404, retryable: false },

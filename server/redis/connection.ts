@@ -70,6 +70,7 @@ export class RedisConnection {
   readonly #upListeners = new Set<() => void>();
   /** Kept in Redis and common to all processes: `keyOf` hashes with it. Nothing is written before it is known. */
   #secret = randomBytes(32).toString("base64url");
+  readonly #ownSecret = this.#secret;
   #isUp = false;
   #isClosed = false;
   #problem = "it does not answer";
@@ -108,6 +109,19 @@ export class RedisConnection {
   /** The key of what a client's key, address or run names. It does not show the name. */
   keyOf(kind: string, name: string): string {
     return `${this.prefix}${kind}:${createHmac("sha256", this.#secret).update(name).digest("base64url")}`;
+  }
+
+  /**
+   * Secrets for one purpose. All processes have the first one, as long as Redis keeps what it is derived from; the other one
+   * counts here until Redis was there first.
+   */
+  secretsFor(purpose: string): string[] {
+    const derived = [this.#secret, this.#ownSecret].map((secret) =>
+      createHmac("sha256", secret)
+        .update(JSON.stringify([purpose]))
+        .digest("base64url"),
+    );
+    return [...new Set(derived)];
   }
 
   /** Listens to this channel whenever Redis is there. Called before `connect`. */

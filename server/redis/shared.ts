@@ -13,6 +13,8 @@ export interface Shared {
   readonly limiter: Limiter;
   readonly store: RunStore;
   readonly isUp: boolean;
+  /** The first one signs states where no setting says with what, all verify. */
+  readonly stateSecrets: readonly string[];
   /** Gives back what this process holds. */
   close(): Promise<void>;
 }
@@ -60,6 +62,9 @@ export async function connectShared(
     store,
     get isUp() {
       return redis.isUp;
+    },
+    get stateSecrets() {
+      return redis.secretsFor("states");
     },
     async close() {
       await Promise.all([limiter.close(), store.close()]);

@@ -1,16 +1,20 @@
 /** `WS /ws/chat`: any number of messages, one run at a time. */
 
+import type { IncomingMessage } from "node:http";
 import type { ServedAgent } from "../agent/run-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { RequestContext, UpgradeContext } from "../http/request.ts";
 import type { SocketListener, SocketMessage, WebSocketConnection } from "../http/websocket.ts";
-import type { MemoryBudget, MessageMemory } from "../limits/memory-budget.ts";
+import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Release } from "../limits/message-limits.ts";
+import type { TraceHeaders } from "../observe/run-observer.ts";
 import type { ConversationState } from "../protocol/chat.ts";
-import { ApiError, invalidRequest, toApiError } from "../protocol/errors.ts";
+import { ApiError, ERRORS, invalidRequest, toApiError } from "../protocol/errors.ts";
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
+import { isRecord } from "../protocol/json.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
 import type { StartOptions } from "../runs/run-registry.ts";
+import { tokenOf } from "./identity.ts";
 import { messageRules, type ParsedMessage, type RememberedState, type SocketCommand } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 
@@ -31,13 +35,20 @@ interface FollowedRun {
   reader: RunReader;
   /** Whether the run begins a new conversation. */
   isNew: boolean;
+  /** Id of the user who has started it. */
+  user: string | undefined;
 }
 
 class ChatSocket implements SocketListener {
   readonly #service: Service;
   readonly #connection: WebSocketConnection;
   readonly #caller: Caller;
-  readonly #upgrade: UpgradeContext;
+  readonly #requestId: string;
+  readonly #trace: TraceHeaders;
+  /** The upgrade, where `authenticate` is asked: its headers say as much as those of a message over HTTP. */
+  readonly #req: IncomingMessage | undefined;
+  /** What the client said last about who it is. */
+  #token: string | undefined;
   readonly #state: SocketState;
   #current: FollowedRun | undefined;
   #isClosed = false;
@@ -46,7 +57,10 @@ class ChatSocket implements SocketListener {
     this.#service = service;
     this.#connection = connection;
     this.#caller = caller;
-    this.#upgrade = upgrade;
+    this.#requestId = upgrade.id;
+    this.#trace = upgrade.trace;
+    this.#req = service.runtime.current.authenticate === undefined ? undefined : upgrade.req;
+    this.#token = tokenOf(upgrade.req);
     this.#state = new SocketState(service.memory);
   }
 
@@ -57,8 +71,18 @@ class ChatSocket implements SocketListener {
     const leave = served.life.use();
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      const rules = messageRules(served, settings, this.#caller);
-      await this.#obey(await parser.parse("socket", data, rules, this.#state), served, memory);
+      let sender = this.#caller;
+      const command = await parser.parse(
+        "socket",
+        data,
+        messageRules(served, settings, sender),
+        this.#state,
+        async (body) => {
+          sender = await this.#admit(body, served);
+          return messageRules(served, settings, sender);
+        },
+      );
+      await this.#obey(command, sender, { served, memory });
     } catch (error) {
       this.#sendError(error);
     } finally {
@@ -72,7 +96,32 @@ class ChatSocket implements SocketListener {
     this.#leave();
   }
 
-  async #obey(command: SocketCommand, served: ServedAgent, memory: MessageMemory): Promise<void> {
+  /** The caller with its user, for commands that need one. @throws ApiError */
+  async #admit(body: unknown, served: ServedAgent): Promise<Caller> {
+    // One that is too large to be read here can only be a message.
+    const type = isRecord(body) ? body.type : undefined;
+    if (type === "clear" || type === "stop" || type === "authenticate") return this.#caller;
+    const { identity } = this.#service;
+    const visit = () => {
+      if (this.#req === undefined) throw new UpgradeForgotten();
+      return { req: this.#req, requestId: this.#requestId, token: this.#token };
+    };
+    const sender =
+      type === "resume"
+        ? await identity.admitReader(served, this.#caller, visit)
+        : await identity.admitMessage(served, this.#caller, visit);
+    this.#meet(sender.user?.id);
+    return sender;
+  }
+
+  /** What belongs to a user is no other's, even on the same connection. */
+  #meet(user: string | undefined): void {
+    const owner = this.#current?.user;
+    if (owner !== undefined && owner !== user) this.#leave();
+    this.#state.meet(user);
+  }
+
+  async #obey(command: SocketCommand, sender: Caller, by: Pick<StartOptions, "served" | "memory">): Promise<void> {
     switch (command.type) {
       case "clear":
         this.#clear();
@@ -80,11 +129,14 @@ class ChatSocket implements SocketListener {
       case "stop":
         await this.#current?.run.stop();
         break;
+      case "authenticate":
+        this.#token = command.token;
+        break;
       case "resume":
-        await this.#resume(command.run, command.after);
+        await this.#resume(sender, command.run, command.after);
         break;
       case "message":
-        await this.#start({ ...command, served, memory });
+        await this.#start(sender, { ...command, ...by });
     }
   }
 
@@ -95,23 +147,20 @@ class ChatSocket implements SocketListener {
     this.#connection.sendJson({ type: "cleared", data: "" });
   }
 
-  async #start(message: ParsedMessage & Pick<StartOptions, "served" | "memory">): Promise<void> {
-    const { request } = message;
-    const { limits, runs } = this.#service;
-    await limits.admitMessage(this.#caller);
+  async #start(sender: Caller, message: ParsedMessage & Pick<StartOptions, "served" | "memory">): Promise<void> {
     this.#refuseSecondRun();
-    const { id: requestId, trace } = this.#upgrade;
-    const options = { ...message, transport: "ws", isStreamed: true, requestId, trace } as const;
-    const isNew = Object.keys(request.state).length === 0;
-    this.#follow({ ...(await runs.start(this.#caller, options)), isNew });
+    const about = { transport: "ws", isStreamed: true, requestId: this.#requestId, trace: this.#trace } as const;
+    const started = await this.#service.runs.start(sender, { ...message, ...about });
+    const isNew = Object.keys(message.request.state).length === 0;
+    this.#follow({ ...started, isNew, user: sender.user?.id });
   }
 
-  async #resume(name: string, after: number): Promise<void> {
+  async #resume(sender: Caller, name: string, after: number): Promise<void> {
     this.#refuseSecondRun();
-    const run = await this.#service.runs.find(this.#caller, name);
+    const run = await this.#service.runs.find(sender, name);
     const reader = await run.read(after);
     if (!reader.isAtEnd) {
-      this.#follow({ run, reader, isNew: false });
+      this.#follow({ run, reader, isNew: false, user: sender.user?.id });
       return;
     }
     reader.close();
@@ -141,7 +190,7 @@ class ChatSocket implements SocketListener {
         if (this.#current !== current) return;
         const texts = events.map((event) => JSON.stringify(event));
         // Before the client can know of the end: its next message may come at once.
-        if (this.#remember(events.at(-1), texts.at(-1) ?? "")) this.#current = undefined;
+        if (this.#remember(current, events.at(-1), texts.at(-1) ?? "")) this.#current = undefined;
         const drained = this.#connection.sendAll(texts);
         if (drained !== undefined) await drained;
       }
@@ -154,9 +203,9 @@ class ChatSocket implements SocketListener {
   }
 
   /** Returns whether the event is the last one of its run. */
-  #remember(event: NumberedEvent | undefined, text: string): boolean {
+  #remember({ user }: FollowedRun, event: NumberedEvent | undefined, text: string): boolean {
     if (event === undefined || !isTerminal(event)) return false;
-    if (event.state !== undefined) this.#state.remember(event.state, text.length);
+    if (event.state !== undefined) this.#state.remember(event.state, text.length, user);
     return true;
   }
 
@@ -176,10 +225,17 @@ class ChatSocket implements SocketListener {
   }
 
   #sendError(error: unknown): void {
+    if (error instanceof UpgradeForgotten) {
+      this.#connection.close(ERRORS.shutting_down.close, "connect again");
+      return;
+    }
     if (!(error instanceof ApiError)) this.#service.log.failure(error);
     if (!this.#connection.isClosing) this.#connection.sendError(toApiError(error));
   }
 }
+
+/** The socket was opened when nobody was asked who they are: its client has to connect again. */
+class UpgradeForgotten extends Error {}
 
 /** What a remembered state takes beside its text, about. */
 const ENTRY_BYTES = 500;
@@ -191,14 +247,17 @@ class SocketState {
   bytes = 0;
   readonly #memory: MemoryBudget;
   #release: Release | undefined;
+  /** Id of the user whose it is. */
+  #user: string | undefined;
 
   constructor(memory: MemoryBudget) {
     this.#memory = memory;
   }
 
   /** `state` is as the client got it: the next message checks it like any other. */
-  remember(state: ConversationState, bytes: number): void {
+  remember(state: ConversationState, bytes: number, user: string | undefined): void {
     this.forget();
+    this.#user = user;
     if (Object.keys(state).length === 0) return;
     this.#release = this.#memory.addDroppable(bytes + ENTRY_BYTES, () => this.#drop());
     if (this.#release === undefined) this.#drop();
@@ -214,6 +273,14 @@ class SocketState {
     this.#release = undefined;
     this.value = {};
     this.bytes = 0;
+    this.#user = undefined;
+  }
+
+  /** This user sends the next message. */
+  meet(user: string | undefined): void {
+    if (this.#user === undefined || this.#user === user) return;
+    this.forget();
+    this.#drop();
   }
 
   #drop(): void {

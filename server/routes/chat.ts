@@ -11,6 +11,7 @@ import { type ErrorEvent, isTerminal, type NumberedEvent, type TerminalEvent } f
 import { encodeFrame } from "../protocol/sse.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
+import { visitOf } from "./identity.ts";
 import { messageRules, type ParserName } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 
@@ -47,32 +48,32 @@ export function answerAt(service: Service, door: Door) {
 
 /** Reads the message of a request and starts its run. `undefined`: the client has gone. @throws ApiError */
 async function startRun(
-  { runtime, settings, limits, memory, parser, runs }: Service,
+  { runtime, settings, limits, identity, memory, parser, runs }: Service,
   context: RequestContext,
   caller: Caller,
   door: Door,
 ): Promise<(StartedRun & { stream: boolean }) | undefined> {
   const { req, res, id: requestId } = context;
-  await limits.admitMessage(caller);
-  if (res.destroyed) return undefined;
+  const served = runtime.current;
+  const leave = served.life.use();
   const messageMemory = memory.openMessage();
   const release = messageMemory.share();
-  let leave = () => {};
   try {
+    const sender = await identity.admitMessage(served, caller, visitOf(context));
+    if (res.destroyed) return undefined;
     const rules = {
       limits,
       maxBytes: settings.maxBodyBytes,
       address: caller.address,
       memory: messageMemory,
     };
-    const { stream, ...message } = await withBody(context, rules, async (body) => {
-      const served = runtime.current;
-      leave = served.life.use();
-      return { served, ...(await parser.parse(door.parser, body, messageRules(served, settings, caller))) };
-    });
+    const { stream, ...message } = await withBody(context, rules, (body) =>
+      parser.parse(door.parser, body, messageRules(served, settings, sender)),
+    );
     if (res.destroyed) return undefined;
-    const started = await runs.start(caller, {
+    const started = await runs.start(sender, {
       ...message,
+      served,
       transport: door.transport(stream),
       isStreamed: stream,
       requestId,

@@ -3,14 +3,21 @@
 import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
 import { ApiError } from "../protocol/errors.ts";
+import { visitOf } from "./identity.ts";
 import { publicInfo } from "./public-info.ts";
 import type { Service } from "./service.ts";
 
 /** `GET /api/info` */
 export const info =
   (service: Service) =>
-  ({ res }: RequestContext): void =>
-    sendJson(res, 200, publicInfo(service));
+  async (context: RequestContext): Promise<void> => {
+    const { runtime, identity, access } = service;
+    const served = runtime.current;
+    const leave = served.life.use();
+    const { address } = access.credentials(context.req, context.query, "message");
+    const visitor = await identity.describe(served, address, visitOf(context)).finally(leave);
+    if (!context.res.destroyed) sendJson(context.res, 200, { ...publicInfo(service), ...visitor });
+  };
 
 /** `GET /health`: the process serves. It stays 200 while the server drains, or an orchestrator would kill it early. */
 export function health({ res }: RequestContext): void {

@@ -48,20 +48,26 @@ export class MessageParser {
     this.#workerFile = workerFile;
   }
 
-  /** A message as the named parser reads it. `remembered` is what its socket continues from. @throws ApiError */
+  /**
+   * A message as the named parser reads it. `remembered` is what its socket continues from. `identify` is called before the
+   * state is looked at, with the message as JSON or, if that is large, without: it gives the rules for its sender.
+   * @throws ApiError
+   */
   async parse<Name extends ParserName>(
     parser: Name,
     bytes: Buffer,
     rules: MessageRules,
     remembered: Remembered = NOTHING,
+    identify: (body: unknown) => MessageRules | Promise<MessageRules> = () => rules,
   ): Promise<Parsed<Name>> {
-    if (bytes.length <= SMALL_BYTES) {
-      const body = parseJson(bytes, rules.maxJsonDepth);
-      // A large state takes as long to check as a large message.
-      const isSmall = remembered.bytes <= SMALL_BYTES || !continuesRemembered(body);
-      if (isSmall) return PARSERS[parser](body, rules, remembered.value) as Parsed<Name>;
+    const isSmall = bytes.length <= SMALL_BYTES;
+    const body = isSmall ? parseJson(bytes, rules.maxJsonDepth) : undefined;
+    const ofSender = await identify(body);
+    // A large state takes as long to check as a large message.
+    if (isSmall && (remembered.bytes <= SMALL_BYTES || !continuesRemembered(body))) {
+      return PARSERS[parser](body, ofSender, remembered.value) as Parsed<Name>;
     }
-    const job = { parser, bytes: ownBytes(bytes), rules, remembered: remembered.value };
+    const job = { parser, bytes: ownBytes(bytes), rules: ofSender, remembered: remembered.value };
     const parse = () => this.#parse(job);
     const result = this.#last.then(parse, parse);
     this.#last = result.catch(() => {});

@@ -59,6 +59,7 @@ export type SocketCommand =
   | ({ type: "message" } & ParsedMessage)
   | { type: "clear" }
   | { type: "stop" }
+  | { type: "authenticate"; token: string | undefined }
   | { type: "resume"; run: string; after: number };
 
 /** What a socket continues from: the last state as its client got it, or `dropped` if there was no room to remember it. */
@@ -77,15 +78,19 @@ export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChat
  * @throws ApiError
  */
 export function parseSocketMessage(body: unknown, rules: MessageRules, remembered: RememberedState): SocketCommand {
-  const { type, message, run, after, state, previous_response_id: responseId, ...more } = fieldsOf(body);
+  const { type, message, run, after, state, previous_response_id: responseId, token, ...more } = fieldsOf(body);
   if (type === "clear" || type === "stop") return { type };
+  if (type === "authenticate") return { type, token: parseToken(token) };
   const name = parseRunName(run);
   if (type === "resume") {
     if (name === undefined) throw invalidRequest("/run", "run must name the run to resume.");
     return { type, run: name, after: parseAfter(after) };
   }
   if (typeof message !== "string") {
-    throw invalidRequest("/message", 'message must be a string, unless type is "clear", "stop" or "resume".');
+    throw invalidRequest(
+      "/message",
+      'message must be a string, unless type is "clear", "stop", "resume" or "authenticate".',
+    );
   }
   if (isGiven(responseId) && typeof responseId !== "string") {
     throw invalidRequest("/previous_response_id", "previous_response_id must be a string.");
@@ -94,6 +99,17 @@ export function parseSocketMessage(body: unknown, rules: MessageRules, remembere
     ? refuseDropped(remembered)
     : (state ?? { previous_response_id: responseId });
   return { type: "message", ...parseMessage(message, { ...more, state: continued }, name, rules) };
+}
+
+const MAX_TOKEN_BYTES = 16 * 1024;
+
+/** An empty token is none. @throws ApiError `invalid_request` */
+function parseToken(value: unknown): string | undefined {
+  if (typeof value !== "string") throw invalidRequest("/token", "token must be a string.");
+  if (Buffer.byteLength(value) > MAX_TOKEN_BYTES) {
+    throw invalidRequest("/token", `token must be at most ${MAX_TOKEN_BYTES} bytes.`);
+  }
+  return value === "" ? undefined : value;
 }
 
 /** How messages are read, by a name that can be sent to a thread. Another protocol adds its own. */

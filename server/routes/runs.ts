@@ -7,6 +7,7 @@ import { sendJson } from "../http/respond.ts";
 import type { CancelResponse } from "../protocol/chat.ts";
 import { invalidRequest } from "../protocol/errors.ts";
 import { streamRun } from "./chat.ts";
+import { visitOf } from "./identity.ts";
 import type { Service } from "./service.ts";
 
 /** `GET /api/chat/runs/{id}`: the events after `Last-Event-ID`, as Server-Sent Events. */
@@ -14,7 +15,8 @@ export const resumeRun =
   (service: Service) =>
   async (context: RequestContext, caller: Caller): Promise<void> => {
     const { req, res, params, method } = context;
-    const run = await service.runs.find(caller, params.id ?? "");
+    const visitor = await admitted(service, context, caller);
+    const run = await service.runs.find(visitor, params.id ?? "");
     const reader = await run.read(lastEventId(req));
     if (method === "HEAD") {
       reader.close();
@@ -39,9 +41,16 @@ function lastEventId({ headers }: IncomingMessage): number {
 
 /** `POST /api/chat/runs/{id}/cancel`: ends the run with `done`, `finish_reason: "stopped"`. */
 export const cancelRun =
-  ({ runs }: Service) =>
-  async ({ res, params }: RequestContext, caller: Caller): Promise<void> => {
-    const isCancelled = await runs.cancel(caller, params.id ?? "");
+  (service: Service) =>
+  async (context: RequestContext, caller: Caller): Promise<void> => {
+    const visitor = await admitted(service, context, caller);
+    const isCancelled = await service.runs.cancel(visitor, context.params.id ?? "");
     const body: CancelResponse = { status: isCancelled ? "cancelled" : "finished" };
-    sendJson(res, 200, body);
+    sendJson(context.res, 200, body);
   };
+
+async function admitted({ runtime, identity }: Service, context: RequestContext, caller: Caller): Promise<Caller> {
+  const served = runtime.current;
+  const leave = served.life.use();
+  return identity.admitReader(served, caller, visitOf(context)).finally(leave);
+}

@@ -1,10 +1,12 @@
 import type { AgentRuntime } from "../agent/run-agent.ts";
+import type { Access } from "../auth/access.ts";
 import type { Origins } from "../auth/origins.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { Log } from "../observe/log.ts";
 import type { RunRegistry } from "../runs/run-registry.ts";
+import type { Identity } from "./identity.ts";
 import type { MessageParser } from "./message-parser.ts";
 import type { Site } from "./site.ts";
 
@@ -15,6 +17,8 @@ export interface Service {
   readonly settings: Settings;
   readonly origins: Origins;
   readonly limits: MessageLimits;
+  readonly identity: Identity;
+  readonly access: Access;
   /** Bounds what all messages together may take. */
   readonly memory: MemoryBudget;
   readonly parser: MessageParser;

@@ -87,7 +87,10 @@ export const page =
     const { runtime, site, origins } = service;
     const { page, embed, styles } = site.pagesOf(runtime.current.agent.name, pageData(service));
     const isEmbedded = context.query.get("embed") === "1";
-    const headers = pageHeaders(styles, isEmbedded ? origins.frameAncestors : "'self'");
+    const headers = pageHeaders(
+      styles,
+      isEmbedded ? origins.frameAncestors(runtime.current.authenticate !== undefined) : "'self'",
+    );
     sendStaticFile(context, isEmbedded ? embed : page, headers);
   };
 

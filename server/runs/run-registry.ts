@@ -112,7 +112,7 @@ export class RunRegistry {
     return { run, reader };
   }
 
-  /** @throws ApiError `run_not_found`, also for a run of another key */
+  /** @throws ApiError `run_not_found`, also for a run of another key or user */
   async find(caller: Caller, id: string): Promise<RunHandle> {
     const run = await this.#parts.store.find(runKey(caller, id));
     if (run === undefined) throw runNotFound();
@@ -224,9 +224,9 @@ function contextOf({ id, signal }: Run, { keyKind, user }: Caller, options: Star
   return { user, metadata, conversation, keyKind, run: { id, transport, requestId }, signal };
 }
 
-/** A run is known to the key that started it and to no other. Without keys, knowing the name is what opens the run. */
-function runKey({ keyId }: Caller, id: string): string {
-  return `${keyId}/${id}`;
+/** A run is known to the key and the user that started it and to no other. Without both, knowing the name is what opens it. */
+function runKey({ keyId, user }: Caller, id: string): string {
+  return user === undefined ? `${keyId}/${id}` : `${keyId}/${id}/${user.id}`;
 }
 
 /** The message was sent before. For an answer in one body the end of the run is enough, if its beginning was dropped. */

@@ -120,7 +120,7 @@ test("the greeting's first sentence is its heading, the rest is text, and both k
     ["**Good morning. And** good night", "Good morning."],
     ["How can I help", "How can I help"],
   ] as const) {
-    await chat.server.server.replaceAgent(checkAgent({ name: "A", model: "demo", chat: { welcome } }));
+    await chat.server.server.replaceAgent({ agent: checkAgent({ name: "A", model: "demo", chat: { welcome } }) });
     await chat.page.reload();
     assert.equal(await shown(chat.greeting.locator("p").first()), first);
   }

@@ -51,6 +51,21 @@ const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] 
     sentence,
   ]),
   [
+    "an authenticate that is none",
+    { "agent.js": 'export default { name: "A", model: "demo" };\nexport const authenticate = "jwt";' },
+    /agent\.js: authenticate must be a function that says who sends a message\.$/,
+  ],
+  [
+    "a misspelt authenticate",
+    { "agent.js": 'export default { name: "A", model: "demo" };\nexport async function autenticate() {}' },
+    /agent\.js: autenticate is exported, which does nothing\. Did you mean authenticate\?$/,
+  ],
+  [
+    "authenticate in the agent",
+    { "agent.js": 'export default { name: "A", model: "demo", authenticate() {} };' },
+    /authenticate is not a field of an agent\. Export it beside the agent: export function authenticate\(\)/,
+  ],
+  [
     "two default exports",
     { "agent.ts": `const quoted = \`\nexport default 0;\`;\nexport default { quoted };\nexport default {};` },
     /agent\.ts cannot be loaded: there are two default exports\. Keep one "export default"\.$/,

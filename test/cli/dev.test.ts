@@ -50,6 +50,27 @@ async function listen(url: string, token: string) {
   };
 }
 
+test("authenticate counts from the next message on after it was saved, and conversations go on", async (t) => {
+  const folder = temporaryProject(t, { "agent.js": AGENT });
+  const { command, url, write } = await startDev(t, folder);
+  const ask = async (more = {}) => {
+    const answer = await post({ url }, { message: "Hi", stream: false, ...more });
+    return JSON.parse(await answer.text());
+  };
+  const { state } = await ask();
+  assert.ok(state.signature);
+  const refusing = 'export const authenticate = () => { throw Object.assign(new Error("no"), MARK); };';
+  const mark = 'const MARK = { [Symbol.for("parley-agent.Unauthorized")]: true };';
+  for (const [index, [text, code]] of [
+    [`${mark} ${refusing}`, "login_required"],
+    ['export const authenticate = () => ({ id: "ada" });', undefined],
+  ].entries()) {
+    write("agent.js", `${text}\n${AGENT}`);
+    await command.printed("stderr", new RegExp(`(?:reloaded in[^]*){${index + 1}}`));
+    assert.equal((await ask({ state })).error?.code, code);
+  }
+});
+
 test("a change of the agent, and of whatever it imports or reads, reaches the next message", async (t) => {
   const base = temporaryProject(t, {
     "outside/shared.ts": 'export const shared: string = "shared-0";',

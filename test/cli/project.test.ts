@@ -260,6 +260,41 @@ test("tools in JavaScript import TypeScript and parley-agent while they run", as
   assert.deepEqual(told.sort(), ["It costs 5", "function"]);
 });
 
+const WITH_USERS = `
+  import { defineAgent, tool, Unauthorized } from "parley-agent";
+  const whoAmI = tool({
+    name: "who_am_i",
+    description: "Says who asks.",
+    parameters: { type: "object" },
+    execute: (_args, { user }) => user?.id ?? "nobody",
+  });
+  export const authenticate = ({ token }) => {
+    if (token === undefined) throw new Unauthorized("Sign in at /login.");
+    return { id: token };
+  };
+  export default defineAgent({ name: "A", model: "demo", tools: [whoAmI] });`;
+
+for (const [settings, said] of [
+  [{}, /Conversations end with this process, and no other can continue them, .*Set PARLEY_STATE_SECRET/],
+  [{ PARLEY_STATE_SECRET: "a secret that is long enough" }, undefined],
+] as const) {
+  const how = said === undefined ? "and nothing of a secret that is set" : "and what does not survive without a secret";
+  test(`authenticate beside the agent is asked, and the start says that it is there, ${how}`, async (t) => {
+    const { command, url } = await start(t, [temporaryProject(t, { "agent.ts": WITH_USERS })], {
+      env: { ...settings },
+    });
+    assert.match(command.stdout, /\n {2}users {2}authenticate\(\)/);
+    const refused = await post({ url }, { message: "call all tools", stream: false });
+    assert.match(await refused.text(), /"login_required","message":"Sign in at \/login\."/);
+    const headers = { "x-user-token": "ada" };
+    const answer = await (await post({ url }, { message: "call all tools", stream: false }, { headers })).json();
+    assert.equal(answer.tool_calls[0].output, "ada");
+    assert.ok(answer.state.signature);
+    if (said === undefined) assert.doesNotMatch(command.stderr, /Conversations end/);
+    else assert.match(command.stderr, said);
+  });
+}
+
 test("the demo agent's tool tells the model which city is missing or unknown, and which argument is not its own", async () => {
   const { parameters, execute } = demoAgent().tools.get("get_weather") ?? assert.fail();
   const problems = async (value: unknown) => {

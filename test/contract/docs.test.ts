@@ -13,6 +13,7 @@ import { pathToFileURL } from "node:url";
 import { WebSocket } from "ws";
 import { readEnvironment } from "../../server/config/environment.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import { ask, newFolder, serve, shell } from "../support/document-commands.ts";
 import * as pages from "../support/document-pages.ts";
@@ -88,6 +89,9 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/providers.md", "ini", "", startsWithARealModel],
   ["docs/settings.md", "ini", "", startsWithTheSettings],
 
+  ["docs/users.md", "ts", "SESSIONS", knowsItsUser],
+  ["docs/users.md", "ts", "SITE", asksTheSite],
+
   ["docs/widget.md", "tsx", "", isOfAProject],
   ["docs/widget.md", "vue", "", isOfAProject],
   ["docs/widget.md", "svelte", "", isOfAProject],
@@ -99,6 +103,16 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/widget.md", "js", 'import "parley-agent/widget"', inBrowser(pages.isBundled)],
   ["docs/widget.md", "js", "", inBrowser(pages.runsInThePage)],
   ["", "html", "", inBrowser(pages.opensInABrowser)],
+];
+
+const RECIPES = "It needs packages from a registry: npm run test:recipes.";
+
+/** How the blocks begin that test/recipes runs, and compiles. */
+const USERS_RECIPES = [
+  'import { jwtVerify } from "jose";\nimport { type AuthRequest, Unauthorized } from "parley-agent";\n\nconst secret = new TextEncoder().encode(process.env.JWT',
+  "import { createRemoteJWKSet",
+  'import { promisify } from "node:util";\nimport session',
+  'import { jwtVerify } from "jose";\nimport { type AuthRequest, Unauthorized } from "parley-agent";\n\nconst secret = new TextEncoder().encode(process.env.FORWARD',
 ];
 
 const NOT_RUN: [path: string, begins: string, why: string][] = [
@@ -115,6 +129,8 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/deploying.md", "npm install @opentelemetry", "It needs a registry: npm run test:package."],
   ["docs/deploying.md", "import { OTLPTraceExporter", "It needs those packages: npm run test:package."],
   ["docs/deploying.md", "node --import ./tracing.mjs", "It needs those packages: npm run test:package."],
+  ["docs/users.md", "npm install jose", RECIPES],
+  ...USERS_RECIPES.map((begins): [string, string, string] => ["docs/users.md", begins, RECIPES]),
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "Enter  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "process of the reader", "A drawing of what two processes say to each other."],
@@ -247,6 +263,43 @@ async function runsItsTool(t: TestContext, { text }: CodeBlock): Promise<void> {
     await (await ask(url, "What is my order status?")).text(),
     /"status":"completed".*on its way|on its way.*"completed"/,
   );
+}
+
+async function knowsItsUser(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text })]);
+  const message = { message: "What are my orders?", stream: false };
+  const refused = await (await post({ url }, message)).json();
+  assert.deepEqual(
+    [refused.error.code, refused.error.message],
+    ["login_required", "Please sign in to ask about your orders."],
+  );
+  const answer = await post({ url }, message, { headers: { "x-user-token": "token-of-ada" } });
+  assert.match(await answer.text(), /"tool":"get_my_orders".*on its way/);
+}
+
+const WHO_AM_I = `
+  import { defineAgent, tool } from "parley-agent";
+  const who = { name: "who_am_i", description: "Who asks.", parameters: { type: "object" } } as const;
+  const whoAmI = tool({ ...who, execute: (_args, { user }) => String(user?.id) });
+  export default defineAgent({ name: "A", model: "demo", tools: [whoAmI] });`;
+
+async function asksTheSite(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const site = createServer(({ headers, url }, res) => {
+    const status =
+      url !== "/me" ? 404 : headers.cookie === "session=1" ? 200 : headers.cookie === "broken=1" ? 503 : 401;
+    res.writeHead(status, { "content-type": "application/json" }).end('{"id":"ada"}');
+  });
+  const env = { SITE: await listen(t, site) };
+  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text + WHO_AM_I })], { env });
+  const ask = async (cookie: string, origin = url) => {
+    const answer = await post({ url }, { message: "call all tools", stream: false }, { headers: { cookie, origin } });
+    return [answer.status, (await answer.json()).tool_calls?.[0].output];
+  };
+  assert.deepEqual(await ask("session=1"), [200, "ada"]);
+  assert.deepEqual(await ask("session=2"), [401, undefined]);
+  assert.deepEqual(await ask("broken=1"), [500, undefined]);
+  // Allowed, but not named.
+  assert.deepEqual(await ask("session=1", "http://localhost:3000"), [401, undefined]);
 }
 
 async function startsWithARealModel(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -456,7 +509,8 @@ function isOfAProject(_t: TestContext, { text }: CodeBlock): void {
 /** All at once, so that the compiler is started once. */
 async function compile(): Promise<void> {
   const files: Record<string, string> = {};
-  for (const { path, language, text, line } of BLOCKS.filter((it) => it.language === "ts")) {
+  const isRecipe = (text: string) => USERS_RECIPES.some((begins) => text.startsWith(begins));
+  for (const { path, language, text, line } of BLOCKS.filter((it) => it.language === "ts" && !isRecipe(it.text))) {
     const isFirst = text === blockOf(path, language);
     files[`${path}/${isFirst ? "agent" : `line-${line}`}.${language}`] = text;
   }

@@ -31,7 +31,7 @@ test("an answer that runs keeps its agent, and the next message gets the new one
   const client = await connect(t, socketUrl);
   client.send({ message: "Look" });
   await called.opened;
-  await server.replaceAgent(checkAgent(agent("New", () => "new", { instructions: "Be new." })));
+  await server.replaceAgent({ agent: checkAgent(agent("New", () => "new", { instructions: "Be new." })) });
 
   const second = await (await post({ url }, { message: "Look", stream: false })).json();
   assert.deepEqual([second.tool_calls[0].output, second.response], ["new", "Second"]);
@@ -46,7 +46,7 @@ test("the page, /api/info and the metrics show the new agent", async (t) => {
   const { server, url } = await startServer(t, { agent: { name: "Old" } });
   assert.match(await (await fetch(url)).text(), /<title>Old</);
   const next = { name: "New <1>", model: "demo", chat: { welcome: "Hello!" } };
-  await server.replaceAgent(checkAgent({ ...agent("", () => "found"), ...next }));
+  await server.replaceAgent({ agent: checkAgent({ ...agent("", () => "found"), ...next }) });
   const page = await (await fetch(url)).text();
   assert.match(page, /<title>New &lt;1&gt;</);
   assert.match(page, /"welcome":"Hello!"/);
@@ -59,14 +59,14 @@ test("the page, /api/info and the metrics show the new agent", async (t) => {
 test("an agent whose model cannot be served changes nothing", async (t) => {
   const { server, url } = await startServer(t, { agent: { name: "Old" } });
   const broken = checkAgent({ name: "New", model: "compatible/some" });
-  await assert.rejects(server.replaceAgent(broken), (error) => error instanceof ConfigError);
+  await assert.rejects(server.replaceAgent({ agent: broken }), (error) => error instanceof ConfigError);
   assert.equal((await (await fetch(`${url}/api/info`)).json()).name, "Old");
 });
 
 test("a conversation goes on with the new agent, if its states are of the same kind", async (t) => {
   const { server, url } = await startServer(t, { turns: [[say("One")], [say("Two")]] });
   const { state } = await (await post({ url }, { message: "First", stream: false })).json();
-  await server.replaceAgent(checkAgent({ name: "New", model: "demo" }));
+  await server.replaceAgent({ agent: checkAgent({ name: "New", model: "demo" }) });
   const next = await (await post({ url }, { message: "Second", state, stream: false })).json();
   assert.equal(next.state.conversation_history.length, 4);
 });
@@ -84,16 +84,16 @@ test("what a module has opened is closed after its agent's last run, on a reload
     agent: old,
     turns: [[call("1", "look")], [say("Done")]],
   });
-  await server.replaceAgent(checkAgent({ name: "First", model: "demo" }), () => closed.push("first"));
+  await server.replaceAgent({ agent: checkAgent({ name: "First", model: "demo" }), close: () => closed.push("first") });
   assert.equal(closed.length, 0);
-  await server.replaceAgent(checkAgent(old), () => closed.push("second"));
+  await server.replaceAgent({ agent: checkAgent(old), close: () => closed.push("second") });
   await turns();
   assert.deepEqual(closed, ["first"]);
 
   const client = await connect(t, socketUrl);
   client.send({ message: "Look" });
   await called.opened;
-  await server.replaceAgent(checkAgent({ name: "Third", model: "demo" }), () => closed.push("third"));
+  await server.replaceAgent({ agent: checkAgent({ name: "Third", model: "demo" }), close: () => closed.push("third") });
   found.open();
   const events = await client.until("done");
   assert.ok(events.some((event) => event.type === "tool_result" && event.data.output === "closed: first"));
@@ -106,7 +106,7 @@ test("what a module has opened is closed after its agent's last run, on a reload
 test("a module that cannot be closed is a record of the log, and the server stops all the same", async (t) => {
   const { server, log, close } = await startServer(t);
   const broken = () => Promise.reject(new Error("no such pool"));
-  await server.replaceAgent(checkAgent({ name: "Broken", model: "demo" }), broken);
+  await server.replaceAgent({ agent: checkAgent({ name: "Broken", model: "demo" }), close: broken });
   await close();
   assert.match(log.join(""), /no such pool/);
 });

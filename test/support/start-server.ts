@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
+import type { Authenticate } from "../../server/auth/authenticate.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import type { Provider } from "../../server/providers/provider.ts";
 import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../../server/server.ts";
@@ -27,6 +28,9 @@ export interface ServerOptions extends ScriptedOptions {
   parseWorker?: string;
   /** With it, runs are traced. */
   openTelemetry?: ParleyServerOptions["openTelemetry"];
+  /** Says who sends each message, within `authenticateMs`. */
+  authenticate?: Authenticate | undefined;
+  authenticateMs?: number;
   /** How long a client may stay after the server has said that the connection is over. */
   lingerMs?: number;
   /** Address to listen on, as with `--host`. */
@@ -68,6 +72,8 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     parseWorker: options.parseWorker ?? join(DIST, "parse-worker.js"),
     openTelemetry: options.openTelemetry,
     lingerMs: options.lingerMs ?? 100,
+    authenticate: options.authenticate,
+    authenticateMs: options.authenticateMs,
   });
   const close = onlyOnce(() => server.drain());
   atEnd(t, close);

@@ -80,6 +80,7 @@ export const en = {
 
   siteKeyRefused: "This site has no valid chat key. Please tell the owner of the site.",
   siteForbidden: "This chat may not be used on this site.",
+  signInNeeded: "Please sign in to write here.",
 
   unreachable: "The chat server cannot be reached.",
   offline: "You are offline. What you write is kept and sent later.",
@@ -283,6 +284,7 @@ const FAILURES: Record<FailureCode, TextName> = {
   rate_limited: "rateLimited",
   unauthorized: "siteKeyRefused",
   forbidden: "siteForbidden",
+  login_required: "signInNeeded",
   invalid_request: "messageRefused",
   invalid_json: "messageRefused",
   invalid_attachment: "messageRefused",

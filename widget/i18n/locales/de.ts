@@ -112,6 +112,7 @@ export const locale: Locale = {
   keyWaiting: "Ihre Nachricht wird gesendet, sobald der Schlüssel angenommen ist.",
   siteKeyRefused: "Diese Website hat keinen gültigen Chat-Schlüssel. Bitte informieren Sie den Betreiber.",
   siteForbidden: "Dieser Chat darf auf dieser Website nicht verwendet werden.",
+  signInNeeded: "Bitte melden Sie sich an, um hier zu schreiben.",
   unreachable: "Der Chat-Server ist nicht erreichbar.",
   offline: "Sie sind offline. Was Sie schreiben, wird aufbewahrt und später gesendet.",
   connecting: "Verbindung wird aufgebaut …",

@@ -114,6 +114,7 @@ export const locale: Locale = {
   keyWaiting: "Tu mensaje se enviará en cuanto se acepte la clave.",
   siteKeyRefused: "Este sitio no tiene una clave de chat válida. Avisa al responsable del sitio.",
   siteForbidden: "Este chat no se puede usar en este sitio.",
+  signInNeeded: "Inicia sesión para escribir aquí.",
   unreachable: "No se puede acceder al servidor del chat.",
   offline: "No tienes conexión. Lo que escribas se guarda y se envía más tarde.",
   connecting: "Conectando…",

@@ -115,6 +115,7 @@ export const locale: Locale = {
   keyWaiting: "Votre message sera envoyé dès que la clé sera acceptée.",
   siteKeyRefused: "Ce site n’a pas de clé de chat valide. Veuillez en informer le responsable du site.",
   siteForbidden: "Ce chat n’est pas autorisé sur ce site.",
+  signInNeeded: "Connectez-vous pour écrire ici.",
   unreachable: "Le serveur de chat est injoignable.",
   offline: "Vous êtes hors ligne. Ce que vous écrivez est conservé et sera envoyé plus tard.",
   connecting: "Connexion…",

@@ -114,6 +114,7 @@ export const locale: Locale = {
   keyWaiting: "Il messaggio verrà inviato appena la chiave sarà accettata.",
   siteKeyRefused: "Questo sito non ha una chiave della chat valida. Avvisa il responsabile del sito.",
   siteForbidden: "Questa chat non può essere usata su questo sito.",
+  signInNeeded: "Accedi per scrivere qui.",
   unreachable: "Il server della chat non è raggiungibile.",
   offline: "Sei offline. Ciò che scrivi viene conservato e inviato più tardi.",
   connecting: "Connessione…",

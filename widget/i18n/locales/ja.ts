@@ -107,6 +107,7 @@ export const locale: Locale = {
   keyWaiting: "キーが受け付けられると、メッセージが送信されます。",
   siteKeyRefused: "このサイトには有効なチャットキーがありません。サイトの管理者にお知らせください。",
   siteForbidden: "このサイトではこのチャットを利用できません。",
+  signInNeeded: "こちらをご利用になるには、ログインしてください。",
   unreachable: "チャットサーバーに接続できません。",
   offline: "オフラインです。書いた内容は保存され、後で送信されます。",
   connecting: "接続中…",

@@ -114,6 +114,7 @@ export const locale: Locale = {
   keyWaiting: "Sua mensagem será enviada assim que a chave for aceita.",
   siteKeyRefused: "Este site não tem uma chave de chat válida. Avise o responsável pelo site.",
   siteForbidden: "Este chat não pode ser usado neste site.",
+  signInNeeded: "Faça login para escrever aqui.",
   unreachable: "Não foi possível acessar o servidor do chat.",
   offline: "Você está offline. O que escrever será guardado e enviado depois.",
   connecting: "Conectando…",

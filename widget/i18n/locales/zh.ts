@@ -107,6 +107,7 @@ export const locale: Locale = {
   keyWaiting: "密钥通过后，您的消息会立即发送。",
   siteKeyRefused: "本网站没有有效的聊天密钥。请告知网站管理员。",
   siteForbidden: "本网站不能使用此聊天。",
+  signInNeeded: "请先登录再发送消息。",
   unreachable: "无法连接聊天服务器。",
   offline: "您已离线。您写的内容会保留，稍后发送。",
   connecting: "正在连接…",

@@ -1,0 +1,109 @@
+/** Who is asking: what a project's `authenticate` gets of a request, and what counts as its answer. */
+
+import { IncomingMessage } from "node:http";
+import { isRecord } from "../protocol/json.ts";
+import type { Caller } from "./access.ts";
+import type { User } from "./user.ts";
+
+/** What a message, or whatever else needs the user, came with. A key is in no part of it. */
+export interface AuthRequest {
+  /** The headers of the request, or of the socket's upgrade, with names in small letters. */
+  readonly headers: IncomingMessage["headers"];
+  /** The client's address, as far as it can be known behind proxies. */
+  readonly address: string;
+  /** Kind of the key that came with it. */
+  readonly keyKind: Caller["keyKind"];
+  /** What the client sent as `x-user-token`, or on a socket with its last `authenticate`. */
+  readonly token: string | undefined;
+  /** The request, or the socket's upgrade, with what other code of the server has put on it, such as a session. */
+  readonly raw: IncomingMessage;
+}
+
+/**
+ * Says whose request it is: a user; `undefined` for somebody unknown who may chat; or it throws `Unauthorized`. Anything
+ * else that it throws is a failure of the server.
+ */
+export type Authenticate = (request: AuthRequest) => User | undefined | Promise<User | undefined>;
+
+/** Global, because the project may have another copy of this package than the server. */
+const UNAUTHORIZED = Symbol.for("parley-agent.Unauthorized");
+
+/** The person has to sign in. They see the message. */
+export class Unauthorized extends Error {
+  override readonly name: string = "Unauthorized";
+  readonly [UNAUTHORIZED] = true;
+
+  constructor(message = "Please sign in.", options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+export function isUnauthorized(thrown: unknown): thrown is Unauthorized {
+  return thrown instanceof Error && UNAUTHORIZED in thrown;
+}
+
+/** The longest id of a user, in UTF-16 units. */
+const MAX_ID_CHARS = 200;
+
+/** Rejects with what `authenticate` throws, if it takes longer than `ms`, and if it returns neither a user nor `undefined`. */
+export async function userOf(authenticate: Authenticate, request: AuthRequest, ms: number): Promise<User | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`authenticate took longer than ${ms / 1000} seconds.`)), ms);
+  });
+  try {
+    const answer: unknown = await Promise.race([(async () => authenticate(request))(), late]);
+    if (answer === undefined || isUser(answer)) return answer;
+  } finally {
+    clearTimeout(timer);
+  }
+  // What it returned is not named: it may be anybody's data.
+  throw new TypeError(
+    `authenticate must return a user with an id, a string of 1 to ${MAX_ID_CHARS} characters, or undefined, or throw Unauthorized.`,
+  );
+}
+
+function isUser(answer: unknown): answer is User {
+  return isRecord(answer) && typeof answer.id === "string" && answer.id !== "" && answer.id.length <= MAX_ID_CHARS;
+}
+
+/** What a browser sends by itself, whichever page has made the request. */
+const AMBIENT = ["cookie", "authorization"];
+
+/** A copy without what a browser adds by itself, and without what other code of the server has made of that. */
+export function withoutAmbient(req: IncomingMessage): IncomingMessage {
+  const { method, url, httpVersion, httpVersionMajor, httpVersionMinor } = req;
+  const copy = new IncomingMessage(req.socket);
+  const headers = Object.fromEntries(Object.entries(req.headers).filter(([name]) => !AMBIENT.includes(name)));
+  Object.assign(copy, { method, url, httpVersion, httpVersionMajor, httpVersionMinor, headers });
+  for (const [name, value] of Object.entries(headers)) {
+    for (const one of [value].flat()) copy.rawHeaders.push(name, String(one));
+  }
+  return copy;
+}
+
+/** Takes the key out of a request that was let in: nothing else needs it. */
+export function removeKey(
+  req: IncomingMessage & { originalUrl?: string },
+  isKey: (authorization: string) => boolean,
+): void {
+  const { authorization } = req.headers;
+  if (authorization !== undefined && isKey(authorization)) {
+    delete req.headers.authorization;
+    // Node counts on their number.
+    for (const [index, text] of req.rawHeaders.entries()) {
+      if (index % 2 === 0 && /^authorization$/i.test(text)) req.rawHeaders[index + 1] = "";
+    }
+  }
+  if (req.url !== undefined) req.url = withoutKey(req.url);
+  if (req.originalUrl !== undefined) req.originalUrl = withoutKey(req.originalUrl);
+}
+
+/** A socket's key may be in the query. */
+function withoutKey(target: string): string {
+  const [path = "", search = ""] = target.split(/\?(.*)/s);
+  const query = new URLSearchParams(search);
+  if (!query.has("key")) return target;
+  query.delete("key");
+  return query.size === 0 ? path : `${path}?${query}`;
+}

@@ -1,0 +1,144 @@
+/** Who sends a message, or asks for a run: the project's `authenticate` is asked, within the rates of key and address. */
+
+import { createHash } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { ServedAgent } from "../agent/run-agent.ts";
+import type { Access, Caller } from "../auth/access.ts";
+import { type Authenticate, isUnauthorized, removeKey, userOf, withoutAmbient } from "../auth/authenticate.ts";
+import type { Origins } from "../auth/origins.ts";
+import type { User } from "../auth/user.ts";
+import type { RequestContext } from "../http/request.ts";
+import type { MessageLimits } from "../limits/message-limits.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { AgentInfo } from "../protocol/chat.ts";
+import { ApiError } from "../protocol/errors.ts";
+
+/** What `authenticate` decides by. */
+export interface Visit {
+  readonly req: IncomingMessage;
+  readonly requestId: string;
+  readonly token: string | undefined;
+}
+
+/** Called only where `authenticate` is asked. */
+type GetVisit = () => Visit;
+
+export interface IdentityParts {
+  readonly access: Access;
+  readonly origins: Origins;
+  readonly limits: MessageLimits;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** How long `authenticate` may take. */
+  readonly maxMs: number;
+}
+
+export class Identity {
+  readonly #parts: IdentityParts;
+
+  constructor(parts: IdentityParts) {
+    this.#parts = parts;
+  }
+
+  /** Lets a message in: counts it, and gives the caller with its user. @throws ApiError `rate_limited`, `login_required` */
+  async admitMessage({ authenticate }: ServedAgent, caller: Caller, visit: GetVisit): Promise<Caller> {
+    const { limits } = this.#parts;
+    await limits.admitMessage(caller);
+    if (authenticate === undefined) return caller;
+    const known = await this.#known(authenticate, caller, visit());
+    await limits.admitUser(known);
+    return known;
+  }
+
+  /** As `admitMessage`, for whoever asks for a run: that counts as a message only if it is refused. @throws ApiError */
+  async admitReader({ authenticate }: ServedAgent, caller: Caller, visit: GetVisit): Promise<Caller> {
+    const { limits } = this.#parts;
+    if (authenticate === undefined) return caller;
+    await limits.peekMessage(caller);
+    return this.#known(authenticate, caller, visit()).catch(async (refusal) => {
+      await limits.countAsMessage(caller);
+      throw refusal;
+    });
+  }
+
+  /** What `/api/info` says of a visitor: nothing beyond the rate of their address, nor where `authenticate` fails. */
+  async describe(
+    { authenticate, agent }: ServedAgent,
+    address: string,
+    visit: GetVisit,
+  ): Promise<Pick<AgentInfo, "user" | "login_required">> {
+    const caller: Caller = { keyKind: "none", keyId: "", address };
+    if (authenticate === undefined || !(await this.#parts.limits.countAsMessage(caller))) return {};
+    try {
+      const user = await this.#identify(authenticate, caller, visit());
+      return user === undefined ? {} : { user: publicId(agent.id, user) };
+    } catch (error) {
+      return isLoginRequired(error) ? { login_required: true } : {};
+    }
+  }
+
+  /** The caller with its user. @throws ApiError as `#identify` does */
+  async #known(authenticate: Authenticate, caller: Caller, visit: Visit): Promise<Caller> {
+    try {
+      return { ...caller, user: await this.#identify(authenticate, caller, visit) };
+    } catch (error) {
+      if (isLoginRequired(error)) this.#parts.metrics.loginRefused();
+      throw error;
+    }
+  }
+
+  /** @throws ApiError `login_required`, or `internal`, which is logged here */
+  async #identify(
+    authenticate: Authenticate,
+    { address, keyKind }: Caller,
+    { req, requestId, token }: Visit,
+  ): Promise<User | undefined> {
+    const { access, origins, log, maxMs } = this.#parts;
+    removeKey(req, access.isKey);
+    const raw = origins.isTrusted(req.headers) ? req : withoutAmbient(req);
+    const { headers } = raw;
+    try {
+      return await userOf(authenticate, { headers, address, keyKind, token, raw }, maxMs);
+    } catch (thrown) {
+      if (isUnauthorized(thrown)) throw new ApiError("login_required", thrown.message);
+      // Whatever else is thrown may be the data of a user.
+      const error = thrown instanceof Error ? thrown : new TypeError("authenticate threw something that is no Error.");
+      log.failure(error, { requestId }, secretsOf(headers, token));
+      throw new ApiError("internal", "It could not be checked who you are. Please try again.", {
+        detail: "authenticate failed",
+      });
+    }
+  }
+}
+
+function isLoginRequired(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "login_required";
+}
+
+/** A shorter text is no secret, and striking it out would spoil the record. */
+const MIN_SECRET_CHARS = 6;
+
+/** What an error of `authenticate` may quote. */
+function secretsOf({ cookie, authorization }: IncomingMessage["headers"], token: string | undefined): string[] {
+  const credentials = authorization?.split(" ").at(-1);
+  const values = cookie?.split(/; */).map((pair) => pair.slice(pair.indexOf("=") + 1)) ?? [];
+  const all = [token, cookie, authorization, credentials, ...values];
+  return all.filter((text) => text !== undefined && text.length >= MIN_SECRET_CHARS) as string[];
+}
+
+/** The same after each start and each change of a secret. Only the user gets it. */
+function publicId(agent: string, { id }: User): string {
+  const text = JSON.stringify(["parley-user-1", agent, id]);
+  return createHash("sha256").update(text).digest("base64url").slice(0, 22);
+}
+
+export const visitOf =
+  ({ req, id }: RequestContext): GetVisit =>
+  () => ({ req, requestId: id, token: tokenOf(req) });
+
+/** The token that a request, or a socket's upgrade, brings. */
+export function tokenOf({ headers }: IncomingMessage): string | undefined {
+  const token = headers["x-user-token"];
+  return typeof token === "string" && token !== "" ? token : undefined;
+}
