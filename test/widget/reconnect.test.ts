@@ -103,7 +103,9 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
 /** Without what the clock and chance decide. */
 const timeless = (value: unknown) =>
   JSON.parse(
-    JSON.stringify(value, (key, item: unknown) => (/^(startedAt|endedAt|durationMs|conversation)$/.test(key) ? undefined : item)),
+    JSON.stringify(value, (key, item: unknown) =>
+      /^(startedAt|endedAt|durationMs|conversation)$/.test(key) ? undefined : item,
+    ),
   );
 
 for (const over of ["WebSocket", "SSE"] as const) {
