@@ -10,7 +10,15 @@ import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts
 import { ApiError, runLost, shuttingDown, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
 import { textContent } from "../providers/history.ts";
-import type { Conversation, ModelEvent, Provider, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
+import type {
+  Conversation,
+  ConversationStart,
+  ModelEvent,
+  ServedFacts,
+  ToolAnswer,
+  ToolCall,
+  TurnFinish,
+} from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { ModuleLife } from "./module-life.ts";
@@ -18,10 +26,16 @@ import type { RunContext } from "./run-context.ts";
 import { type StateBinding, sealState } from "./state.ts";
 import { cutContent, rejectWhenAborted, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
 
+/** What answers an agent's messages: a model of a provider, or code of the agent's author. */
+export interface AnswerSource extends ServedFacts {
+  /** Begins the conversation of one run. Sends nothing yet. */
+  open(start: ConversationStart, context: RunContext): Conversation;
+}
+
 /** An agent that is served. A run takes it once, at its start, and keeps it until its end. */
 export interface ServedAgent {
   readonly agent: Agent;
-  readonly provider: Provider;
+  readonly provider: AnswerSource;
   /** The tools that the model may call in this run, by name. */
   toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>>;
   /** Whether metrics have a series for a tool of this name. A model can make up any name. */
@@ -174,7 +188,7 @@ export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGene
   } catch (error) {
     const last = signal.aborted
       ? abortedEvent(run, conversation ?? openConversation(run, "", new Map()), progress)
-      : failedEvent(run, error, observer);
+      : failedEvent(run, error, observer, conversation?.stateAfterFailure());
     if (last !== undefined) yield [last];
   }
 }
@@ -233,8 +247,11 @@ class ModelTurn {
         case "hosted_result":
           events.push(this.#hostedResult(event.answer, event.durationMs));
           break;
-        case "failover":
-          this.#observer.failedOver(event.report);
+        case "text_begins_anew":
+          this.#text = new StringBuilder();
+          break;
+        case "report":
+          this.#observer.report(event.report);
           break;
         case "end":
           events.push(...this.#endHosted());
@@ -290,14 +307,14 @@ async function instructionsFor({ served, context }: AgentRun): Promise<string> {
 }
 
 function openConversation(
-  { served, request }: AgentRun,
+  { served, request, context }: AgentRun,
   instructions: string,
   tools: ReadonlyMap<string, Tool>,
 ): Conversation {
   const specs = [...tools.values()].map(({ name, description, parameters }) => {
     return { name, description, parameters: parameters.json };
   });
-  return served.provider.open({ ...request, setup: { instructions, tools: specs } });
+  return served.provider.open({ ...request, setup: { instructions, tools: specs } }, context);
 }
 
 function addTurn(progress: Progress, { text, finish, usage, model, hasHostedCalls }: ModelTurn): void {
@@ -363,7 +380,7 @@ function abortedEvent(
 ): DoneEvent | ErrorEvent | undefined {
   const kind = abortKind(run.context.signal);
   if (kind === "gone") return undefined;
-  if (kind !== "stopped") return withState(run, abortError(run, kind));
+  if (kind !== "stopped") return withState(run, abortError(run, kind), conversation.stateAfterFailure());
   conversation.interrupt(progress.unfinished);
   return doneEvent(run, conversation, progress, progress.said, "stopped");
 }
@@ -390,10 +407,15 @@ function abortError({ settings }: AgentRun, kind: Exclude<AbortKind, "gone" | "s
   }
 }
 
-/** The last event of a run that failed. */
-export function failedEvent(run: AgentRun, error: unknown, observer: RunObserver): ErrorEvent {
+/** The last event of a run that failed. Without a `state`, the conversation goes on from the one that the message came with. */
+export function failedEvent(
+  run: AgentRun,
+  error: unknown,
+  observer: RunObserver,
+  state?: ConversationState,
+): ErrorEvent {
   observer.failure(error);
-  return withState(run, toApiError(error));
+  return withState(run, toApiError(error), state);
 }
 
 /** Why a run has failed whose model ignores the abort, and which therefore cannot end itself. */
@@ -405,9 +427,8 @@ export function abortTimeoutError(run: AgentRun): ApiError {
   });
 }
 
-/** The last good state is the one that the message came with: the same message can be sent again. */
-function withState(run: AgentRun, error: ApiError): ErrorEvent {
-  const event = errorEvent(error, sealed(run.request.state, run));
+function withState(run: AgentRun, error: ApiError, state = run.request.state): ErrorEvent {
+  const event = errorEvent(error, sealed(state, run));
   if (error.detail === undefined || !isOnlyForOperator(run.settings)) return event;
   return { ...event, data: `${event.data} (${error.detail})` };
 }

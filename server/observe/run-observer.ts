@@ -68,8 +68,8 @@ export interface ToolOutcome {
 export interface ModelRequestObserver {
   /** The provider has answered and named the request; of several tries the last one counts. */
   answered(providerRequestId: string): void;
-  /** A model failed, and a fallback model is asked. */
-  failedOver(report: Error): void;
+  /** What the operator should know of it, such as that a model failed and a fallback model is asked. */
+  report(report: Error): void;
   /** Called once, in any case. */
   end(outcome: ModelRequestOutcome): void;
 }

@@ -68,7 +68,7 @@ class RunRecorder implements RunObserver {
         this.#providerRequestId = providerRequestId;
         for (const span of spans) span.answered(providerRequestId);
       },
-      failedOver: (report) => this.failure(report),
+      report: (report) => this.failure(report),
       end: (outcome) => {
         if (outcome.type === "finished") this.#model = outcome.model ?? this.#model;
         const ms = Math.round(performance.now() - startedAt);

@@ -66,6 +66,8 @@ function openHistory(model: Model, { setup, state, message, attachments }: Conve
       const history = messages.slice(0, settled).map((message) => shownResults.get(message) ?? message);
       return history.length === 0 ? {} : { conversation_history: slimHistory(history) };
     },
+
+    stateAfterFailure: () => state,
   };
 }
 
@@ -105,5 +107,6 @@ function openStored(model: Model, { setup, state, message, attachments }: Conver
     },
 
     state: () => (settledId === undefined ? {} : { previous_response_id: settledId }),
+    stateAfterFailure: () => state,
   };
 }

@@ -76,7 +76,7 @@ function oneOf(candidates: readonly NamedProvider[]): Model {
         const next = order[index + 1];
         if (next === undefined) throw failure;
         const text = `${candidate.name} failed, ${next.name} is asked instead`;
-        yield [{ type: "failover", report: new ModelFailover(text, { cause: error }) }];
+        yield [{ type: "report", report: new ModelFailover(text, { cause: error }) }];
       }
     }
   };

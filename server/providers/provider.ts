@@ -22,14 +22,16 @@ export type ModelEvent =
   | { type: "thinking"; delta: string }
   /** All text of this turn so far was thinking, as only its end has shown. */
   | { type: "text_was_thinking" }
+  /** The text from here on is the answer: what was said before led to it. */
+  | { type: "text_begins_anew" }
   /** A whole tool call. The run starts it only after `end`. */
   | { type: "call"; call: ToolCall }
   /** The provider runs a tool of its own: only to be shown. */
   | { type: "hosted_call"; call: ToolCall }
   /** The result of a hosted call. `durationMs` counts from where the provider began with it. */
   | { type: "hosted_result"; answer: ToolAnswer; durationMs: number }
-  /** A model failed before it said anything, and the next one of the agent is asked. For the log. */
-  | { type: "failover"; report: Error }
+  /** What the operator should know, such as that a model has failed and the next one is asked. For the log. */
+  | { type: "report"; report: Error }
   /** `model` is the model string of the model that answered; only of an agent with fallback models. */
   | { type: "end"; finish: TurnFinish; usage?: Usage | undefined; model?: string };
 
@@ -74,9 +76,13 @@ export interface ProviderFacts {
   readonly models?: readonly string[] | undefined;
 }
 
-/** A model that is served, with its settings resolved. One object serves all conversations. */
-export interface Provider extends ProviderFacts {
+/** What is known of whatever answers, with the kind of its states. */
+export interface ServedFacts extends ProviderFacts {
   readonly stateKind: StateKind;
+}
+
+/** A model that is served, with its settings resolved. One object serves all conversations. */
+export interface Provider extends ServedFacts {
   /** Any other model whose states are of the same kind can go on with the same conversation. */
   readonly model: Model;
   /** Sends nothing yet. */
@@ -119,6 +125,11 @@ export interface Conversation {
    * the run, it is the state that the conversation began with. `{}` when there is none yet.
    */
   state(): ConversationState;
+  /**
+   * The state for a client whose run has failed. For a model it is the one that the conversation began with: the same
+   * message can be sent again.
+   */
+  stateAfterFailure(): ConversationState;
 }
 
 /** Called for each answer to a model request, refusals too, with the provider's own id of the request. For the log. */
