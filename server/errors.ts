@@ -14,3 +14,8 @@ export class ToolFailure extends Error {
     super(`The tool "${tool}" failed.`, { cause: thrown });
   }
 }
+
+/** For the log: what the author of an agent should know of its answers. */
+export class AgentNotice extends Error {
+  override readonly name = "AgentNotice";
+}

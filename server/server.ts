@@ -4,12 +4,13 @@ import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
 import { type AgentModule, ModuleLife } from "./agent/module-life.ts";
-import type { AgentRuntime, ServedAgent } from "./agent/run-agent.ts";
+import type { AgentRuntime, AnswerSource, ServedAgent } from "./agent/run-agent.ts";
 import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
 import { applyLive, type Environment, type Settings } from "./config/settings.ts";
+import { hostedSource } from "./hosted/source.ts";
 import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
 import { type SocketOptions, WebSockets } from "./http/websocket.ts";
@@ -114,7 +115,7 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   log.hide(secretsOf(options.env ?? {}));
   const closing = new Closing(log);
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
-  const serving = { ...options, stateSecrets: stateSecretsOf(settings, shared) };
+  const serving = { ...options, log, stateSecrets: stateSecretsOf(settings, shared) };
   const runtime: AgentRuntime = { current: await serve(options, serving) };
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
@@ -263,20 +264,22 @@ async function connect(
 }
 
 interface Serving extends ParleyServerOptions {
-  /** With what the states of an agent are signed that has `authenticate`. */
+  log: Log;
+  /** With what the states of an agent are signed that has `authenticate` or `run`. */
   stateSecrets(): readonly string[];
 }
 
 /** @throws ConfigError */
 async function serve({ agent, close, authenticate }: AgentModule, options: Serving): Promise<ServedAgent> {
-  const provider = options.provider ?? (await createProvider(agent, options));
+  const provider = options.provider ?? (await createSource(agent, options));
   const { settings, stateSecrets } = options;
+  const alwaysSigns = authenticate !== undefined || agent.ownRun !== undefined;
   return {
     agent,
     provider,
     ...toolsOf(agent),
     authenticate,
-    stateSecrets: authenticate === undefined ? () => settings.stateSecrets : stateSecrets,
+    stateSecrets: alwaysSigns ? stateSecrets : () => settings.stateSecrets,
     life: new ModuleLife(close),
   };
 }
@@ -287,17 +290,18 @@ function stateSecretsOf(settings: Settings, shared: Shared | undefined): () => r
   return () => (settings.stateSecrets.length > 0 ? settings.stateSecrets : (shared?.stateSecrets ?? own));
 }
 
-function createProvider(
+async function createSource(
   agent: Agent,
-  { settings, loadPackage = (name) => import(name) }: ParleyServerOptions,
-): Promise<Provider> {
+  { settings, log, loadPackage = (name) => import(name) }: Serving,
+): Promise<AnswerSource> {
+  if (agent.ownRun !== undefined) return hostedSource(agent.ownRun, { settings, notice: log.notice });
   return resolveModels([agent.model, ...agent.fallbacks], { settings, modelSettings: agent.settings, loadPackage });
 }
 
 /** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */
 const MAX_CHOSEN_TOOLS = 100;
 
-function toolsOf({ tools, chooseTools, settings }: Agent): Pick<ServedAgent, "toolsFor" | "isTool"> {
+function toolsOf({ tools, chooseTools, settings, ownRun }: Agent): Pick<ServedAgent, "toolsFor" | "isTool"> {
   const names = new Set<string>([...tools.keys(), ...(settings.hostedTools ?? []).map(({ type }) => type)]);
   const most = names.size + MAX_CHOSEN_TOOLS;
   return {
@@ -307,6 +311,10 @@ function toolsOf({ tools, chooseTools, settings }: Agent): Pick<ServedAgent, "to
       for (const name of chosen.keys()) if (names.size < most) names.add(name);
       return chosen;
     },
-    isTool: (name) => names.has(name),
+    isTool(name) {
+      // Names of tools that run elsewhere are known when they run.
+      if (ownRun !== undefined && names.size < most) names.add(name);
+      return names.has(name);
+    },
   };
 }

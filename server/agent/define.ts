@@ -2,10 +2,12 @@
 
 import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
+import type { MediaType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
 import { checkModelSettings } from "./model-settings.ts";
 import type { RunContext } from "./run-context.ts";
+import { type AgentObject, checkRun, type OwnRun, type RunFunction } from "./run-function.ts";
 import {
   type JsonSchema,
   type ParameterSchema,
@@ -71,8 +73,12 @@ export interface AgentDefinition {
    * when you rename the agent.
    */
   id?: string;
-  /** `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. */
-  model: ModelName;
+  /** `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. Every agent has it or `run`. */
+  model?: ModelName;
+  /** Answers messages in place of `model` and all that belongs to it: an agent that is written elsewhere. */
+  run?: RunFunction | AgentObject;
+  /** Which files `run` takes. Default: none. */
+  accepts?: MediaType[];
   /**
    * Models that are asked, in this order, when the one before fails before it says anything. All of them must keep a
    * conversation in the same way, and all get the same settings.
@@ -114,7 +120,9 @@ export interface Agent {
   readonly id: string;
   readonly name: string;
   readonly agent: string;
+  /** `run` where the author's own code answers. */
   readonly model: string;
+  readonly ownRun: OwnRun | undefined;
   readonly fallbacks: readonly string[];
   readonly instructions: string | ((ctx: RunContext) => unknown);
   /** Empty where they are chosen for each message. */
@@ -128,7 +136,9 @@ export interface Agent {
 }
 
 /** Gives an agent its type; `export default` it from `agent.ts`. */
-export function defineAgent(agent: AgentDefinition): AgentDefinition {
+export function defineAgent(
+  agent: AgentDefinition & ({ model: ModelName } | { run: RunFunction | AgentObject }),
+): AgentDefinition {
   return agent;
 }
 
@@ -170,6 +180,7 @@ export function checkAgent(exported: unknown): Agent {
     throw new ConfigError("The default export must be an agent: export default defineAgent({ … }).");
   }
   refuseUnknownFields(exported, AGENT_FIELDS);
+  const ownRun = checkRun(exported);
   const { chat = {}, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
   const name = requiredText(exported, "name");
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
@@ -181,7 +192,8 @@ export function checkAgent(exported: unknown): Agent {
     id: checkId(exported, name),
     name,
     agent: optionalText(exported, "agent") ?? name,
-    model: requiredText(exported, "model"),
+    model: ownRun === undefined ? requiredText(exported, "model") : "run",
+    ownRun,
     fallbacks: checkFallbacks(exported),
     instructions: isFunction(exported.instructions)
       ? exported.instructions
@@ -205,6 +217,8 @@ const AGENT_FIELDS = fieldNames<AgentDefinition>({
   name: true,
   agent: true,
   model: true,
+  run: true,
+  accepts: true,
   id: true,
   fallbacks: true,
   instructions: true,

@@ -95,7 +95,7 @@ export function summaryOf({ agent, authenticate }: AgentModule, settings: Settin
   return `Parley ${readVersion()}
   name   ${agent.name}
   agent  ${agent.agent}
-  model  ${[agent.model, ...agent.fallbacks].join(", else ")}
+  model  ${agent.ownRun === undefined ? [agent.model, ...agent.fallbacks].join(", else ") : "none: the agent's run answers"}
   keys   ${kindsOfKeys(settings) || (authenticate ? "none" : "none: anyone who reaches this address can chat")}
 ${authenticate ? "  users  authenticate() of the agent's module says who they are\n" : ""}`;
 }

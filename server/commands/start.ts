@@ -42,11 +42,10 @@ export async function startCommand(
   // If there are several workers, only the first one prints the summary, the warnings and the URL.
   if (isWorker && cluster.worker?.id !== 1) return;
   process.stdout.write(summaryOf(loaded, settings) + (folder === undefined ? DEMO_NOTE : ""));
-  const hasUsers = loaded.authenticate !== undefined;
-  const secretWarning = hasUsers ? stateSecretWarning(settings) : undefined;
+  const signer = signerOf(loaded);
   const warnings = [
-    ...publicWarnings(settings, hasUsers),
-    secretWarning,
+    ...publicWarnings(settings, signer !== undefined),
+    signer && stateSecretWarning(settings, signer),
     memoryAdvice(settings),
     tracingProblem,
     ...unknownNames(inherited),
@@ -67,14 +66,20 @@ function refuseWithoutRedis({ redisUrl, workers }: Settings): void {
 
 const DEMO_NOTE = "\nThere is no agent.ts in this folder, so the demo agent is served.\n";
 
+/** Why states are signed whatever the settings say, in words. */
+function signerOf({ authenticate, agent }: AgentModule): string | undefined {
+  if (authenticate !== undefined) return "agent.ts exports authenticate";
+  return agent.ownRun === undefined ? undefined : "the agent has run";
+}
+
 /** What does not survive where states have to be signed and no setting says with what. */
-function stateSecretWarning({ stateSecrets, redisUrl }: Settings): string | undefined {
+function stateSecretWarning({ stateSecrets, redisUrl }: Settings, signer: string): string | undefined {
   if (stateSecrets.length > 0) return undefined;
   const lost =
     redisUrl === ""
       ? "Conversations end with this process, and no other can continue them"
       : "Conversations end when Redis loses its data";
-  return `${lost}, because agent.ts exports authenticate and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
+  return `${lost}, because ${signer} and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
 }
 
 /** Below this, a key or secret can be guessed: 20 random characters are some 100 bits. */
@@ -83,7 +88,7 @@ const MIN_KEY_CHARS = 20;
 const isShort = (secret: string): boolean => secret.length < MIN_KEY_CHARS;
 
 /** What is unsafe where other machines reach the server, and what to set. */
-function publicWarnings(settings: Settings, hasUsers: boolean): string[] {
+function publicWarnings(settings: Settings, alwaysSigns: boolean): string[] {
   if (!isPublic(settings)) return [];
   const { host, apiKeys, chatKeys, widgetKeys, allowedOrigins, stateSecrets } = settings;
   const warnings = [];
@@ -101,7 +106,7 @@ function publicWarnings(settings: Settings, hasUsers: boolean): string[] {
   if (widgetKeys.length > 0 && allowedOrigins.length === 0) {
     warnings.push("Any site can use the widget key. Set PARLEY_ALLOWED_ORIGINS to the sites that may.");
   }
-  if (stateSecrets.length === 0 && !hasUsers) {
+  if (stateSecrets.length === 0 && !alwaysSigns) {
     warnings.push(
       "Clients can change the conversations that they send back. Set PARLEY_STATE_SECRET to sign them; make one with: openssl rand -hex 32",
     );

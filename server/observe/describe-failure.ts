@@ -1,7 +1,7 @@
 /** What the log says of a failure. */
 
 import { inspect } from "node:util";
-import { ToolFailure } from "../errors.ts";
+import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
 
@@ -32,6 +32,7 @@ export function describeFailure(error: unknown, withMessages: boolean, strike: (
 /** The error and its causes. */
 function describe(error: unknown, withMessages: boolean): string[] {
   if (error instanceof ToolFailure) return [error.message, ...thrownByTool(error.cause)];
+  if (error instanceof AgentNotice) return [error.message];
   const lines: string[] = [];
   let isForeign = false;
   for (let part = error; lines.length <= MAX_CAUSES; part = part.cause) {

@@ -7,7 +7,7 @@ import { isatty } from "node:tty";
 import { pino } from "pino";
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
-import { ToolFailure } from "../errors.ts";
+import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { describeFailure } from "./describe-failure.ts";
 import { prettyRecord } from "./pretty-log.ts";
@@ -75,7 +75,8 @@ export function createLog(settings: Settings, sink = standardError()) {
     warning: (text: string): void => records.warn({ text }, "notice"),
     /** A failure with its causes: a bug, or a model provider that failed. What is `hidden` is struck out of this record. */
     failure(error: unknown, run?: FailedRun, hidden: readonly string[] = []): void {
-      const isExpected = error instanceof ToolFailure || (error instanceof ApiError && error.code !== "internal");
+      const isOfProject = error instanceof ToolFailure || error instanceof AgentNotice;
+      const isExpected = isOfProject || (error instanceof ApiError && error.code !== "internal");
       const fields = {
         ...(run && idsOf(run)),
         error: describeFailure(error, logLevel === "debug", (text) => strike(text, [...hidden, ...secrets])),

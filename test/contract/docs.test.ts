@@ -84,6 +84,8 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/deploying.md", "sh", "@redis/client", startsWorkers],
   ["docs/deploying.md", "yaml", "scrape_configs", isAConfigurationOfPrometheus],
 
+  ["docs/hosting.md", "ts", "get_order_status", runsItsTool],
+
   ["docs/providers.md", "ts", "fallbacks", fallsBack],
   ["docs/providers.md", "ts", "", startsWithARealModel],
   ["docs/providers.md", "ini", "", startsWithARealModel],

@@ -191,9 +191,10 @@ export function timeless(events: readonly StreamEvent[]): unknown[] {
   );
 }
 
-/** An event whose state does not name its conversation. */
+/** An event whose state does not name its conversation, nor has the signature that covers its name. */
 function unnamed<Event extends StreamEvent>(event: Event): Event {
-  return "state" in event && event.state !== undefined ? { ...event, state: stateOf(event) } : event;
+  if (!("state" in event) || event.state === undefined) return event;
+  return { ...event, state: without(stateOf(event) ?? {}, "signature") };
 }
 
 /** What an event's state continues, without the id of its conversation, which differs each time. */

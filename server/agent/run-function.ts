@@ -1,0 +1,106 @@
+/** The agent that its author has written elsewhere: what `run` gets, and what it may say. */
+
+import { ConfigError } from "../errors.ts";
+import { ALL_MEDIA_TYPES, type AttachmentType, isMediaType, type MediaType } from "../protocol/attachments.ts";
+import { isRecord } from "../protocol/json.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** What `run` gets of a message. */
+export interface RunInput {
+  /** The user's words; empty where only files were sent. */
+  readonly message: string;
+  /** The conversation as texts, with this message at its end: what most frameworks take as it is. */
+  readonly messages: TextMessage[];
+  /** The files of this message. */
+  readonly attachments: readonly RunAttachment[];
+  /** The `data` of the last `state` event in this conversation; `undefined` if there was none. */
+  // biome-ignore lint/suspicious/noExplicitAny: the agent's author knows what it was, and checks it if need be.
+  readonly state: any;
+  readonly ctx: RunContext;
+  /** As `ctx.signal`: aborted when the answer is to end. */
+  readonly signal: AbortSignal;
+}
+
+export type TextMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
+
+export interface RunAttachment {
+  readonly type: AttachmentType;
+  readonly name: string;
+  readonly mimeType: MediaType;
+  readonly data: Uint8Array;
+}
+
+/** An event of ours that `run` may yield. A string is the same as a `token`. */
+export type RunEvent =
+  | { type: "token"; data: string }
+  | { type: "thinking"; data: string }
+  /** `arguments` is a JSON text or a value. */
+  | { type: "tool_call"; data: { id: string; tool: string; arguments?: unknown } }
+  /** `output` is a text or a value. */
+  | { type: "tool_result"; data: { id: string; output?: unknown; status?: "completed" | "failed" } }
+  /** Several add up. */
+  | { type: "usage"; data: { input_tokens: number; output_tokens: number } }
+  /** Any JSON of at most 256 KiB, which the next message brings back. */
+  | { type: "state"; data: unknown };
+
+/**
+ * Answers one message: called once, and never again for the same message. It returns or yields texts, events, or what a
+ * framework streams: a promise, an async iterable or a `ReadableStream` of these.
+ */
+export type RunFunction = (input: RunInput) => unknown;
+
+/** An agent of the AI SDK. */
+export interface AgentObject {
+  stream(options: never): unknown;
+}
+
+export function isAgentObject(value: unknown): value is { stream(options: object): unknown } {
+  if (!isRecord(value) || typeof value.stream !== "function") return false;
+  // The AI SDK 5 gives its agents no version; `respond` is theirs alone.
+  return value.version === "agent-v1" || typeof value.respond === "function";
+}
+
+/** Fields that say how a model of ours is asked. */
+const OF_MODELS = [
+  "model",
+  "fallbacks",
+  "instructions",
+  "tools",
+  "maxTurns",
+  "reasoningEffort",
+  "temperature",
+  "maxOutputTokens",
+  "extraBody",
+  "store",
+  "hostedTools",
+];
+
+/** What an agent has instead of a model. */
+export interface OwnRun {
+  readonly run: RunFunction | AgentObject;
+  readonly accepts: readonly MediaType[];
+}
+
+/** `undefined` for an agent with a model. @throws ConfigError that names the field and says what is right */
+export function checkRun(agent: Record<string, unknown>): OwnRun | undefined {
+  const { run, accepts = [] } = agent;
+  if (run === undefined) {
+    if (agent.accepts === undefined) return undefined;
+    throw new ConfigError(
+      "accepts says which files run takes, but there is no run. Remove it: a model's files are known.",
+    );
+  }
+  const field = OF_MODELS.find((name) => agent[name] !== undefined);
+  if (field !== undefined) {
+    throw new ConfigError(`${field} does nothing beside run, which answers by itself. Remove one of the two.`);
+  }
+  if (typeof run !== "function" && !isAgentObject(run)) {
+    throw new ConfigError("run must be a function that answers a message, or an agent of the AI SDK.");
+  }
+  if (!Array.isArray(accepts)) throw new ConfigError("accepts must be an array of media types.");
+  for (const type of accepts) {
+    if (typeof type === "string" && isMediaType(type)) continue;
+    throw new ConfigError(`accepts names ${JSON.stringify(type)}. It may name: ${ALL_MEDIA_TYPES.join(", ")}.`);
+  }
+  return { run: run as RunFunction | AgentObject, accepts: [...new Set(accepts as MediaType[])] };
+}

@@ -1,0 +1,163 @@
+/** Everything that an agent returns and yields, one item after another, within time limits. */
+
+import { setImmediate as nextTick } from "node:timers/promises";
+import { isAgentObject, type RunInput } from "../agent/run-function.ts";
+import { isRecord } from "../protocol/json.ts";
+import { UpstreamTimeout } from "../providers/failures.ts";
+import type { TransportLimits } from "../providers/provider.ts";
+import { callAgent } from "./ai-sdk.ts";
+
+type AnyIterator = AsyncIterator<unknown> | Iterator<unknown>;
+
+interface ItemsOptions {
+  readonly input: RunInput;
+  readonly limits: TransportLimits;
+  /** Called if the agent goes on although nobody reads it any more. */
+  onStray(): void;
+}
+
+/** How long an agent may take to end when it is not read any more. */
+const STRAY_MS = 1000;
+
+/** So many items are read in one go. An agent that never waits must not hold up other answers. */
+const ITEMS_AT_ONCE = 100;
+
+/**
+ * Opens what contains items: promises, iterators, streams, and the objects of frameworks that have a stream. `next` rejects
+ * when the signal is aborted, whether or not the agent listens to it.
+ */
+export class Items {
+  readonly #options: ItemsOptions;
+  /** The innermost is the last. */
+  readonly #open: AnyIterator[] = [];
+  #first: { value: unknown } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isIdleTimer = false;
+  #isWaiting = false;
+  #hasBegun = false;
+  #sinceTick = 0;
+  /** What is waited for. */
+  #pending: Promise<unknown> = Promise.resolve();
+  #reject: (reason: unknown) => void = () => {};
+
+  constructor(value: unknown, options: ItemsOptions) {
+    this.#first = { value };
+    this.#options = options;
+    options.input.signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** `mayBeSilent`: the idle limit waits. */
+  async next(mayBeSilent: boolean): Promise<{ item: unknown } | undefined> {
+    if (++this.#sinceTick > ITEMS_AT_ONCE) {
+      this.#sinceTick = 0;
+      await nextTick();
+    }
+    for (;;) {
+      const pulled = await this.#pull(mayBeSilent);
+      if (pulled === undefined) return undefined;
+      const { value } = pulled;
+      const inner = isRecord(value) ? iteratorOf(value) : undefined;
+      if (inner !== undefined) this.#open.push(inner);
+      else if (isAgentObject(value)) this.#first = { value: callAgent(value, this.#options.input) };
+      else if (value !== undefined && value !== null) {
+        this.#hasBegun = true;
+        return { item: value };
+      }
+    }
+  }
+
+  /** Must be called in the end. The agent may end in its own time. */
+  close(): void {
+    this.#options.input.signal.removeEventListener("abort", this.#onAbort);
+    clearTimeout(this.#timer);
+    const open = this.#open.splice(0).reverse();
+    const timer = setTimeout(this.#options.onStray, STRAY_MS).unref();
+    // What it throws now is of no answer any more.
+    const endings = open.map(async (iterator) => iterator.return?.());
+    const late = this.#pending.then((value) => (isRecord(value) ? iteratorOf(value)?.return?.() : undefined));
+    void Promise.allSettled([late, ...endings]).then(() => clearTimeout(timer));
+  }
+
+  /** The next value, be it an item or what contains items. */
+  async #pull(mayBeSilent: boolean): Promise<{ value: unknown } | undefined> {
+    if (this.#first !== undefined) {
+      const { value } = this.#first;
+      this.#first = undefined;
+      return { value: await this.#within(value, mayBeSilent) };
+    }
+    const iterator = this.#open.at(-1);
+    if (iterator === undefined) return undefined;
+    const { done, value } = (await this.#within(iterator.next(), mayBeSilent)) as IteratorResult<unknown>;
+    if (done !== true) return { value: isThenable(value) ? await this.#within(value, mayBeSilent) : value };
+    this.#open.pop();
+    // What the author's own generator returns is said, too; a framework's returns nothing of meaning.
+    return { value: this.#open.length === 0 ? value : undefined };
+  }
+
+  #within(waited: unknown, mayBeSilent: boolean): Promise<unknown> {
+    const { signal } = this.#options.input;
+    const pending = Promise.resolve(waited);
+    this.#pending = pending;
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      if (signal.aborted) reject(signal.reason);
+      this.#watch(mayBeSilent);
+      pending.then(resolve, reject).finally(() => {
+        this.#isWaiting = false;
+      });
+    });
+  }
+
+  /** Limits the wait that begins now: until the first item, whatever contains it, and then between two items. */
+  #watch(mayBeSilent: boolean): void {
+    this.#isWaiting = !mayBeSilent;
+    if (this.#isIdleTimer) {
+      this.#timer?.refresh();
+    } else if (this.#hasBegun || this.#timer === undefined) {
+      clearTimeout(this.#timer);
+      const { firstChunkMs, idleMs } = this.#options.limits;
+      this.#isIdleTimer = this.#hasBegun;
+      this.#timer = setTimeout(this.#onTimeout, this.#hasBegun ? idleMs : firstChunkMs);
+    }
+  }
+
+  readonly #onTimeout = (): void => {
+    if (!this.#isWaiting) return;
+    const { firstChunkMs, idleMs } = this.#options.limits;
+    this.#reject(new UpstreamTimeout(this.#hasBegun ? idleMs : firstChunkMs, this.#hasBegun));
+  };
+
+  readonly #onAbort = (): void => this.#reject(this.#options.input.signal.reason);
+}
+
+/** What reads the items in a value, if it contains any. An array is an item, and so is a text. */
+function iteratorOf(value: object): AnyIterator | undefined {
+  if (Symbol.asyncIterator in value) return (value as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+  if (Symbol.iterator in value && "next" in value) return value as Iterator<unknown>;
+  if ("getReader" in value && typeof value.getReader === "function") return readerOf(value as ReadableStream<unknown>);
+  for (const name of ["stream", "fullStream"]) {
+    // Read once: some frameworks make another stream each time.
+    const stream: unknown = name in value ? value[name as keyof typeof value] : undefined;
+    if (isRecord(stream) && (Symbol.asyncIterator in stream || "getReader" in stream)) return iteratorOf(stream);
+  }
+  return undefined;
+}
+
+/** Of a stream that cannot be iterated. */
+function readerOf(stream: ReadableStream<unknown>): AsyncIterator<unknown> {
+  const reader = stream.getReader();
+  return {
+    next: async () => {
+      const { done, value } = await reader.read();
+      return done ? { done, value: undefined } : { done, value };
+    },
+    return: async () => {
+      await reader.cancel();
+      return { done: true, value: undefined };
+    },
+  };
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return isRecord(value) && typeof value.then === "function";
+}

@@ -1,0 +1,71 @@
+/** The table of shapes, and which of them an item is of. */
+
+import { isRecord } from "../protocol/json.ts";
+import { AG_UI } from "./ag-ui.ts";
+import { AI_SDK } from "./ai-sdk.ts";
+import type { Answer } from "./answer.ts";
+import { LANGCHAIN_EVENTS } from "./langchain-events.ts";
+import { LANGGRAPH } from "./langgraph.ts";
+import { MASTRA } from "./mastra.ts";
+import { OPENAI_AGENTS } from "./openai-agents.ts";
+import { OWN_EVENTS } from "./own-events.ts";
+import type { Shape, ShapeReader } from "./shape.ts";
+
+/** Each item fits at most one of them. */
+export const SHAPES: readonly Shape[] = [OWN_EVENTS, AI_SDK, MASTRA, OPENAI_AGENTS, LANGGRAPH, LANGCHAIN_EVENTS, AG_UI];
+
+/** Reads one answer, in which several shapes may be mixed. */
+export class ItemReader {
+  readonly #answer: Answer;
+  readonly #readers = new Map<Shape, ShapeReader>();
+  #last: Shape = OWN_EVENTS;
+  /** The first item that nothing is known of, in words. */
+  unknown: string | undefined;
+  /** The first framework that was recognised. */
+  framework: string | undefined;
+
+  constructor(answer: Answer) {
+    this.#answer = answer;
+  }
+
+  /** Whether any item was known. */
+  get hasKnown(): boolean {
+    return this.#readers.size > 0;
+  }
+
+  /** @throws ApiError for a failure that the item tells of, or whatever the agent's tool or model threw */
+  read(item: unknown): void {
+    const shape = this.#last.fits(item) ? this.#last : SHAPES.find((one) => one.fits(item));
+    if (shape === undefined || !this.#readerOf(shape).read(item, this.#answer)) this.unknown ??= describe(item);
+  }
+
+  end(): void {
+    for (const reader of this.#readers.values()) reader.end?.(this.#answer);
+  }
+
+  #readerOf(shape: Shape): ShapeReader {
+    this.#last = shape;
+    let reader = this.#readers.get(shape);
+    if (reader === undefined) {
+      reader = shape.reader(this.#answer);
+      this.#readers.set(shape, reader);
+      if (shape !== OWN_EVENTS) this.framework ??= shape.name;
+    }
+    return reader;
+  }
+}
+
+const MAX_FIELDS = 8;
+
+/** Names and types alone: the values may be what a person has written. */
+function describe(item: unknown): string {
+  if (Array.isArray(item)) return `an array of ${item.length}: ${item.slice(0, MAX_FIELDS).map(nameOf).join(", ")}`;
+  if (!isRecord(item)) return `a ${typeof item}`;
+  const kind = [item.type, item.event].find((name) => typeof name === "string" && /^[\w.-]{1,64}$/.test(name));
+  const fields = Object.keys(item).slice(0, MAX_FIELDS).join(", ");
+  return `an object ${kind === undefined ? "" : `of the type ${kind} `}with the fields ${fields || "(none)"}`;
+}
+
+function nameOf(item: unknown): string {
+  return Array.isArray(item) ? "array" : item === null ? "null" : typeof item;
+}

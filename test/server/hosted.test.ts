@@ -1,0 +1,460 @@
+/** Agents that are written elsewhere: what `run` gets, and what clients get of what it says. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkAgent, ToolError } from "../../server/agent/define.ts";
+import type { RunInput } from "../../server/agent/run-function.ts";
+import { fieldOf, onEveryTransport, post, send, stateOf, typesOf } from "../support/chat-transports.ts";
+import { gate } from "../support/deadline.ts";
+import { connect } from "../support/socket-client.ts";
+import { type ServerOptions, startServer } from "../support/start-server.ts";
+
+type Run = (input: RunInput) => unknown;
+
+const hosted = (run: Run, more: object = {}, rest: Partial<ServerOptions> = {}): ServerOptions => ({
+  agent: { model: undefined, run, ...more } as never,
+  ...rest,
+});
+
+/** The texts that clients put together. */
+const textOf = (events: readonly { type: string; data?: unknown }[]) =>
+  events.flatMap(({ type, data }) => (type === "token" ? [data] : [])).join("");
+
+const call = (id: string, tool = "look", args: unknown = { a: 1 }) => ({
+  type: "tool_call",
+  data: { id, tool, arguments: args },
+});
+const result = (id: string, output: unknown = "found") => ({ type: "tool_result", data: { id, output } });
+
+async function* items(...list: unknown[]) {
+  yield* list;
+}
+
+/** A stream as browsers have it. */
+function streamOf(list: unknown[]): ReadableStream<unknown> {
+  const rest = list.values();
+  return new ReadableStream({
+    pull(controller) {
+      const { done, value } = rest.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+  });
+}
+
+const WAYS: [name: string, run: Run][] = [
+  ["returns a text", () => "Hello"],
+  ["promises a text", async () => "Hello"],
+  ["yields texts", () => items("Hel", "lo")],
+  ["yields texts without waiting", () => ["Hel", "lo"].values()],
+  [
+    "yields a text and returns one",
+    () =>
+      (async function* () {
+        yield "Hel";
+        return "lo";
+      })(),
+  ],
+  ["yields promises of texts", () => [Promise.resolve("Hel"), "lo"].values()],
+  ["returns a stream of texts", () => streamOf(["Hel", "lo"])],
+  ["promises a stream of events", async () => items({ type: "token", data: "Hel" }, { type: "token", data: "lo" })],
+  ["yields streams within streams", () => items(items("Hel"), { fullStream: streamOf(["lo"]) })],
+  [
+    "returns an object with a stream that can only be read",
+    () => {
+      const stream = streamOf(["Hel", "lo"]);
+      return { stream: { getReader: () => stream.getReader() } };
+    },
+  ],
+];
+
+for (const [name, run] of WAYS) {
+  test(`an agent whose run ${name} answers the same over every transport`, async (t) => {
+    const { sse } = await onEveryTransport(t, () => hosted(run), { message: "Hi" });
+    assert.equal(textOf(sse.events), "Hello");
+    assert.ok(sse.last.type === "done");
+    assert.deepEqual([sse.last.data, sse.last.finish_reason], ["Hello", "stop"]);
+    const history = [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "Hello" },
+    ];
+    assert.deepEqual(stateOf(sse.last)?.conversation_history, history);
+  });
+}
+
+test("thinking, tools and usage reach clients, and the text after the last tool is the answer", async (t) => {
+  const run = () =>
+    items(
+      { type: "thinking", data: "Hm." },
+      "Let me look.",
+      call("c1"),
+      call("c2", "read", '{"b":2}'),
+      { type: "usage", data: { input_tokens: 3, output_tokens: 2 } },
+      { type: "tool_result", data: { id: "c2", output: "not there", status: "failed" } },
+      result("c1", { found: true }),
+      "Here ",
+      "it is.",
+      { type: "usage", data: { input_tokens: 30, output_tokens: 20 } },
+    );
+  const { sse } = await onEveryTransport(t, () => hosted(run), { message: "Hi" });
+  const kinds = "thinking token tool_call tool_call tool_result tool_result token token done";
+  assert.equal(typesOf(sse.events).join(" "), kinds);
+  const rows = sse.events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
+  assert.deepEqual(
+    rows.map(({ tool, output, status }) => [tool, output, status]),
+    [
+      ["read", "not there", "failed"],
+      ["look", '{"found":true}', "completed"],
+    ],
+  );
+  assert.ok(sse.last.type === "done");
+  assert.equal(sse.last.data, "Here it is.");
+  assert.deepEqual(sse.last.usage, { input_tokens: 33, output_tokens: 22 });
+  assert.deepEqual(
+    fieldOf(sse.last.state.conversation_history ?? [], "role"),
+    "user assistant tool tool assistant".split(" "),
+  );
+});
+
+test("run gets the message, the conversation as texts, files, its last state and ctx", async (t) => {
+  const seen: RunInput[] = [];
+  const run = (input: RunInput) => {
+    seen.push(input);
+    const { state } = input;
+    return items(`Answer ${seen.length}.`, call("c1"), result("c1"), "Done.", {
+      type: "state",
+      data: { n: (state?.n ?? 0) + 1 },
+    });
+  };
+  const server = await startServer(t, hosted(run, { accepts: ["image/png"] }));
+  const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const attachments = [{ type: "image", name: "dot.png", mime_type: "image/png", data: png }];
+  const first = await send.json(t, server, { message: "One", attachments, metadata: { plan: "pro" } });
+  const second = await send.sse(t, server, { message: "Two", state: first.last.state });
+  assert.ok(second.last.type === "done");
+  const [one, two] = seen;
+  assert.deepEqual([one?.message, one?.state, one?.ctx.metadata.plan], ["One", undefined, "pro"]);
+  assert.deepEqual(one?.messages, [{ role: "user", content: "One" }]);
+  assert.deepEqual(
+    one?.attachments.map(({ name, mimeType, data }) => [name, mimeType, data.byteLength]),
+    [["dot.png", "image/png", 70]],
+  );
+  assert.equal(one?.signal, one?.ctx.signal);
+  assert.deepEqual(two?.state, { n: 1 });
+  assert.equal(two?.ctx.conversation, first.last.state?.conversation);
+  assert.deepEqual(two?.messages, [
+    { role: "user", content: "One\n[an image (PNG, 0.0 MB) was attached here earlier and is no longer included]" },
+    { role: "assistant", content: "Answer 1.\n\nDone." },
+    { role: "user", content: "Two" },
+  ]);
+  const states = (second.last.state.conversation_history ?? []).flatMap((message) =>
+    "run_state" in message ? [message.run_state] : [],
+  );
+  assert.deepEqual(states, [{ n: 2 }], "only the last state is carried");
+  const pdf = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
+  assert.equal((await send.json(t, server, { message: "x", attachments: pdf })).status, 415);
+});
+
+test("a state of run is signed, without any setting, and bound to its conversation", async (t) => {
+  const run = ({ state }: RunInput) => items(`State ${state ?? "none"}.`, { type: "state", data: "thread-1" });
+  const server = await startServer(t, hosted(run));
+  const { last } = await send.json(t, server, { message: "Hi" });
+  const state = last.state ?? {};
+  assert.match(state.signature ?? "", /^[\w-]{43}$/);
+  const answer = await send.json(t, server, { message: "On", state });
+  assert.equal(answer.last.data, "State thread-1.");
+  const forged = structuredClone(state);
+  const message = forged.conversation_history?.at(-1);
+  assert.ok(message?.role === "assistant");
+  message.run_state = "thread-2";
+  const { signature: _signature, ...unsigned } = state;
+  for (const other of [forged, unsigned, { ...state, conversation: "c".repeat(36) }]) {
+    const { status, last } = await send.json(t, server, { message: "On", state: other });
+    assert.deepEqual([status, last.type === "error" && last.code], [400, "invalid_state"]);
+  }
+});
+
+test("an agent that ends with tools alone has answered, and what it said before stands", async (t) => {
+  const { sse } = await onEveryTransport(t, () => hosted(() => items(call("c1"), result("c1"))), { message: "Hi" });
+  assert.equal(sse.last.data, "I have nothing to add.");
+  const said = await onEveryTransport(t, () => hosted(() => items("All is well.", call("c1"), result("c1"))), {
+    message: "Hi",
+  });
+  assert.equal(said.sse.last.data, "All is well.");
+});
+
+test("a call without a result is closed at the end", async (t) => {
+  const { sse } = await onEveryTransport(t, () => hosted(() => items(call("c1"), "Done.")), { message: "Hi" });
+  assert.deepEqual(typesOf(sse.events), ["tool_call", "token", "tool_result", "done"]);
+  assert.ok(sse.last.type === "done");
+  const [, , tool] = sse.last.state.conversation_history ?? [];
+  assert.deepEqual([tool?.role, tool?.role === "tool" && tool.is_error], ["tool", true]);
+});
+
+const FAILURES: [name: string, run: Run, sentence: RegExp, logged: RegExp][] = [
+  [
+    "throws",
+    () => {
+      throw new Error("secret at /srv");
+    },
+    /has a problem/,
+    /run failed: secret at \/srv/,
+  ],
+  [
+    "throws after a text",
+    () =>
+      (async function* () {
+        yield "Hel";
+        throw new Error("secret");
+      })(),
+    /has a problem/,
+    /run failed: secret/,
+  ],
+  ["throws what is no error", () => Promise.reject({ secret: 1 }), /has a problem/, /run failed/],
+  [
+    "throws a ToolError",
+    () => {
+      throw new ToolError("The shop is closed.");
+    },
+    /^The shop is closed\.$/,
+    /provider_error/,
+  ],
+  ["returns nothing", () => undefined, /empty answer/, /provider_error/],
+  [
+    "yields nothing that is known",
+    () => items({ secret: "x" }, 5),
+    /has a problem/,
+    /nothing that Parley knows, but an object with the fields secret/,
+  ],
+  [
+    "yields an event that is wrong",
+    () => items({ type: "token", data: { secret: 1 } }),
+    /has a problem/,
+    /a token that is no string/,
+  ],
+  [
+    "keeps a state that is too large",
+    () => items("x", { type: "state", data: "s".repeat(300_000) }),
+    /has a problem/,
+    /larger than 256 KiB/,
+  ],
+  [
+    "keeps a state that is no JSON",
+    () => items("x", { type: "state", data: 1n }),
+    /has a problem/,
+    /state is not JSON/,
+  ],
+  [
+    "asks for an approval",
+    () => items({ type: "tool_approval", data: { id: "1", tool: "refund" } }),
+    /has a problem/,
+    /asks for an approval \(refund\)/,
+  ],
+];
+
+for (const [name, run, sentence, logged] of FAILURES) {
+  test(`a run that ${name} fails on every transport, is called once, and says nothing of its causes`, async (t) => {
+    let calls = 0;
+    const counted: Run = (input) => {
+      calls += 1;
+      return run(input);
+    };
+    // As where others can chat, too: the operator's details stay in the log.
+    const env = { PARLEY_API_KEY: "k".repeat(24), PARLEY_ALLOWED_ORIGINS: "*" };
+    const server = await startServer(t, hosted(counted, {}, { env }));
+    const headers = { authorization: `Bearer ${env.PARLEY_API_KEY}` };
+    const answer = await post(server, { message: "Hi", stream: false }, { headers });
+    const { error } = JSON.parse(await answer.text());
+    assert.deepEqual([answer.status, error.code, calls], [502, "provider_error", 1]);
+    assert.match(error.message, sentence);
+    const stream = await (await post(server, { message: "Hi", stream: true }, { headers })).text();
+    assert.doesNotMatch(stream, /secret/);
+    assert.match(server.log.join(""), logged);
+  });
+}
+
+test("what a tool threw is for the log, unless it is a ToolError", async (t) => {
+  const thrown = (id: string, error: unknown) => [
+    { type: "tool-call", toolCallId: id, toolName: "look", input: {} },
+    { type: "tool-error", toolCallId: id, toolName: "look", error },
+  ];
+  const run = () =>
+    items(...thrown("c1", new Error("secret at /srv")), ...thrown("c2", new ToolError("No such order.")), "So be it.");
+  const server = await startServer(t, hosted(run));
+  const { events } = await send.sse(t, server, { message: "Hi" });
+  const outputs = events.flatMap((event) =>
+    event.type === "tool_result" ? [[event.data.output, event.data.status]] : [],
+  );
+  assert.deepEqual(outputs, [
+    ["The tool failed.", "failed"],
+    ["No such order.", "failed"],
+  ]);
+  assert.match(server.log.join(""), /The tool \\"look\\" failed.*secret at \/srv/);
+});
+
+test("an unknown item among known ones is one notice in the log", async (t) => {
+  const server = await startServer(
+    t,
+    hosted(() => items("Hel", { odd: "secret" }, { odder: 1 }, "lo")),
+  );
+  const { last } = await send.json(t, server, { message: "Hi" });
+  assert.equal(last.data, "Hello");
+  const notices = server.log.filter((record) => record.includes("does not know"));
+  assert.equal(notices.length, 1);
+  assert.match(notices.join(""), /an object with the fields odd/);
+  assert.doesNotMatch(notices.join(""), /secret/);
+});
+
+test("after a failure the state has the message and what was told of it, and the tools are not run again by a retry", async (t) => {
+  let calls = 0;
+  const run = async function* ({ messages }: RunInput): AsyncGenerator<unknown> {
+    calls += 1;
+    if (calls === 2) return yield JSON.stringify(messages);
+    yield "I charge the card.";
+    yield call("c1", "charge");
+    yield result("c1", "charged");
+    throw new Error("gone");
+  };
+  const server = await startServer(t, hosted(run));
+  const { last } = await send.sse(t, server, { message: "Buy" });
+  assert.ok(last.type === "error");
+  assert.deepEqual([last.code, last.retryable, calls], ["provider_error", false, 1]);
+  assert.deepEqual(fieldOf(last.state?.conversation_history ?? [], "role"), ["user", "assistant", "tool"]);
+  const next = await send.sse(t, server, { message: "And now?", state: last.state });
+  assert.deepEqual(JSON.parse(String(next.last.data)), [
+    { role: "user", content: "Buy" },
+    { role: "assistant", content: "I charge the card." },
+    { role: "user", content: "And now?" },
+  ]);
+});
+
+for (const [name, silent] of [
+  ["nothing", []],
+  ["nothing after a text", ["Hel"]],
+  ["nothing after its tool", [call("c1"), result("c1")]],
+] as const) {
+  test(`an agent that says ${name} for too long ends with provider_timeout, and its signal is aborted`, async (t) => {
+    const ended = gate();
+    const run = async function* ({ signal }: RunInput) {
+      signal.addEventListener("abort", ended.open);
+      yield* silent;
+      await new Promise(() => {});
+    };
+    const env = { PARLEY_FIRST_CHUNK_SECONDS: "1", PARLEY_IDLE_SECONDS: "1" };
+    const server = await startServer(t, hosted(run, {}, { env }));
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.deepEqual([last.type, last.type === "error" && last.code], ["error", "provider_timeout"]);
+    await ended.opened;
+  });
+}
+
+test("an agent may be silent while its tool runs", async (t) => {
+  const run = async function* () {
+    yield call("c1");
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    yield result("c1");
+    yield "Done.";
+  };
+  const env = { PARLEY_IDLE_SECONDS: "1" };
+  const { last } = await send.sse(t, await startServer(t, hosted(run, {}, { env })), { message: "Hi" });
+  assert.equal(last.data, "Done.");
+});
+
+for (const deaf of [false, true]) {
+  test(`an agent that ${deaf ? "ignores its signal" : "listens to its signal"} is stopped at once, and the conversation goes on`, async (t) => {
+    const begun = gate();
+    const ended = gate();
+    const run = async function* ({ message, signal }: RunInput): AsyncGenerator<unknown> {
+      if (message === "On?") return yield "Fine.";
+      yield "One ";
+      yield "two ";
+      begun.open();
+      await new Promise<void>((resolve) => {
+        if (!deaf) signal.addEventListener("abort", () => resolve());
+        else setTimeout(resolve, 1200);
+      });
+      ended.open();
+      yield "three";
+    };
+    const server = await startServer(t, hosted(run));
+    const client = await connect(t, server.socketUrl);
+    client.send({ message: "Hi" });
+    await begun.opened;
+    client.send({ type: "stop" });
+    const done = (await client.until("done")).at(-1);
+    assert.ok(done?.type === "done");
+    assert.deepEqual([done.data, done.finish_reason], ["One two ", "stopped"]);
+    assert.equal((await client.run({ message: "On?" })).at(-1)?.data, "Fine.");
+    await ended.opened;
+    const goesOn = server.log.some((record) => record.includes("goes on although its answer has ended"));
+    assert.equal(goesOn, deaf);
+  });
+}
+
+test("a server that drains ends an agent that ignores its signal, and the state has what it told", async (t) => {
+  const begun = gate();
+  const run = async function* () {
+    yield "Half an ";
+    begun.open();
+    await new Promise(() => {});
+  };
+  const server = await startServer(t, hosted(run));
+  const client = await connect(t, server.socketUrl);
+  client.send({ message: "Hi" });
+  await begun.opened;
+  const [events] = await Promise.all([client.until("error"), server.close()]);
+  const last = events.at(-1);
+  assert.ok(last?.type === "error");
+  assert.equal(last.code, "shutting_down");
+  assert.deepEqual(fieldOf(last.state?.conversation_history ?? [], "content"), ["Hi", "Half an "]);
+});
+
+test("fifty conversations at once keep apart, though one never waits and another fails", async (t) => {
+  const run = async function* ({ message, messages }: RunInput) {
+    if (message === "fail") throw new Error("gone");
+    if (message === "flood") for (let n = 0; n < 20_000; n++) yield "x";
+    for (const word of [message, ":", messages.length]) yield String(word);
+  };
+  const server = await startServer(t, hosted(run, {}, { env: { PARLEY_RATE_PER_ADDRESS: "0" } }));
+  const names = ["fail", "flood", ...Array.from({ length: 50 }, (_, index) => `m${index}`)];
+  const answers = await Promise.all(names.map((message) => send.sse(t, server, { message })));
+  assert.equal(answers[0]?.last.type, "error");
+  assert.deepEqual(
+    answers.slice(2).map(({ last }) => last.data),
+    names.slice(2).map((name) => `${name}:1`),
+  );
+});
+
+test("logs, metrics and the page's information call the model run, and know its tools", async (t) => {
+  const server = await startServer(
+    t,
+    hosted(() => items(call("c1", "look"), result("c1"), "Hi"), { accepts: ["application/pdf"] }),
+  );
+  await send.json(t, server, { message: "Hi" });
+  assert.match(server.log.join(""), /"msg":"run"|"model":"run"/);
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  assert.match(metrics, /parley_info\{model="run"\} 1/);
+  assert.match(metrics, /tool="look",status="completed"/);
+  const info = (await (await fetch(`${server.url}/api/info`)).json()) as { attachments: { media_types: string[] } };
+  assert.deepEqual(info.attachments.media_types, ["application/pdf"]);
+});
+
+const MISTAKES: [agent: object, sentence: RegExp][] = [
+  [{ run: () => "x", model: "demo" }, /^model does nothing beside run/],
+  [{ run: () => "x", tools: [] }, /^tools does nothing beside run/],
+  [{ run: () => "x", instructions: "x" }, /^instructions does nothing/],
+  [{ run: () => "x", maxTurns: 3 }, /^maxTurns does nothing/],
+  [{ run: () => "x", fallbacks: ["demo"] }, /^fallbacks does nothing/],
+  [{ run: () => "x", temperature: 1 }, /^temperature does nothing/],
+  [{ run: "x" }, /^run must be a function/],
+  [{ run: { stream: () => {} } }, /^run must be a function/],
+  [{ run: () => "x", accepts: "image/png" }, /^accepts must be an array/],
+  [{ run: () => "x", accepts: ["text/plain"] }, /^accepts names "text\/plain"/],
+  [{ model: "demo", accepts: ["image/png"] }, /^accepts says which files run takes/],
+];
+
+for (const [agent, sentence] of MISTAKES) {
+  test(`the start refuses ${Object.keys(agent).join(" and ")}: ${sentence.source}`, () => {
+    assert.throws(() => checkAgent({ name: "A", ...agent }), { name: "ConfigError", message: sentence });
+  });
+}
