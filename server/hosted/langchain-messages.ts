@@ -19,8 +19,10 @@ export class MessagesReader {
   readonly #said = new Set<string>();
   /** Id of the message that spoke last. */
   #speaker: string | undefined;
-  /** Calls by message and index. */
+  /** Calls that a model has asked for, by message and index, or by id where they came whole. */
   readonly #pieces = new Map<string, Pieces>();
+  /** Ids of calls whose tools have begun. */
+  readonly #begun = new Set<string>();
   /** What an agent within this one said last, or a message that was not streamed. */
   #unsaid: { id: string; text: string } = { id: "", text: "" };
 
@@ -40,7 +42,10 @@ export class MessagesReader {
     const kind = kindOf(message);
     if (kind === "tool") this.#readResult(message);
     if (kind !== "ai") return;
-    for (const { id, name, args } of records(message.tool_calls)) this.#answer.call(id, name, args);
+    for (const { id, name, args } of records(message.tool_calls)) {
+      const call = this.#answer.call(id, name, args);
+      if (this.#askedFor(call) === undefined) this.#pieces.set(call, { id: call, name: asString(name), args: "" });
+    }
     this.#expect();
     const text = textOf(message);
     if (text !== "") this.#unsaid = { id: asString(message.id), text };
@@ -48,10 +53,10 @@ export class MessagesReader {
 
   /** A tool begins. Its call may have no id: then it is the first one of this name that has not begun. */
   begin(id: unknown, name: unknown, input: unknown): void {
-    const pieces = [...this.#pieces.values()].find((one) =>
-      typeof id === "string" ? one.id === id : one.name === name && !this.#answer.hasCalled(one.id),
-    );
-    this.#answer.call(id ?? pieces?.id, name, input ?? pieces?.args);
+    const isIt = (one: Pieces) =>
+      typeof id === "string" ? one.id === id : one.name === name && !this.#begun.has(one.id);
+    const asked = [...this.#pieces.values()].find(isIt);
+    this.#begun.add(this.#answer.call(id ?? asked?.id, name, input ?? asked?.args));
     this.#expect();
   }
 
@@ -102,12 +107,12 @@ export class MessagesReader {
 
   #readResult(message: Message): void {
     const id = asString(message.tool_call_id);
-    if (!this.#answer.hasCalled(id)) this.begin(id, this.#nameOf(id) || message.name, undefined);
+    if (!this.#answer.hasCalled(id)) this.begin(id, this.#askedFor(id)?.name ?? message.name, undefined);
     this.end(id, message);
   }
 
-  #nameOf(id: string): string {
-    return [...this.#pieces.values()].find((one) => one.id === id)?.name ?? "";
+  #askedFor(id: string): Pieces | undefined {
+    return [...this.#pieces.values()].find((one) => one.id === id);
   }
 
   /** Until their tools begin, calls that were asked for are why nothing is said. */

@@ -1,0 +1,427 @@
+/** What frameworks stream, as recorded from their packages and cut to what is read: test/agents has the packages themselves. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SHAPES } from "../../server/hosted/shapes.ts";
+import type { StreamEvent } from "../../server/protocol/events.ts";
+import { send } from "../support/chat-transports.ts";
+import { startServer } from "../support/start-server.ts";
+
+type Items = readonly unknown[];
+
+/** Events in short: "text", "(thinking)", "tool(arguments)", "=output" or "!output", and the answer with its end. */
+function inShort(events: readonly StreamEvent[]): string[] {
+  const short: string[] = [];
+  let text = "";
+  const flush = () => {
+    if (text !== "") short.push(text);
+    text = "";
+  };
+  for (const event of events) {
+    if (event.type === "token") {
+      text += event.data;
+      continue;
+    }
+    flush();
+    if (event.type === "thinking") short.push(`(${event.data})`);
+    if (event.type === "tool_call") short.push(`${event.data.tool}${event.data.arguments}`);
+    if (event.type === "tool_result") short.push(`${event.data.status === "failed" ? "!" : "="}${event.data.output}`);
+    if (event.type === "done") short.push(`${event.finish_reason}: ${event.data}`);
+    if (event.type === "error") short.push(`error: ${event.code}`);
+  }
+  return short;
+}
+
+const LOOKED = [
+  "(Hm.)",
+  "Let me look.",
+  'look{"a":1}',
+  'read{"b":2}',
+  "!The tool failed.",
+  "=found",
+  "Here it is.",
+  "stop: Here it is.",
+];
+
+// AI SDK
+
+const AI_PARTS: Items = [
+  { type: "start" },
+  { type: "start-step", request: {}, warnings: [] },
+  { type: "reasoning-start", id: "r" },
+  { type: "reasoning-delta", id: "r", text: "Hm." },
+  { type: "text-start", id: "t1" },
+  { type: "text-delta", id: "t1", text: "Let me look." },
+  { type: "text-end", id: "t1" },
+  { type: "tool-input-start", id: "c1", toolName: "look" },
+  { type: "tool-input-delta", id: "c1", delta: '{"a":1}' },
+  { type: "tool-input-end", id: "c1" },
+  { type: "tool-call", toolCallId: "c1", toolName: "look", input: { a: 1 } },
+  { type: "tool-call", toolCallId: "c2", toolName: "read", input: { b: 2 } },
+  { type: "tool-result", toolCallId: "c1", toolName: "look", input: {}, output: "half", preliminary: true },
+  { type: "tool-error", toolCallId: "c2", toolName: "read", input: {}, error: new Error("secret") },
+  { type: "tool-result", toolCallId: "c1", toolName: "look", input: {}, output: "found" },
+  { type: "finish-step", finishReason: "tool-calls", usage: { inputTokens: 1, outputTokens: 1 } },
+  { type: "start-step", request: {}, warnings: [] },
+  { type: "text-delta", id: "t2", text: "Here " },
+  { type: "text-delta", id: "t3", text: "it is." },
+  { type: "finish", finishReason: "stop", totalUsage: { inputTokens: 3, outputTokens: 2 } },
+];
+
+const UI_CHUNKS: Items = [
+  { type: "start" },
+  { type: "start-step" },
+  { type: "reasoning-delta", id: "r", delta: "Hm." },
+  { type: "text-delta", id: "t1", delta: "Let me look." },
+  { type: "tool-input-start", toolCallId: "c1", toolName: "look" },
+  { type: "tool-input-delta", toolCallId: "c1", inputTextDelta: '{"a":1}' },
+  { type: "tool-input-available", toolCallId: "c1", toolName: "look", input: { a: 1 } },
+  { type: "tool-input-available", toolCallId: "c2", toolName: "read", input: { b: 2 } },
+  { type: "tool-output-error", toolCallId: "c2", errorText: "secret" },
+  { type: "tool-output-available", toolCallId: "c1", output: "half", preliminary: true },
+  { type: "tool-output-available", toolCallId: "c1", output: "found" },
+  { type: "data-weather", data: {} },
+  { type: "finish-step" },
+  { type: "start-step" },
+  { type: "text-delta", id: "t2", delta: "Here it is." },
+  { type: "finish", finishReason: "stop" },
+];
+
+// OpenAI Agents SDK
+
+const raw = (data: object) => ({ type: "raw_model_stream_event", data });
+const step = (name: string, item: object) => ({ type: "run_item_stream_event", name, item });
+const message = (text: string) =>
+  step("message_output_created", { rawItem: { type: "message", content: [{ type: "output_text", text }] } });
+const called = (callId: string, name: string, args: string) =>
+  step("tool_called", { rawItem: { type: "function_call", id: "fc", callId, name, arguments: args } });
+const output = (callId: string, text: string) => step("tool_output", { rawItem: { callId }, output: text });
+const done = (calls: object[] = []) =>
+  raw({ type: "response_done", response: { output: calls, usage: { inputTokens: 1, outputTokens: 1 } } });
+
+const AGENTS_EVENTS: Items = [
+  { type: "agent_updated_stream_event", agent: {} },
+  raw({ type: "response_started" }),
+  raw({ type: "model", event: { type: "response.reasoning_summary_text.delta", delta: "Hm." } }),
+  raw({ type: "output_text_delta", delta: "Let me look." }),
+  done([
+    { type: "function_call", callId: "c1" },
+    { type: "function_call", callId: "c2" },
+  ]),
+  step("reasoning_item_created", { rawItem: { content: [{ type: "input_text", text: "Hm." }] } }),
+  message("Let me look."),
+  called("c1", "look", '{"a":1}'),
+  called("c2", "read", '{"b":2}'),
+  output("c1", "found"),
+  output("c2", "not there"),
+  step("handoff_requested", { rawItem: { type: "function_call", callId: "h", name: "transfer_to_b" } }),
+  step("handoff_occurred", { rawItem: {} }),
+  { type: "agent_updated_stream_event", agent: {} },
+  raw({ type: "response_started" }),
+  raw({ type: "output_text_delta", delta: "Here it is." }),
+  done(),
+  message("Here it is."),
+];
+
+// LangGraph and LangChain: instances of classes, and their JSON.
+
+class Chunk {
+  readonly #kind: string;
+  constructor(kind: string, fields: object) {
+    this.#kind = kind;
+    Object.assign(this, { content: "", ...fields });
+  }
+  _getType() {
+    return this.#kind;
+  }
+  concat() {}
+}
+
+const chunk = (id: string, fields: object) => new Chunk("ai", { id, ...fields });
+const toolMessage = (id: string, content: string, status = "success") => ({
+  type: "tool",
+  tool_call_id: id,
+  name: id === "c1" ? "look" : "read",
+  content,
+  status,
+});
+const AGENT = { langgraph_node: "agent", langgraph_checkpoint_ns: "agent:1" };
+const TOOLS = { langgraph_node: "tools", langgraph_checkpoint_ns: "tools:1" };
+const piece = (index: number, id: string | undefined, name: string | undefined, args: string) => ({
+  index,
+  id,
+  name,
+  args,
+});
+
+const CALLS = [
+  { id: "c1", name: "look", args: { a: 1 } },
+  { id: "c2", name: "read", args: { b: 2 } },
+];
+
+/** What the mode "messages" has, as [message, metadata]. */
+const GRAPH_MESSAGES: [object, object][] = [
+  [{ type: "human", content: "Hi", id: "h" }, AGENT],
+  [chunk("m1", { additional_kwargs: { reasoning_content: "Hm." } }), AGENT],
+  [chunk("m1", { content: "Let me look." }), AGENT],
+  [chunk("m1", { tool_call_chunks: [piece(0, "c1", "look", "")] }), AGENT],
+  [
+    chunk("m1", { tool_call_chunks: [piece(0, undefined, undefined, '{"a":1}'), piece(1, "c2", "read", '{"b":2}')] }),
+    AGENT,
+  ],
+  [chunk("m1", { usage_metadata: { input_tokens: 1, output_tokens: 1 } }), AGENT],
+  [chunk("inner", { content: "A model within a tool." }), TOOLS],
+];
+const GRAPH_RESULTS: [object, object][] = [
+  [toolMessage("c2", "Error: secret", "error"), TOOLS],
+  [toolMessage("c1", "found"), TOOLS],
+];
+const GRAPH_ANSWER: [object, object][] = [
+  [chunk("m2", { content: [{ type: "text", text: "Here " }] }), AGENT],
+  [chunk("m2", { content: "it is." }), AGENT],
+  [{ type: "ai", id: "m2", content: "Here it is.", tool_calls: [] }, AGENT],
+];
+const mode = (name: string, list: Items, namespace?: string[]) =>
+  list.map((data) => (namespace === undefined ? [name, data] : [namespace, name, data]));
+const GRAPH_UPDATE = { agent: { messages: [{ type: "ai", id: "m1", content: "Let me look.", tool_calls: CALLS }] } };
+const RESULTS_UPDATE = { tools: { messages: GRAPH_RESULTS.map(([result]) => result) } };
+const ANSWER_UPDATE = { agent: { messages: [{ type: "ai", id: "m2", content: "Here it is." }] } };
+
+const toolEvents = (withIds: boolean) => {
+  const id = (toolCallId: string) => (withIds ? { toolCallId } : {});
+  return [
+    { event: "on_tool_start", ...id("c1"), name: "look", input: '{"a":1}' },
+    { event: "on_tool_start", ...id("c2"), name: "read", input: '{"b":2}' },
+    { event: "on_tool_error", ...id("c2"), name: "read", error: new Error("secret") },
+    { event: "on_tool_end", ...id("c1"), name: "look", output: toolMessage("c1", "found") },
+  ];
+};
+
+const graph = (withIds: boolean, namespace?: string[]): Items => [
+  ...mode("values", [{ messages: [{ type: "human", content: "Hi" }] }], namespace),
+  ...mode("messages", GRAPH_MESSAGES, namespace),
+  ...mode("updates", [GRAPH_UPDATE], namespace),
+  ...mode("tools", toolEvents(withIds), namespace),
+  ...mode("messages", GRAPH_RESULTS, namespace),
+  ...mode("updates", [RESULTS_UPDATE], namespace),
+  ...mode("messages", GRAPH_ANSWER, namespace),
+  ...mode("updates", [ANSWER_UPDATE], namespace),
+];
+
+const event = (name: string, data: object, more: object = {}) => ({
+  event: name,
+  data,
+  run_id: "m",
+  metadata: AGENT,
+  ...more,
+});
+
+const CHAIN_EVENTS: Items = [
+  event("on_chain_start", { input: {} }),
+  event("on_chat_model_start", { input: {} }),
+  ...GRAPH_MESSAGES.slice(1).map(([one, metadata]) => event("on_chat_model_stream", { chunk: one }, { metadata })),
+  event("on_chat_model_end", { output: { type: "ai", id: "m1", content: "Let me look.", tool_calls: CALLS } }),
+  event("on_tool_start", { input: { a: 1 } }, { name: "look", run_id: "1" }),
+  event("on_tool_start", { input: { b: 2 } }, { name: "read", run_id: "2" }),
+  event("on_tool_error", { error: "secret at /srv" }, { run_id: "2" }),
+  event("on_tool_end", { output: toolMessage("c1", "found") }, { run_id: "1" }),
+  event("on_chat_model_end", { output: { type: "ai", id: "m2", content: "Here it is." } }, { run_id: "other" }),
+  event("on_chain_end", { output: {} }),
+];
+
+// Mastra
+
+const mastra = (type: string, payload: object = {}) => ({ type, runId: "r", from: "AGENT", payload });
+
+const MASTRA_CHUNKS: Items = [
+  mastra("start"),
+  mastra("step-start"),
+  mastra("reasoning-delta", { id: "r", text: "Hm." }),
+  mastra("text-delta", { id: "t", text: "Let me look." }),
+  mastra("tool-call", { toolCallId: "c1", toolName: "look", args: { a: 1, __mastraMetadata: {} } }),
+  mastra("tool-call", { toolCallId: "c2", toolName: "read", args: { b: 2 } }),
+  mastra("tool-output", { toolCallId: "c1", output: mastra("text-delta", { text: "An agent within a tool." }) }),
+  mastra("tool-error", { toolCallId: "c2", toolName: "read", error: new Error("secret") }),
+  mastra("tool-result", { toolCallId: "c1", toolName: "look", result: "found" }),
+  mastra("step-finish", {}),
+  mastra("step-start"),
+  mastra("text-delta", { id: "t", text: "Here it is." }),
+  mastra("finish", { stepResult: { reason: "stop" }, output: { usage: { inputTokens: 3, outputTokens: 2 } } }),
+];
+
+// AG-UI
+
+const AG_UI_EVENTS: Items = [
+  { type: "RUN_STARTED", threadId: "t", runId: "r" },
+  { type: "REASONING_MESSAGE_CONTENT", messageId: "m0", delta: "Hm." },
+  { type: "TEXT_MESSAGE_START", messageId: "m1", role: "assistant" },
+  { type: "TEXT_MESSAGE_CONTENT", messageId: "m1", delta: "Let me look." },
+  { type: "TEXT_MESSAGE_END", messageId: "m1" },
+  { type: "TOOL_CALL_START", toolCallId: "c1", toolCallName: "look" },
+  { type: "TOOL_CALL_ARGS", toolCallId: "c1", delta: '{"a"' },
+  { type: "TOOL_CALL_ARGS", toolCallId: "c1", delta: ":1}" },
+  { type: "TOOL_CALL_END", toolCallId: "c1" },
+  { type: "TOOL_CALL_CHUNK", toolCallId: "c2", toolCallName: "read", delta: '{"b"' },
+  { type: "TOOL_CALL_CHUNK", delta: ":2}" },
+  { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "found", messageId: "m2" },
+  { type: "TOOL_CALL_RESULT", toolCallId: "c2", content: "there", messageId: "m3" },
+  { type: "TEXT_MESSAGE_CHUNK", messageId: "m4", role: "assistant", delta: "Here it is." },
+  { type: "MESSAGES_SNAPSHOT", messages: [{ role: "assistant", content: "Here it is." }] },
+  { type: "RUN_FINISHED", threadId: "t", runId: "r" },
+];
+
+const WITHOUT_FAILURE = ["(Hm.)", "Let me look.", 'look{"a":1}', 'read{"b":2}'];
+const END = ["Here it is.", "stop: Here it is."];
+
+const STREAMS: [name: string, items: Items, events: string[]][] = [
+  ["the AI SDK's parts", AI_PARTS, LOOKED],
+  ["the AI SDK's UI message chunks", UI_CHUNKS, LOOKED],
+  ["the OpenAI Agents SDK's events", AGENTS_EVENTS, [...WITHOUT_FAILURE, "=found", "=not there", ...END]],
+  ["LangGraph in three modes", graph(true), LOOKED],
+  ["LangGraph whose tools name no call", graph(false), LOOKED],
+  ["LangGraph with namespaces", graph(true, []), LOOKED],
+  [
+    "LangGraph in the mode messages alone",
+    [...GRAPH_MESSAGES, ...GRAPH_RESULTS, ...GRAPH_ANSWER],
+    ["(Hm.)", "Let me look.", 'read{"b":2}', "!The tool failed.", 'look{"a":1}', "=found", ...END],
+  ],
+  ["LangGraph in the mode updates alone", [GRAPH_UPDATE, RESULTS_UPDATE, ANSWER_UPDATE], LOOKED.slice(2)],
+  [
+    "LangGraph's sub-graph, whose text is no answer",
+    [
+      ...mode("messages", GRAPH_MESSAGES, ["sub:1"]),
+      ...mode("messages", GRAPH_RESULTS, ["sub:1"]),
+      ...mode("messages", [[chunk("m2", { content: "Mine." }), AGENT]], ["sub:1"]),
+      ...mode("messages", [[chunk("m3", { content: "Here it is." }), AGENT]], []),
+    ],
+    ['read{"b":2}', "!The tool failed.", 'look{"a":1}', "=found", ...END],
+  ],
+  ["LangGraph's sub-graph, where nothing else is said", mode("messages", GRAPH_ANSWER, ["sub:1"]), END],
+  [
+    "two messages of LangGraph in a row, which stay apart",
+    mode("messages", [
+      [chunk("m1", { content: "One." }), AGENT],
+      [chunk("m2", { content: "Two." }), AGENT],
+    ]),
+    ["One.\n\nTwo.", "stop: Two."],
+  ],
+  ["LangChain's events", CHAIN_EVENTS, LOOKED],
+  ["Mastra's chunks", MASTRA_CHUNKS, LOOKED],
+  ["AG-UI's events", AG_UI_EVENTS, [...WITHOUT_FAILURE, "=found", "=there", ...END]],
+  [
+    "an answer that the token limit cut",
+    [
+      { type: "text-delta", text: "Hel" },
+      { type: "finish", finishReason: "length" },
+    ],
+    ["Hel", "length: Hel"],
+  ],
+];
+
+async function* streamed(list: Items) {
+  yield* list;
+}
+
+const serverWith = (t: Parameters<typeof startServer>[0], list: Items) =>
+  startServer(t, { agent: { model: undefined, run: () => streamed(list) } as never });
+
+for (const [name, list, events] of STREAMS) {
+  test(`clients get of ${name} what the agent said, once and in order`, async (t) => {
+    const server = await serverWith(t, list);
+    const { events: got } = await send.sse(t, server, { message: "Hi" });
+    assert.deepEqual(inShort(got), events);
+    assert.doesNotMatch(JSON.stringify(got), /secret/);
+    assert.doesNotMatch(server.log.join(""), /does not know/);
+  });
+}
+
+const INTERRUPTS: [name: string, items: Items, named: RegExp][] = [
+  ["the AI SDK", [{ type: "tool-approval-request", approvalId: "a", toolCall: { toolName: "refund" } }], /\(refund\)/],
+  ["a UI message stream", [{ type: "tool-approval-request", approvalId: "a", toolCallId: "c1" }], /\(c1\)/],
+  ["the OpenAI Agents SDK", [step("tool_approval_requested", { rawItem: { name: "refund" } })], /\(refund\)/],
+  ["LangGraph", [["updates", { __interrupt__: [{ value: "secret" }] }]], /interrupt of LangGraph/],
+  [
+    "LangChain",
+    [event("on_chain_stream", { chunk: { __interrupt__: [{ value: "secret" }] } })],
+    /interrupt of LangGraph/,
+  ],
+  ["Mastra", [mastra("tool-call-approval", { toolName: "refund" })], /\(refund\)/],
+  [
+    "AG-UI",
+    [{ type: "RUN_FINISHED", outcome: { type: "interrupt", interrupts: [{ reason: "confirm" }] } }],
+    /\(confirm\)/,
+  ],
+];
+
+for (const [name, list, named] of INTERRUPTS) {
+  test(`a request of ${name} for an approval ends the run, and the log names it`, async (t) => {
+    const server = await serverWith(t, ["One moment.", ...list]);
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.deepEqual([last.type, last.type === "error" && last.code], ["error", "provider_error"]);
+    const log = server.log.join("");
+    assert.match(log, /asks for an approval/);
+    assert.match(log, named);
+    assert.doesNotMatch(log, /secret/);
+  });
+}
+
+const FAILURES: [name: string, item: unknown][] = [
+  ["the AI SDK", { type: "error", error: new Error("secret") }],
+  ["a UI message stream", { type: "error", errorText: "secret" }],
+  ["an AI SDK agent that aborts itself", { type: "abort", reason: "secret" }],
+  ["Mastra", mastra("error", { error: new Error("secret") })],
+  ["a processor of Mastra", mastra("tripwire", { reason: "secret" })],
+  ["AG-UI", { type: "RUN_ERROR", message: "secret" }],
+];
+
+for (const [name, item] of FAILURES) {
+  test(`an error of ${name} ends the run with provider_error after what was said`, async (t) => {
+    const env = { PARLEY_CHAT_KEY: "k".repeat(24) };
+    const server = await startServer(t, {
+      agent: { model: undefined, run: () => streamed(["Hel", item]) } as never,
+      env,
+    });
+    const answer = await fetch(`${server.url}/api/chat`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${env.PARLEY_CHAT_KEY}`,
+        origin: server.url,
+      },
+      body: '{"message":"Hi","stream":true}',
+    });
+    const text = await answer.text();
+    assert.match(text, /"data":"Hel".*"code":"provider_error"/s);
+    assert.doesNotMatch(text, /secret/);
+  });
+}
+
+test("each item of every stream fits exactly one shape", () => {
+  for (const [name, list] of STREAMS) {
+    for (const item of list) {
+      const fitting = SHAPES.filter((shape) => shape.fits(item)).map((shape) => shape.name);
+      assert.equal(fitting.length, 1, `${name}: ${JSON.stringify(item)} fits ${fitting}`);
+    }
+  }
+});
+
+test("an agent of the AI SDK may stand for run, and gets the conversation with the files of the message", async (t) => {
+  const asked: { messages: unknown[]; abortSignal: AbortSignal }[] = [];
+  const agent = {
+    version: "agent-v1",
+    async stream(options: (typeof asked)[number]) {
+      asked.push(options);
+      return { stream: streamed(AI_PARTS) };
+    },
+  };
+  for (const run of [agent, () => agent]) {
+    const server = await startServer(t, { agent: { model: undefined, run, accepts: ["application/pdf"] } as never });
+    const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
+    const { events, last } = await send.sse(t, server, { message: "Hi", attachments });
+    assert.deepEqual(inShort(events), LOOKED);
+    assert.deepEqual(last.type === "done" && last.usage, { input_tokens: 3, output_tokens: 2 });
+    const file = { type: "file", data: Buffer.from("%PDF-"), mediaType: "application/pdf", filename: "a.pdf" };
+    assert.deepEqual(asked.at(-1)?.messages, [{ role: "user", content: [{ type: "text", text: "Hi" }, file] }]);
+    assert.ok(asked.at(-1)?.abortSignal instanceof AbortSignal);
+  }
+});
