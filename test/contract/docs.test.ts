@@ -132,6 +132,11 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/deploying.md", "import { OTLPTraceExporter", "It needs those packages: npm run test:package."],
   ["docs/deploying.md", "node --import ./tracing.mjs", "It needs those packages: npm run test:package."],
   ["docs/users.md", "npm install jose", RECIPES],
+  ...["ai-sdk", "langgraph", "openai-agents"].map((name): [string, string, string] => [
+    `examples/${name}/README.md`,
+    "npm install --prefix",
+    "It needs packages from a registry and a key: npm run test:agents.",
+  ]),
   ...USERS_RECIPES.map((begins): [string, string, string] => ["docs/users.md", begins, RECIPES]),
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "Enter  ", "A drawing; the names of its files are checked below."],

@@ -1,0 +1,215 @@
+/**
+ * Real agents of several frameworks behind the real command, each through the same tests: npm run test:agents. With
+ * `AGENTS=short` each answers once over each wire; with `AGENTS=newest` the newest packages are installed.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { LLMock } from "@copilotkit/aimock";
+import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
+import { post, send, timeless, typesOf } from "../support/chat-transports.ts";
+import { REPOSITORY, start } from "../support/command.ts";
+import { newRun, openLine } from "../support/run-lines.ts";
+import { connect } from "../support/socket-client.ts";
+import type { Cleanup } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+/** Folder of each agent. Those of the examples are what their readers copy. */
+const AGENTS = {
+  "AI SDK": "examples/ai-sdk",
+  "OpenAI Agents SDK": "examples/openai-agents",
+  LangGraph: "examples/langgraph",
+  "LangGraph with a sub-graph": "test/agents/sub-graph",
+  "a generator": "test/agents/generator",
+};
+
+const isShort = process.env.AGENTS === "short";
+
+const folder = temporaryProject({ after } as Cleanup, {});
+for (const name of ["package.json", "package-lock.json"]) cpSync(join("test/agents", name), join(folder, name));
+const { dependencies } = JSON.parse(readFileSync("test/agents/package.json", "utf8")) as {
+  dependencies: Record<string, string>;
+};
+const newest = Object.keys(dependencies).map((name) => `${name}@latest`);
+const install = process.env.AGENTS === "newest" ? ["install", ...newest] : ["ci"];
+execFileSync("npm", [...install, "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder });
+symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
+for (const path of Object.values(AGENTS)) cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
+
+const ANSWER = "Order 4711 is on its way.";
+
+const mock = new LLMock({ port: 0 });
+mock.addFixture({
+  match: { userMessage: "where is order 4711", hasToolResult: false },
+  response: { toolCalls: [{ name: "get_order_status", arguments: '{"order":"4711"}' }] },
+});
+mock.onMessage("slowly", { content: "word ".repeat(60) }, { latency: 50, chunkSize: 5 });
+mock.onMessage("fail", { error: { message: "the key is sk-secret", type: "invalid_request_error" }, status: 400 });
+mock.onMessage("thanks", { content: "You are welcome." });
+for (let n = 0; n < 50; n++) mock.onMessage(new RegExp(`number ${n}$`), { content: `I am number ${n}.` });
+mock.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER }, chunkSize: 6 });
+await mock.start();
+after(() => mock.stop());
+
+const env = {
+  OPENAI_API_KEY: "mock",
+  OPENAI_BASE_URL: `${mock.url}/v1`,
+  OPENAI_AGENTS_DISABLE_TRACING: "1",
+  PARLEY_RATE_PER_ADDRESS: "100000",
+  PARLEY_MAX_RUNS_PER_ADDRESS: "1000",
+};
+
+const KEY = "k".repeat(24);
+
+const QUESTION = { message: "where is order 4711" };
+
+/** Tools and texts, without ids and times, which differ each time. */
+function told(events: readonly StreamEvent[]): unknown[] {
+  const ids = new Map<string, number>();
+  return timeless(events).map((event) => {
+    const { state: _state, usage: _usage, data, ...rest } = event as Record<string, unknown>;
+    if (typeof data !== "object" || data === null) return { ...rest, data };
+    const { id } = data as { id: string };
+    if (!ids.has(id)) ids.set(id, ids.size);
+    return { ...rest, data: { ...data, id: ids.get(id) } };
+  });
+}
+
+for (const [name, path] of Object.entries(AGENTS)) {
+  const serve = (t: Cleanup) => start(t, [join(folder, path)], { env });
+
+  test(`${name}: the same events over every wire, with its tool as a row`, async (t) => {
+    const server = await serve(t);
+    const outcomes = {
+      json: await send.json(t, server, QUESTION),
+      sse: await send.sse(t, server, QUESTION),
+      socket: await send.socket(t, server, QUESTION),
+    };
+    assert.deepEqual(told(outcomes.sse.events), told(outcomes.socket.events));
+    for (const { last } of Object.values(outcomes)) {
+      assert.ok(last.type === "done", JSON.stringify(last));
+      assert.deepEqual([last.data, last.finish_reason], [ANSWER, "stop"]);
+      assert.ok(last.state.signature);
+    }
+    const types = typesOf(outcomes.sse.events);
+    assert.deepEqual([...new Set(types)], ["tool_call", "tool_result", "token", "done"]);
+    const [call, result] = outcomes.sse.events;
+    assert.ok(call?.type === "tool_call" && result?.type === "tool_result");
+    assert.deepEqual([call.data.tool, JSON.parse(call.data.arguments)], ["get_order_status", { order: "4711" }]);
+    assert.deepEqual([result.data.id, result.data.status], [call.data.id, "completed"]);
+    assert.deepEqual(JSON.parse(result.data.output), { order: "4711", status: "on its way" });
+    assert.equal(outcomes.json.toolCalls?.length, 1);
+    assert.doesNotMatch(server.command.stderr, /does not know/);
+  });
+
+  if (isShort) continue;
+
+  test(`${name}: the conversation goes on`, async (t) => {
+    const server = await serve(t);
+    const first = await send.sse(t, server, QUESTION);
+    const { last } = await send.json(t, server, { message: "thanks", state: first.last.state });
+    assert.equal(last.data, "You are welcome.");
+    const asked = JSON.stringify(mock.getRequests().at(-1)?.body);
+    const kept = JSON.stringify(first.last.state);
+    // One has the conversation stored, and sends its id, which the fake does not keep in its journal.
+    if (name === "OpenAI Agents SDK") assert.match(kept, /"run_state":"resp/);
+    else assert.match(asked, /where is order 4711.*Order 4711 is on its way.*thanks/);
+  });
+
+  test(`${name}: a run whose connection is cut after any of its events is resumed without a gap or a double`, async (t) => {
+    const server = await serve(t);
+    const whole = await (await openLine.sse(t, server, QUESTION)).rest();
+    for (let seen = 1; seen < whole.length; seen++) {
+      const run = newRun();
+      const first = await openLine.socket(t, server, { ...QUESTION, run });
+      const events: NumberedEvent[] = [];
+      while (events.length < seen) events.push(await first.next());
+      await first.cut();
+      events.push(...(await (await openLine.sse(t, server, { resume: run, after: seen })).rest()));
+      assert.deepEqual(told(events), told(whole));
+    }
+  });
+
+  test(`${name}: it is stopped at once, its model, too, and the conversation goes on`, async (t) => {
+    const server = await serve(t);
+    const client = await connect(t, server.socketUrl);
+    client.send({ message: "slowly" });
+    const [first] = await client.until("token");
+    client.send({ type: "stop" });
+    const done = (await client.until("done")).at(-1);
+    assert.ok(done?.type === "done" && first?.type === "token");
+    assert.equal(done.finish_reason, "stopped");
+    assert.ok(done.data.startsWith("word ") && done.data.length < 300);
+    const next = (await client.run({ message: "thanks" })).at(-1);
+    assert.equal(next?.data, "You are welcome.");
+    assert.doesNotMatch(server.command.stderr, /goes on although/);
+  });
+
+  test(`${name}: a failure of its model is one error, whose causes stay in the log`, async (t) => {
+    const server = await start(t, [join(folder, path)], { env: { ...env, PARLEY_API_KEY: KEY } });
+    const headers = { authorization: `Bearer ${KEY}` };
+    const before = mock.getRequests().length;
+    const answer = await post(server, { message: "fail", stream: false }, { headers });
+    const text = await answer.text();
+    assert.deepEqual([answer.status, JSON.parse(text).error.code], [502, "provider_error"]);
+    assert.doesNotMatch(text, /secret/);
+    assert.equal(mock.getRequests().length, before + 1);
+    const next = await post(server, { message: "thanks", stream: false }, { headers });
+    assert.equal(JSON.parse(await next.text()).response, "You are welcome.");
+  });
+
+  test(`${name}: fifty conversations at once keep apart`, async (t) => {
+    const server = await serve(t);
+    const numbers = Array.from({ length: 50 }, (_, n) => n);
+    const answers = await Promise.all(numbers.map((n) => send.sse(t, server, { message: `number ${n}` })));
+    assert.deepEqual(
+      answers.map(({ last }) => last.data),
+      numbers.map((n) => `I am number ${n}.`),
+    );
+  });
+}
+
+test("the agents compile against their frameworks' own types", () => {
+  const options = {
+    compilerOptions: {
+      ...{
+        target: "ES2022",
+        module: "NodeNext",
+        moduleResolution: "NodeNext",
+        lib: ["ES2023", "DOM", "DOM.AsyncIterable"],
+      },
+      ...{
+        strict: true,
+        skipLibCheck: true,
+        noEmit: true,
+        types: ["node"],
+        typeRoots: [`${REPOSITORY}/node_modules/@types`],
+      },
+      paths: { "parley-agent": [`${REPOSITORY}/server/parley-agent.ts`] },
+      allowImportingTsExtensions: true,
+    },
+    include: Object.values(AGENTS).map((path) => `${path}/agent.ts`),
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
+  execFileSync(process.execPath, [join(REPOSITORY, "node_modules/typescript/bin/tsc"), "-p", folder], {
+    stdio: "inherit",
+  });
+});
+
+test("each example names the packages that it imports", () => {
+  for (const path of Object.values(AGENTS).filter((one) => one.startsWith("examples/"))) {
+    const source = readFileSync(join(path, "agent.ts"), "utf8");
+    const imported = [...source.matchAll(/from "((?:@[^/"]+\/)?[^/"]+)/g)].map(([, name]) => name ?? "");
+    const named = JSON.parse(readFileSync(join(path, "package.json"), "utf8")).dependencies as Record<string, string>;
+    assert.deepEqual(new Set([...Object.keys(named), "parley-agent"]), new Set(imported.concat(...peersOf(path))));
+    for (const [name, range] of Object.entries(named)) assert.equal(range, `^${dependencies[name]}`);
+  }
+});
+
+/** What an example needs beside what it imports. */
+function peersOf(path: string): string[] {
+  return path === "examples/langgraph" ? ["@langchain/core"] : [];
+}
