@@ -199,6 +199,13 @@ test("the agents compile against their frameworks' own types", () => {
   });
 });
 
+test("docs/hosting.md has the examples as they are", () => {
+  const page = readFileSync("docs/hosting.md", "utf8");
+  for (const path of Object.values(AGENTS).filter((one) => one.startsWith("examples/"))) {
+    assert.ok(page.includes(`\`\`\`ts\n${readFileSync(join(path, "agent.ts"), "utf8")}\`\`\``), path);
+  }
+});
+
 test("each example names the packages that it imports", () => {
   for (const path of Object.values(AGENTS).filter((one) => one.startsWith("examples/"))) {
     const source = readFileSync(join(path, "agent.ts"), "utf8");

@@ -42,10 +42,13 @@ await shell("node build/start.mjs");
 /** What belongs to the file closes at its end. */
 const file = { after } as Cleanup;
 
+/** The agent that the README has its reader write. */
+const ORDERS = blockOf("README.md", "ts", "orderStatus");
+
 const [browser, demo, acme] = await Promise.all([
   launchBrowser({ after }),
   start(file, []),
-  start(file, [temporaryProject(file, { "agent.ts": blockOf("README.md", "ts") })]),
+  start(file, [temporaryProject(file, { "agent.ts": ORDERS })]),
 ]);
 
 type Run = (t: TestContext, block: CodeBlock) => unknown;
@@ -63,6 +66,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["README.md", "sh", "npm install parley-agent", installs],
   ["README.md", "sh", "npx parley dev", servesWhatIsSaved],
   ["README.md", "sh", "npx parley start --open", startsAndOpens],
+  ["README.md", "ts", "./graph.js", servesTheGraph],
   ["README.md", "ts", "", runsItsTool],
   ["README.md", "ini", "", startsWithARealModel],
 
@@ -117,6 +121,9 @@ const USERS_RECIPES = [
   'import { jwtVerify } from "jose";\nimport { type AuthRequest, Unauthorized } from "parley-agent";\n\nconst secret = new TextEncoder().encode(process.env.FORWARD',
 ];
 
+/** How the blocks begin that test/agents runs, and compiles: the code of the examples. */
+const FRAMEWORKS = ['import { openai } from "@ai-sdk', "import { Agent, run", 'import { tool } from "@langchain'];
+
 const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["README.md", "npm test", "This file is a part of it."],
   [
@@ -138,6 +145,11 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
     "It needs packages from a registry and a key: npm run test:agents.",
   ]),
   ...USERS_RECIPES.map((begins): [string, string, string] => ["docs/users.md", begins, RECIPES]),
+  ...FRAMEWORKS.map((begins): [string, string, string] => [
+    "docs/hosting.md",
+    begins,
+    "It needs packages from a registry: npm run test:agents.",
+  ]),
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "Enter  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "process of the reader", "A drawing of what two processes say to each other."],
@@ -246,7 +258,7 @@ async function installs(t: TestContext, { text }: CodeBlock): Promise<void> {
 }
 
 async function servesWhatIsSaved(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const agent = blockOf("README.md", "ts");
+  const agent = ORDERS;
   const folder = await newFolder(t, { "agent.ts": agent });
   await shell("npm install parley-agent", { cwd: folder.path, env: folder.env });
   const { url } = await serve(t, text, folder.path, folder.env);
@@ -257,7 +269,7 @@ async function servesWhatIsSaved(t: TestContext, { text }: CodeBlock): Promise<v
 }
 
 async function startsAndOpens(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const folder = await newFolder(t, { "agent.ts": blockOf("README.md", "ts") });
+  const folder = await newFolder(t, { "agent.ts": ORDERS });
   await shell("npm install parley-agent", { cwd: folder.path, env: folder.env });
   const { url } = await serve(t, text, folder.path, folder.env);
   assert.equal(await folder.opened(), `${url}/`);
@@ -270,6 +282,21 @@ async function runsItsTool(t: TestContext, { text }: CodeBlock): Promise<void> {
     await (await ask(url, "What is my order status?")).text(),
     /"status":"completed".*on its way|on its way.*"completed"/,
   );
+}
+
+/** Stands for the reader's own, as LangGraph streams. */
+const GRAPH = `
+  type Input = { messages: { role: string; content: string }[] };
+  export const graph = {
+    async *stream({ messages }: Input, { signal }: { streamMode: string[]; signal: AbortSignal }) {
+      signal.throwIfAborted();
+      yield ["messages", [{ type: "AIMessageChunk", id: "1", content: "You wrote: " + messages.at(-1)?.content }, {}]];
+    },
+  };`;
+
+async function servesTheGraph(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text, "graph.ts": GRAPH })]);
+  assert.equal((await (await ask(url, "Hello")).json()).response, "You wrote: Hello");
 }
 
 async function knowsItsUser(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -449,7 +476,7 @@ async function startsWithAKey(t: TestContext, { text }: CodeBlock): Promise<void
 async function startsWorkers(t: TestContext, { text }: CodeBlock): Promise<void> {
   if (NO_REDIS) return t.skip(NO_REDIS);
   const redis = await startRedis(t);
-  const { path, env } = await newFolder(t, { "agent.ts": blockOf("README.md", "ts") });
+  const { path, env } = await newFolder(t, { "agent.ts": ORDERS });
   await shell("npm install parley-agent", { cwd: path, env });
   const { url } = await serve(t, text.replace("redis://127.0.0.1:6379", redis.url), path, env);
   assert.match(await (await fetch(`${url}/metrics`)).text(), /parley_redis_up 1/);
@@ -516,7 +543,7 @@ function isOfAProject(_t: TestContext, { text }: CodeBlock): void {
 /** All at once, so that the compiler is started once. */
 async function compile(): Promise<void> {
   const files: Record<string, string> = {};
-  const isRecipe = (text: string) => USERS_RECIPES.some((begins) => text.startsWith(begins));
+  const isRecipe = (text: string) => [...USERS_RECIPES, ...FRAMEWORKS].some((begins) => text.startsWith(begins));
   for (const { path, language, text, line } of BLOCKS.filter((it) => it.language === "ts" && !isRecipe(it.text))) {
     const isFirst = text === blockOf(path, language);
     files[`${path}/${isFirst ? "agent" : `line-${line}`}.${language}`] = text;
@@ -530,6 +557,7 @@ async function compile(): Promise<void> {
   const tsconfig = { extends: extended, compilerOptions, include: Object.keys(files), exclude: [] };
   const folder = temporaryProject(file, {
     ...files,
+    "README.md/graph.ts": GRAPH,
     "tsconfig.json": JSON.stringify(tsconfig),
     "package.json": '{"type":"module"}',
   });
