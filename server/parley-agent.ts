@@ -10,6 +10,8 @@ export {
   tool,
 } from "./agent/define.ts";
 export type { RunContext } from "./agent/run-context.ts";
+export type { AgentObject, RunAttachment, RunEvent, RunFunction, RunInput, TextMessage } from "./agent/run-function.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";
 export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";
 export type { Register, User } from "./auth/user.ts";
+export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";

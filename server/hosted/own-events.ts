@@ -21,6 +21,8 @@ const HANDLERS: Handlers = {
     answer.addUsage(input, output);
   },
   state: ({ data }, answer) => answer.keep(data),
+  // As agents behind the Responses API say it.
+  finish_reason: ({ data }, answer) => answer.finishedAs(data),
   tool_approval({ data }, answer) {
     answer.askApproval(String(fieldsOf("tool_approval", data).tool));
   },

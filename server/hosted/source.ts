@@ -15,7 +15,14 @@ import { AgentNotice } from "../errors.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { AssistantMessage, ConversationState, HistoryMessage } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
-import { toProviderError, UpstreamTimeout } from "../providers/failures.ts";
+import {
+  toProviderError,
+  UpstreamFailure,
+  UpstreamGarbage,
+  UpstreamRefusal,
+  UpstreamTimeout,
+  UpstreamTruncation,
+} from "../providers/failures.ts";
 import { endEvent, partsOf, slimHistory, textOf, userMessage } from "../providers/history.ts";
 import type { Conversation, ConversationStart, ModelEvent } from "../providers/provider.ts";
 import { Answer, failure } from "./answer.ts";
@@ -169,8 +176,8 @@ class HostedConversation implements Conversation {
 
   #explain(error: unknown): ApiError {
     const retryable = this.#answer.hasUsedTools ? false : undefined;
-    if (error instanceof ApiError || error instanceof UpstreamTimeout) {
-      const { code, message, detail, cause, ...known } = toProviderError(LABEL, error);
+    if (error instanceof ApiError || isOfUpstream(error)) {
+      const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, !this.#told.isEmpty);
       return new ApiError(code, message, { detail, cause, retryable: retryable ?? known.retryable });
     }
     if (isToolError(error)) return new ApiError("provider_error", error.message, { cause: error, retryable });
@@ -197,6 +204,12 @@ class HostedConversation implements Conversation {
   readonly #onStray = (): void => {
     this.#parts.notice("The agent's run goes on although its answer has ended. Pass signal on to what it waits for.");
   };
+}
+
+/** A limit of time, or a failure of an agent behind HTTP. */
+function isOfUpstream(error: unknown): boolean {
+  const kinds = [UpstreamTimeout, UpstreamRefusal, UpstreamFailure, UpstreamGarbage, UpstreamTruncation];
+  return kinds.some((kind) => error instanceof kind);
 }
 
 /** Of what was thrown, in sentences for the operator. */

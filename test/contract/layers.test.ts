@@ -80,7 +80,7 @@ function lazyImports(folder: string): string[] {
 
 test("an import while the server runs is for what most installations never need", () => {
   for (const target of lazyImports("server/")) {
-    assert.match(target, /^\.\/(?:anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^jiti$/, target);
+    assert.match(target, /^\.\/(?:anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^\.\/upstream\.ts$|^jiti$/, target);
   }
 });
 
