@@ -4,9 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
@@ -24,6 +25,7 @@ const AGENTS = {
   LangGraph: "examples/langgraph",
   "LangGraph with a sub-graph": "test/agents/sub-graph",
   "a generator": "test/agents/generator",
+  "Pydantic AI by AG-UI": "test/agents/pydantic",
 };
 
 const isShort = process.env.AGENTS === "short";
@@ -54,10 +56,42 @@ mock.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER },
 await mock.start();
 after(() => mock.stop());
 
+/** Starts the agent that is written in Python. Without Python, its tests are skipped. */
+async function startPython(): Promise<string | undefined> {
+  const python = join(folder, "python/bin/python");
+  try {
+    execFileSync("python3", ["-m", "venv", join(folder, "python")], { stdio: "ignore" });
+  } catch {
+    return undefined;
+  }
+  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+  const lift =
+    process.env.AGENTS === "newest" ? ["--upgrade", "ag-ui-protocol", "pydantic-ai-slim[ag-ui,openai]", "uvicorn"] : [];
+  execFileSync(python, [...pip, ...(lift.length > 0 ? lift : ["-r", "test/agents/pydantic/requirements.txt"])]);
+  const child = spawn(python, ["test/agents/pydantic/agent.py"], {
+    env: { ...process.env, OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1`, NO_PROXY: "*" },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  after(kill);
+  const printed = createInterface(child.stderr);
+  for await (const line of printed) {
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
+    if (url === undefined) continue;
+    child.stderr.resume();
+    return `${url}/`;
+  }
+  throw new Error("the agent in Python did not start");
+}
+
+const pythonUrl = await startPython();
+
 const env = {
   OPENAI_API_KEY: "mock",
   OPENAI_BASE_URL: `${mock.url}/v1`,
   OPENAI_AGENTS_DISABLE_TRACING: "1",
+  AGENT_URL: pythonUrl,
   PARLEY_RATE_PER_ADDRESS: "100000",
   PARLEY_MAX_RUNS_PER_ADDRESS: "1000",
 };
@@ -79,6 +113,10 @@ function told(events: readonly StreamEvent[]): unknown[] {
 }
 
 for (const [name, path] of Object.entries(AGENTS)) {
+  if (path === "test/agents/pydantic" && pythonUrl === undefined) {
+    test(name, { skip: "there is no python3 with venv on this machine" });
+    continue;
+  }
   const serve = (t: Cleanup) => start(t, [join(folder, path)], { env });
 
   test(`${name}: the same events over every wire, with its tool as a row`, async (t) => {

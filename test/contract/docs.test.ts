@@ -89,6 +89,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/deploying.md", "yaml", "scrape_configs", isAConfigurationOfPrometheus],
 
   ["docs/hosting.md", "ts", "get_order_status", runsItsTool],
+  ["docs/hosting.md", "ts", "agUi(", asksAnAgent],
 
   ["docs/providers.md", "ts", "fallbacks", fallsBack],
   ["docs/providers.md", "ts", "", startsWithARealModel],
@@ -145,6 +146,7 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
     "It needs packages from a registry and a key: npm run test:agents.",
   ]),
   ...USERS_RECIPES.map((begins): [string, string, string] => ["docs/users.md", begins, RECIPES]),
+  ["docs/hosting.md", "from pydantic_ai", "It needs packages from a registry: npm run test:agents runs the same."],
   ...FRAMEWORKS.map((begins): [string, string, string] => [
     "docs/hosting.md",
     begins,
@@ -297,6 +299,17 @@ const GRAPH = `
 async function servesTheGraph(t: TestContext, { text }: CodeBlock): Promise<void> {
   const { url } = await start(t, [temporaryProject(t, { "agent.ts": text, "graph.ts": GRAPH })]);
   assert.equal((await (await ask(url, "Hello")).json()).response, "You wrote: Hello");
+}
+
+async function asksAnAgent(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const events = [{ type: "TEXT_MESSAGE_CONTENT", delta: "Hello" }, { type: "RUN_FINISHED" }];
+  const agent = createServer((_req, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
+  });
+  const code = text.replace("http://127.0.0.1:8000", await listen(t, agent));
+  const { url } = await start(t, [temporaryProject(t, { "agent.ts": code })]);
+  assert.equal((await (await ask(url, "Hi")).json()).response, "Hello");
 }
 
 async function knowsItsUser(t: TestContext, { text }: CodeBlock): Promise<void> {
