@@ -68,6 +68,30 @@ test("a web search shows its query and its sources, an opened page its address",
   ]);
 });
 
+test("a tool of an MCP server that OpenAI asks shows its own name, and of a failure no words", async () => {
+  const call = { type: "mcp_call", server_label: "shop", name: "find_order", arguments: '{"order":"4711"}' };
+  const items = [
+    { ...call, id: "mcp_1", output: "on its way", error: null },
+    { ...call, id: "mcp_2", output: null, error: "secret at /srv" },
+  ];
+  const message = { type: "message", id: "msg_1", content: [{ type: "output_text", text: "Soon." }] };
+  const events = [
+    { type: "response.output_item.added", item: { ...call, id: "mcp_1", arguments: "" } },
+    ...[...items, message].map((item) => ({ type: "response.output_item.done", item })),
+    { type: "response.completed", response: { id: "r", status: "completed", output: [...items, message] } },
+  ];
+  const { events: got } = await askOnce((upstream) => responsesProvider(upstream), {
+    body: events.map((event) => eventStream(event)),
+  });
+  const row = { name: "find_order", arguments: '{"order":"4711"}' };
+  assert.deepEqual(shown(got), [
+    { id: "mcp_1", ...row },
+    { id: "mcp_1", name: "find_order", content: textContent("on its way"), failed: false },
+    { id: "mcp_2", ...row },
+    { id: "mcp_2", name: "find_order", content: textContent("The tool failed."), failed: true },
+  ]);
+});
+
 test("what is cited but not linked in the text is listed after it, once, and cannot break the Markdown", async () => {
   await using upstream = await startUpstream(reply("web-search"), reply("file-search"));
   const provider = responsesProvider(upstream, { settings });

@@ -1,16 +1,20 @@
 /** Tools that OpenAI runs itself: what clients see of their calls, and the sources that an answer cites. */
 
-import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
+import { asString, isRecord, type Json, records, tryParse } from "../../protocol/json.ts";
 import { textContent } from "../history.ts";
 import type { HostedToolType, ModelEvent } from "../provider.ts";
 
-interface HostedTool {
-  /** Unless the request includes this, the API reports that the tool ran, but not its results. */
-  include: string;
+/** How the call of a tool is shown. */
+interface ShownTool {
   /** What the model asked the tool for. */
   argumentsOf(item: Json): Json;
   /** The result as a person reads it. */
   outputOf(item: Json): string;
+}
+
+interface HostedTool extends ShownTool {
+  /** Unless the request includes this, the API reports that the tool ran, but not its results. */
+  include: string;
 }
 
 /** The tools by the names that authors of agents know them by. An item that is a call has that name before `_call` as its type. */
@@ -41,10 +45,22 @@ export const HOSTED_TOOLS: Readonly<Record<HostedToolType, HostedTool>> = {
   },
 };
 
-/** The tool that an item is a call of. */
-function toolOf({ type, id }: Json): HostedToolType | undefined {
+/** A tool of an MCP server that the API asks: its name is the call's own. What it says of an error is not for clients. */
+const MCP: ShownTool = {
+  argumentsOf({ arguments: written }) {
+    const args = tryParse(asString(written));
+    return isRecord(args) ? args : {};
+  },
+  outputOf: ({ output }) => asString(output),
+};
+
+const SHOWN: Readonly<Record<string, ShownTool>> = { ...HOSTED_TOOLS, mcp: MCP };
+
+/** The tool that an item is a call of, and the name that clients see. */
+function toolOf({ type, id, name: own }: Json): { name: string; tool: ShownTool } | undefined {
   const name = /^(.+)_call$/.exec(asString(type))?.[1] ?? "";
-  return asString(id) !== "" && Object.hasOwn(HOSTED_TOOLS, name) ? (name as HostedToolType) : undefined;
+  const tool = Object.hasOwn(SHOWN, name) ? SHOWN[name] : undefined;
+  return asString(id) === "" || tool === undefined ? undefined : { name: asString(own) || name, tool };
 }
 
 /**
@@ -58,10 +74,10 @@ export class HostedToolReader {
 
   /** For `response.output_item.added`. */
   begin(item: Json, said: ModelEvent[]): void {
-    const name = toolOf(item);
-    if (name === undefined) return;
+    const known = toolOf(item);
+    if (known === undefined) return;
     this.#began.set(asString(item.id), performance.now());
-    if (isKnown(HOSTED_TOOLS[name].argumentsOf(item))) this.#show(item, name, said);
+    if (isKnown(known.tool.argumentsOf(item))) this.#show(item, known, said);
   }
 
   /** For `response.code_interpreter_call_code.done`: only now does the code run. */
@@ -71,22 +87,23 @@ export class HostedToolReader {
 
   /** For `response.output_item.done`. Whether the item is a hosted call. */
   finish(item: Json, said: ModelEvent[]): boolean {
-    const name = toolOf(item);
-    if (name === undefined) return false;
+    const known = toolOf(item);
+    if (known === undefined) return false;
+    const { name, tool } = known;
     const id = asString(item.id);
-    const failed = item.status === "failed" || item.status === "incomplete";
+    const failed = item.status === "failed" || item.status === "incomplete" || Boolean(item.error);
     const durationMs = Math.round(performance.now() - (this.#began.get(id) ?? performance.now()));
-    const output = HOSTED_TOOLS[name].outputOf(item) || (failed ? "The tool failed." : "The tool reported no output.");
-    this.#show(item, name, said);
+    const output = tool.outputOf(item) || (failed ? "The tool failed." : "The tool reported no output.");
+    this.#show(item, known, said);
     said.push({ type: "hosted_result", answer: { id, name, content: textContent(output), failed }, durationMs });
     return true;
   }
 
-  #show(item: Json, name: HostedToolType, said: ModelEvent[]): void {
+  #show(item: Json, { name, tool }: { name: string; tool: ShownTool }, said: ModelEvent[]): void {
     const id = asString(item.id);
     if (this.#shown.has(id)) return;
     this.#shown.add(id);
-    const args = JSON.stringify(HOSTED_TOOLS[name].argumentsOf(item));
+    const args = JSON.stringify(tool.argumentsOf(item));
     said.push({ type: "hosted_call", call: { id, name, arguments: args } });
   }
 }
