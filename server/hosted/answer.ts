@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { isToolError } from "../agent/define.ts";
-import { ToolFailure } from "../errors.ts";
+import { AgentNotice } from "../errors.ts";
 import type { Usage } from "../protocol/chat.ts";
 import type { ApiError } from "../protocol/errors.ts";
 import { providerError } from "../providers/failures.ts";
@@ -119,7 +119,7 @@ export class Answer {
   thrown(id: unknown, thrown: unknown): void {
     const isMeant = isToolError(thrown);
     const name = this.#open.get(String(id))?.name ?? "tool";
-    if (!isMeant) this.report(new ToolFailure(name, thrown));
+    if (!isMeant) this.report(new AgentNotice(`The tool "${name}" failed.`, { cause: thrown }));
     this.#finish(id, isMeant ? thrown.message : HIDDEN, true);
   }
 

@@ -31,8 +31,9 @@ export function describeFailure(error: unknown, withMessages: boolean, strike: (
 
 /** The error and its causes. */
 function describe(error: unknown, withMessages: boolean): string[] {
-  if (error instanceof ToolFailure) return [error.message, ...thrownByTool(error.cause)];
-  if (error instanceof AgentNotice) return [error.message];
+  if (error instanceof AgentNotice && error.cause === undefined) return [error.message];
+  if (error instanceof ToolFailure || error instanceof AgentNotice)
+    return [error.message, ...thrownByTool(error.cause)];
   const lines: string[] = [];
   let isForeign = false;
   for (let part = error; lines.length <= MAX_CAUSES; part = part.cause) {

@@ -346,3 +346,14 @@ test("under an agent with tools of its own, the demo model speaks of those", asy
   assert.doesNotMatch(response, /Paris|weather/);
   assert.match((await answer("find customer")).response, /done by findCustomer/);
 });
+
+test("the start says that the agent's own run answers, what does not survive it, and with the first message what framework it is of", async (t) => {
+  const agent = `export default { name: "Mine", async *run() {
+    yield { type: "raw_model_stream_event", data: { type: "output_text_delta", delta: "Hi" } };
+  } };`;
+  const { url, command } = await start(t, [temporaryProject(t, { "agent.ts": agent })]);
+  assert.match(command.stdout, /model +none: the agent's run answers\n/);
+  assert.match(command.stderr, /because the agent has run and no secret is set to sign them/);
+  assert.match(await (await post({ url }, { message: "Hello", stream: false })).text(), /"response":"Hi"/);
+  await command.printed("stderr", /streams what OpenAI Agents SDK makes/);
+});

@@ -155,6 +155,19 @@ test("run gets the message, the conversation as texts, files, its last state and
   assert.equal((await send.json(t, server, { message: "x", attachments: pdf })).status, 415);
 });
 
+test("what a conversation has said so far is given to run in the same words each time, which prompt caches need", async (t) => {
+  const asked: string[] = [];
+  const run = ({ messages }: RunInput) => {
+    asked.push(JSON.stringify(messages).slice(0, -1));
+    return items("One moment.", call("c1"), result("c1"), `Answer ${asked.length} to “${messages.length}”.`);
+  };
+  const server = await startServer(t, hosted(run));
+  let state: unknown;
+  for (const message of ["A", "B\n\u{1F44B}", "C"]) ({ state } = (await send.json(t, server, { message, state })).last);
+  assert.ok(asked[1]?.startsWith(asked[0] ?? "-"));
+  assert.ok(asked[2]?.startsWith(asked[1] ?? "-"));
+});
+
 test("a state of run is signed, without any setting, and bound to its conversation", async (t) => {
   const run = ({ state }: RunInput) => items(`State ${state ?? "none"}.`, { type: "state", data: "thread-1" });
   const server = await startServer(t, hosted(run));
