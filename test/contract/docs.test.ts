@@ -476,7 +476,7 @@ const hasPython = (name: string) =>
 async function startsWithAKey(t: TestContext, { text }: CodeBlock): Promise<void> {
   // Without a line end, as some editors leave it.
   const dotEnv = { ".env": "OPENAI_API_KEY=sk-of-a-test" };
-  const { path, env } = await newFolder(t, { "agent.ts": blockOf("README.md", "ts"), ...dotEnv });
+  const { path, env } = await newFolder(t, { "agent.ts": ORDERS, ...dotEnv });
   await shell("npm install parley-agent", { cwd: path, env });
   const server = await serve(t, text, path, env);
   assert.equal(readEnvironment({}, path).OPENAI_API_KEY, "sk-of-a-test");
@@ -537,7 +537,7 @@ async function fallsBack(t: TestContext, { text }: CodeBlock): Promise<void> {
 }
 
 async function startsWithTheSettings(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const folder = temporaryProject(t, { "agent.ts": blockOf("README.md", "ts"), ".env": text });
+  const folder = temporaryProject(t, { "agent.ts": ORDERS, ".env": text });
   const { command, url } = await start(t, [folder]);
   assert.match(command.stdout, /keys +chat\n/);
   const [, key = ""] = /PARLEY_CHAT_KEY=(\S+)/.exec(text) ?? [];

@@ -22,7 +22,7 @@ const work = mkdtempSync(join(tmpdir(), "parley-package-"));
 after(() => rmSync(work, { recursive: true, force: true }));
 
 const readme = readMarkdown("README.md");
-const agentSource = findBlock(readme, "ts", "defineAgent");
+const agentSource = findBlock(readme, "ts", "orderStatus");
 
 /** Runs npm as a person would; what a test's runner has set is not theirs. */
 async function npm(folder: string, ...args: string[]): Promise<{ stdout: string; stderr: string }> {
