@@ -1,6 +1,14 @@
 /** What the package says of an agent's types, and what it refuses. */
 
-import { type AgentDefinition, defineAgent, type ModelName, type ToolContext, tool } from "parley-agent";
+import {
+  type AgentDefinition,
+  agUi,
+  defineAgent,
+  type ModelName,
+  type RunEvent,
+  type ToolContext,
+  tool,
+} from "parley-agent";
 import { z } from "zod";
 
 interface Customer {
@@ -145,6 +153,18 @@ export default defineAgent({
   chat: { welcome: "Hello!", suggestions: ["What can you do?"] },
 });
 
+export const hosted = defineAgent({
+  name: "Types",
+  accepts: ["image/png"],
+  async *run({ messages, attachments, state, ctx, signal }) {
+    const file: Uint8Array | undefined = attachments[0]?.data;
+    yield `${messages[0]?.role} ${ctx.conversation} ${state?.thread} ${file?.byteLength}`;
+    if (!signal.aborted) yield { type: "state", data: { thread: "1" } } satisfies RunEvent;
+  },
+});
+export const remote = defineAgent({ name: "Types", run: agUi("http://127.0.0.1:8000/") });
+// @ts-expect-error: there is no such type of files.
+defineAgent({ name: "Types", run: () => "Hi", accepts: ["text/plain"] });
 // @ts-expect-error: an agent has a model.
 defineAgent({ name: "Types" });
 // @ts-expect-error: there is no such field.
