@@ -89,7 +89,11 @@ for (const [name, project, variable, header, iss] of [
 test("a JWT of an identity provider says who is asking; without its keys nobody has to sign in again", async (t) => {
   const { publicKey, privateKey } = await jose.generateKeyPair("RS256");
   const other = await jose.generateKeyPair("RS256");
-  const keys = { keys: [{ ...(await jose.exportJWK(publicKey)), kid: "1", alg: "RS256" }] };
+  const former = await jose.generateKeyPair("RS256");
+  const published = [publicKey, former.publicKey].map(async (key, index) => {
+    return { ...(await jose.exportJWK(key)), kid: String(index + 1), alg: "RS256" };
+  });
+  const keys = { keys: await Promise.all(published) };
   let isAway = false;
   const issuer = await listen(
     t,
@@ -108,6 +112,13 @@ test("a JWT of an identity provider says who is asking; without its keys nobody 
     assert.equal(await ask(more), "login_required");
   }
   assert.equal(await ask({}, { key: other.privateKey }), "login_required");
+  // What the keys of the provider are not for, such as HS256 with a public key as the secret.
+  for (const header of [{ alg: "none" }, { alg: "HS256", kid: "1" }, { alg: "RS256", kid: "1", crit: ["x"], x: 1 }]) {
+    const forged = `${base64url(header)}.${base64url({ ...claims, exp: 4e9 })}.AAAA`;
+    assert.equal(await whoAmI(url, { "x-user-token": forged }), "login_required");
+  }
+  const unnamed = await new jose.SignJWT({ ...claims, exp: 4e9 }).setProtectedHeader({ alg: "RS256" }).sign(privateKey);
+  assert.equal(await whoAmI(url, { "x-user-token": unnamed }), "login_required");
   isAway = true;
   const { url: late } = await start(t, [join(folder, "jwks")], { env: { ISSUER: issuer } });
   assert.equal(await whoAmI(late, { "x-user-token": await sign(claims, own) }), "internal");
