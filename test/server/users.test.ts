@@ -336,6 +336,7 @@ test("with authenticate, only sites that are named may frame the page, and a pag
   const all = { PARLEY_ALLOWED_ORIGINS: "*,https://shop.example" };
   assert.match(String(await policyOf({ env: all })), /frame-ancestors 'self' https:\/\/shop\.example;/);
   assert.match(String(await policyOf({ env: KEYS })), /frame-ancestors 'self';/);
+  assert.match(String(await policyOf({})), /frame-ancestors 'self';/);
   assert.match(
     String(await policyOf({ env: all, authenticate: undefined })),
     /frame-ancestors \* https:\/\/shop\.example;/,
