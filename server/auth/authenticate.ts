@@ -87,13 +87,12 @@ export function removeKey(
   req: IncomingMessage & { originalUrl?: string },
   isKey: (authorization: string) => boolean,
 ): void {
-  const { authorization } = req.headers;
-  if (authorization !== undefined && isKey(authorization)) {
-    delete req.headers.authorization;
-    // Node counts on their number.
-    for (const [index, text] of req.rawHeaders.entries()) {
-      if (index % 2 === 0 && /^authorization$/i.test(text)) req.rawHeaders[index + 1] = "";
-    }
+  const { headers, rawHeaders } = req;
+  if (isKey(headers.authorization ?? "")) delete headers.authorization;
+  // There may be several, of which Node takes the first. It counts on the number of texts.
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name = "", value = ""] = rawHeaders.slice(index, index + 2);
+    if (/^authorization$/i.test(name) && isKey(value)) rawHeaders[index + 1] = "";
   }
   if (req.url !== undefined) req.url = withoutKey(req.url);
   if (req.originalUrl !== undefined) req.originalUrl = withoutKey(req.originalUrl);

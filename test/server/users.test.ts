@@ -246,21 +246,22 @@ test("no key reaches authenticate, in whatever way it came", async (t) => {
     ["?key=the-api-key&page=2", {}],
     ["?%6bey=the-api-key", {}],
     ["", { headers }],
+    ["?key=the-widget-key", { headers: { authorization: ["Basic YWRh", "Bearer the-api-key"] } as never }],
   ] as const) {
     await (await connect(t, server.socketUrl + query, more)).run({ message: "Hi" });
   }
-  assert.equal(seen.length, 5);
+  assert.equal(seen.length, 6);
   for (const { raw, headers: seenHeaders, keyKind } of seen) {
     const { url, rawHeaders } = raw;
     assert.doesNotMatch(
       JSON.stringify([url, rawHeaders, raw.headers, seenHeaders, raw.headersDistinct]),
-      /the-api-key/,
+      /the-(?:api|widget)-key/,
     );
-    assert.match(keyKind, /api|none/);
+    assert.match(keyKind, /api|widget|none/);
   }
   assert.deepEqual(
     seen.slice(2).map(({ raw }) => raw.url),
-    ["/ws/chat?page=2", "/ws/chat", "/ws/chat"],
+    ["/ws/chat?page=2", "/ws/chat", "/ws/chat", "/ws/chat"],
   );
 });
 
