@@ -64,7 +64,10 @@ export async function userOf(authenticate: Authenticate, request: AuthRequest, m
 }
 
 function isUser(answer: unknown): answer is User {
-  return isRecord(answer) && typeof answer.id === "string" && answer.id !== "" && answer.id.length <= MAX_ID_CHARS;
+  if (!isRecord(answer)) return false;
+  const { id } = answer;
+  // UTF-8, which ids are hashed in, has one form for all halves of a pair of surrogates: two users would be one.
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID_CHARS && id.isWellFormed();
 }
 
 /** What a browser sends by itself, whichever page has made the request. */

@@ -117,6 +117,7 @@ const FAILURES: [name: string, authenticate: unknown, said: RegExp][] = [
   ["returns a number as the id", () => ({ id: 42, mail: "secret@example.com" }), /must return a user with an id/],
   ["returns an empty id", () => ({ id: "" }), /must return a user with an id/],
   ["returns an id of 201 characters", () => ({ id: "x".repeat(201) }), /must return a user with an id/],
+  ["returns half a character as the id", () => ({ id: "\ud83d" }), /must return a user with an id/],
   [
     "returns an object that throws",
     () => ({
