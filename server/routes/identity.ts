@@ -119,12 +119,27 @@ function isLoginRequired(error: unknown): boolean {
 /** A shorter text is no secret, and striking it out would spoil the record. */
 const MIN_SECRET_CHARS = 6;
 
-/** What an error of `authenticate` may quote. */
-function secretsOf({ cookie, authorization }: IncomingMessage["headers"], token: string | undefined): string[] {
-  const credentials = authorization?.split(" ").at(-1);
-  const values = cookie?.split(/; */).map((pair) => pair.slice(pair.indexOf("=") + 1)) ?? [];
-  const all = [token, cookie, authorization, credentials, ...values];
-  return all.filter((text) => text !== undefined && text.length >= MIN_SECRET_CHARS) as string[];
+/** Most headers hold words, such as media types. */
+const MIN_HEADER_CHARS = 20;
+
+/** What an error of `authenticate` may quote, the longest first, because others may be parts of it. */
+function secretsOf({ cookie = "", authorization = "", ...others }: IncomingMessage["headers"], token = ""): string[] {
+  const values = cookie.split(/; */).map((pair) => pair.slice(pair.indexOf("=") + 1));
+  const headers = Object.values(others).flatMap((value = []) => value);
+  const long = headers.filter(({ length }) => length >= MIN_HEADER_CHARS);
+  const quotable = [token, cookie, ...values, authorization, ...authorization.split(" ").slice(-1), ...long];
+  return [...quotable, ...quotable.map(decoded)]
+    .filter(({ length }) => length >= MIN_SECRET_CHARS)
+    .sort((one, other) => other.length - one.length);
+}
+
+/** Libraries for cookies decode their values. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** The same after each start and each change of a secret. Only the user gets it. */

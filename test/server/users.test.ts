@@ -160,6 +160,23 @@ test("an id of 200 characters is one, and so is a user that a class has made", a
   assert.equal(endOf(await ask(t, "json", server, {})), "stop");
 });
 
+test("no log has what an error of authenticate quotes of cookies, credentials and other headers", async (t) => {
+  const authenticate: Authenticate = ({ headers }) => {
+    const session = String(headers.cookie?.split("sid=")[1]);
+    const quoted = [headers.authorization, session, decodeURIComponent(session), headers["x-session-jwt"]];
+    throw new Error(`no session in ${quoted.join(" or ")}`, { cause: new Error(`for ${headers.cookie}`) });
+  };
+  const server = await start(t, { authenticate, env: { PARLEY_LOG_LEVEL: "debug" } });
+  const headers = {
+    authorization: "Basic c2VjcmV0LXdvcmQ=",
+    cookie: "theme=dark; sid=s%3Asecret-session%2B1",
+    "x-session-jwt": "eyJhbGciOiJub25lIn0.secret-claims.",
+  };
+  await (await post(server, { message: "Hi", stream: false }, { headers })).text();
+  assert.match(server.log.join(""), /no session in .*\[key\] or \[key\] or \[key\]/);
+  assert.doesNotMatch(server.log.join(""), /secret|c2VjcmV0|JhbGci/);
+});
+
 test("the token stands in no log", async (t) => {
   const server = await start(t, { env: { PARLEY_LOG_LEVEL: "debug" } });
   for (const how of TRANSPORTS) await ask(t, how, server, { token: "a-secret-token" });
