@@ -55,11 +55,15 @@ export class Identity {
   async admitReader({ authenticate }: ServedAgent, caller: Caller, visit: GetVisit): Promise<Caller> {
     const { limits } = this.#parts;
     if (authenticate === undefined) return caller;
-    await limits.peekMessage(caller);
-    return this.#known(authenticate, caller, visit()).catch(async (refusal) => {
+    const release = await limits.admitReader(caller);
+    try {
+      return await this.#known(authenticate, caller, visit());
+    } catch (refusal) {
       await limits.countAsMessage(caller);
       throw refusal;
-    });
+    } finally {
+      release();
+    }
   }
 
   /** What `/api/info` says of a visitor: nothing beyond the rate of their address, nor where `authenticate` fails. */

@@ -608,6 +608,23 @@ test("a refused token counts as a message of its address, whatever it was to ope
   assert.equal(await status(post({ url }, { message: "Hi", stream: false }, from("203.0.113.2", "ada"))), 200);
 });
 
+test("of many resumes at once, hardly more are asked who they are than may be refused one after another", async (t) => {
+  const all = gate();
+  let asked = 0;
+  const authenticate: Authenticate = async () => {
+    asked++;
+    await all.opened;
+    throw new Unauthorized();
+  };
+  const { url, server } = await start(t, { authenticate, env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "3" } });
+  let arrived = 0;
+  server.http.on("request", () => ++arrived === 60 && all.open());
+  const guess = () => status(fetch(`${url}/api/chat/runs/${newRun()}`, from("203.0.113.1", "guess")));
+  const codes = new Set(await Promise.all(Array.from({ length: 60 }, guess)));
+  assert.deepEqual([...codes].sort(), [401, 429]);
+  assert.ok(asked <= 3 + 8, `${asked} were asked`);
+});
+
 // GET /api/info
 
 test("/api/info names the user in 22 characters, the same after a restart, and another for another agent", async (t) => {
