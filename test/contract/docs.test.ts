@@ -57,6 +57,7 @@ const inBrowser =
 
 /** Which blocks (a document or all, a language, a text that they contain), and what runs them. */
 const ROWS: [path: string, language: string, has: string, run: Run][] = [
+  ["docs/users.md", "sh", "curl ", asksAsAda],
   ["", "sh", "curl ", runCurl],
   ["", "sh", "npm start", startInTheClone],
   ["", "sh", "http.server", servesThePage],
@@ -267,14 +268,19 @@ async function runsItsTool(t: TestContext, { text }: CodeBlock): Promise<void> {
 
 async function knowsItsUser(t: TestContext, { text }: CodeBlock): Promise<void> {
   const { url } = await start(t, [temporaryProject(t, { "agent.ts": text })]);
-  const message = { message: "What are my orders?", stream: false };
-  const refused = await (await post({ url }, message)).json();
+  const refused = await (await post({ url }, { message: "What are my orders?", stream: false })).json();
   assert.deepEqual(
     [refused.error.code, refused.error.message],
     ["login_required", "Please sign in to ask about your orders."],
   );
-  const answer = await post({ url }, message, { headers: { "x-user-token": "token-of-ada" } });
-  assert.match(await answer.text(), /"tool":"get_my_orders".*on its way/);
+}
+
+async function asksAsAda(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { host } = await start(t, [temporaryProject(t, { "agent.ts": blockOf("docs/users.md", "ts") })]);
+  assert.match(
+    await shell(text.replace("curl ", "curl -sS ").replace("localhost:8080", host)),
+    /"tool":"get_my_orders".*on its way/,
+  );
 }
 
 const WHO_AM_I = `
