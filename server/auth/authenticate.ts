@@ -33,8 +33,8 @@ export class Unauthorized extends Error {
   override readonly name: string = "Unauthorized";
   readonly [UNAUTHORIZED] = true;
 
-  constructor(message = "Please sign in.", options?: ErrorOptions) {
-    super(message, options);
+  constructor(message = "", options?: ErrorOptions) {
+    super(message || "Please sign in.", options);
   }
 }
 

@@ -20,6 +20,7 @@ const byToken: Authenticate = ({ token }) => {
   if (token === undefined) return undefined;
   if (token === "expired") throw new Unauthorized("Your session has ended. Please sign in again.");
   if (token === "closed") throw new Unauthorized();
+  if (token === "silent") throw new Unauthorized("");
   if (token === "broken") throw new Error(`no database for ${token}`);
   return { id: token, plan: "pro" };
 };
@@ -87,10 +88,12 @@ for (const how of TRANSPORTS) {
       [endOf(expired), expired.data],
       ["login_required", "Your session has ended. Please sign in again."],
     );
-    assert.equal((await ask(t, how, server, { token: "closed" })).data, "Please sign in.");
+    for (const token of ["closed", "silent"]) {
+      assert.equal((await ask(t, how, server, { token })).data, "Please sign in.");
+    }
     assert.equal(server.model.asked.length, 0);
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    assert.match(metrics, /\nparley_refused_logins_total 2\n/);
+    assert.match(metrics, /\nparley_refused_logins_total 3\n/);
   });
 }
 
