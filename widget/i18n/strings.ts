@@ -153,6 +153,8 @@ export const en = {
     `Table, ${columns} ${columns === 1 ? "column" : "columns"}, ${rows} rows`,
   copyAsMarkdown: "Copy as Markdown",
   copyAsCsv: "Copy as CSV",
+  /** Shows a wide table or program in the whole window. */
+  enlarge: "Enlarge",
   /** Accessible name of a table's scroll box. */
   table: "Table",
 

@@ -11,7 +11,7 @@ import { iconButton, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
 import { keepTyping } from "./keys.ts";
-import { openImage } from "./lazy-parts.ts";
+import { openLarge } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
 import { renderMessages } from "./message-list.ts";
 
@@ -84,7 +84,7 @@ export interface ScreenView {
  * @csspart attach - The button for files.
  * @csspart attachments - The files of a message.
  * @csspart attachment - One file.
- * @csspart lightbox - The dialog that shows an image large.
+ * @csspart lightbox - The dialog that shows an image, a wide table or a wide program large.
  * @csspart previous-image - Its button to the image before.
  * @csspart next-image - Its button to the image after.
  * @csspart close-image - Its button that closes it.
@@ -124,7 +124,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         aria-label=${strings.conversation}
         aria-describedby="conversation-keys"
         tabindex="0"
-        @click=${(event: Event) => void openImage(event, context)}
+        @click=${(event: Event) => void openLarge(event, context)}
       >
         <div class="column">
           ${isEmpty ? renderStart(screen) : nothing} ${client && !isEmpty ? renderMessages(client, screen) : nothing}

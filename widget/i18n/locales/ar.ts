@@ -166,6 +166,7 @@ export const locale: Locale = {
   },
   copyAsMarkdown: "نسخ بصيغة Markdown",
   copyAsCsv: "نسخ بصيغة CSV",
+  enlarge: "تكبير",
   loadImage: (host) => `تحميل الصورة من ${host}`,
   openImage: (host) => `فتح الصورة في ${host}`,
   enlargeImage: "تكبير الصورة",

@@ -158,6 +158,7 @@ export const locale: Locale = {
     `Tabelle, ${plural(columns, { one: "# Spalte", other: "# Spalten" })}, ${plural(rows, { other: "# Zeilen" })}`,
   copyAsMarkdown: "Als Markdown kopieren",
   copyAsCsv: "Als CSV kopieren",
+  enlarge: "Vergrößern",
   loadImage: (host) => `Bild von ${host} laden`,
   openImage: (host) => `Bild bei ${host} öffnen`,
   enlargeImage: "Bild vergrößern",

@@ -160,6 +160,7 @@ export const locale: Locale = {
     `Tabla, ${plural(columns, { one: "# columna", other: "# columnas" })}, ${plural(rows, { other: "# filas" })}`,
   copyAsMarkdown: "Copiar como Markdown",
   copyAsCsv: "Copiar como CSV",
+  enlarge: "Ampliar",
   loadImage: (host) => `Cargar la imagen de ${host}`,
   openImage: (host) => `Abrir la imagen en ${host}`,
   enlargeImage: "Ampliar la imagen",

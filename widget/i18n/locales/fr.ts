@@ -160,6 +160,7 @@ export const locale: Locale = {
     `Tableau, ${plural(columns, { one: "# colonne", other: "# colonnes" })}, ${plural(rows, { other: "# lignes" })}`,
   copyAsMarkdown: "Copier en Markdown",
   copyAsCsv: "Copier en CSV",
+  enlarge: "Agrandir",
   loadImage: (host) => `Charger l’image depuis ${host}`,
   openImage: (host) => `Ouvrir l’image sur ${host}`,
   enlargeImage: "Agrandir l’image",

@@ -157,6 +157,7 @@ export const locale: Locale = {
     `Tabella, ${plural(columns, { one: "# colonna", other: "# colonne" })}, ${plural(rows, { other: "# righe" })}`,
   copyAsMarkdown: "Copia come Markdown",
   copyAsCsv: "Copia come CSV",
+  enlarge: "Ingrandisci",
   loadImage: (host) => `Carica l’immagine da ${host}`,
   openImage: (host) => `Apri l’immagine su ${host}`,
   enlargeImage: "Ingrandisci l’immagine",

@@ -149,6 +149,7 @@ export const locale: Locale = {
   spokenTable: (columns, rows) => `表、${columns}列、${rows}行`,
   copyAsMarkdown: "Markdownとしてコピー",
   copyAsCsv: "CSVとしてコピー",
+  enlarge: "拡大",
   loadImage: (host) => `${host}から画像を読み込む`,
   openImage: (host) => `${host}で画像を開く`,
   enlargeImage: "画像を拡大",

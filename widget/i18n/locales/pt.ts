@@ -157,6 +157,7 @@ export const locale: Locale = {
     `Tabela, ${plural(columns, { one: "# coluna", other: "# colunas" })}, ${plural(rows, { other: "# linhas" })}`,
   copyAsMarkdown: "Copiar como Markdown",
   copyAsCsv: "Copiar como CSV",
+  enlarge: "Ampliar",
   loadImage: (host) => `Carregar imagem de ${host}`,
   openImage: (host) => `Abrir imagem em ${host}`,
   enlargeImage: "Ampliar a imagem",

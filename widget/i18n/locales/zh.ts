@@ -148,6 +148,7 @@ export const locale: Locale = {
   spokenTable: (columns, rows) => `表格，${columns} 列，${rows} 行`,
   copyAsMarkdown: "复制为 Markdown",
   copyAsCsv: "复制为 CSV",
+  enlarge: "放大",
   loadImage: (host) => `从 ${host} 加载图片`,
   openImage: (host) => `在 ${host} 打开图片`,
   enlargeImage: "放大图片",
