@@ -60,7 +60,7 @@ test("each text of an answer has its own direction, and what holds texts has tha
     turns: [
       [
         say(
-          "# عنوان\n\n1. أولاً\n\n   - [x] منجز\n2. English\n\n> اقتباس\n\n| اسم | value |\n|---|---|\n| أ | b |\n\n```\nx\n```\n\n- English\n- نقطة",
+          "# عنوان\n\n1. أولاً\n\n   - [x] منجز\n2. English\n\n> اقتباس\n\n| اسم | value |\n|---|---|\n| أ | b |\n\n```\nx\n```\n\n- English\n- نقطة\n\nنص[^1][^2]\n\n[^1]: Source, page 2.\n[^2]: مصدر",
         ),
       ],
     ],
@@ -68,10 +68,24 @@ test("each text of an answer has its own direction, and what holds texts has tha
   await chat.say("Show me");
   await chat.answer.getByText("نقطة").waitFor();
   await chat.send.waitFor();
+  const notes = chat.answer.locator(".footnotes li");
+  await notes.nth(1).waitFor();
   const directions = (selector: string) =>
     chat.answer.locator(selector).evaluateAll((all) => all.map((it) => getComputedStyle(it).direction).join(" "));
-  assert.equal(await directions("ol, ol ul, blockquote, table"), "rtl rtl rtl rtl");
+  assert.equal(await directions(":scope > ol, ol ul, blockquote, table"), "rtl rtl rtl rtl");
   assert.equal(await directions("pre, :scope > ul"), "ltr ltr");
+  assert.equal(await directions(".footnotes li"), "ltr rtl");
+  // Each note has its number at the side where its text begins, and room for it there.
+  const rooms = await notes.evaluateAll((all) =>
+    all.map((note) => {
+      const [list, box] = [note.parentElement as Element, note].map((it) => it.getBoundingClientRect());
+      return list && box ? [box.left - list.left > 12, list.right - box.right > 12] : [];
+    }),
+  );
+  assert.deepEqual(rooms, [
+    [true, false],
+    [false, true],
+  ]);
   const sides = await chat.answer.locator("h1, p, td").evaluateAll((all) =>
     all.map((block) => {
       const range = document.createRange();
@@ -92,6 +106,9 @@ test("each text of an answer has its own direction, and what holds texts has tha
     "b: right",
     "English: left",
     "نقطة: right",
+    "نص12: right",
+    "Source, page 2.: left",
+    "مصدر: right",
   ]);
 });
 

@@ -1,6 +1,8 @@
 /** The numbers of footnotes, their links, and the list of notes at an answer's end. Loaded with the first footnote. */
 
 import type { Strings } from "../i18n/strings.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/footnotes.css";
 import type { Footnotes } from "./footnotes.ts";
 
 /** Draws Markdown that may grow into an element. */
@@ -17,6 +19,8 @@ interface Note {
   readonly item: HTMLLIElement;
   readonly draw: ReturnType<DrawInto>;
 }
+
+const sheet = sheetOf(styles);
 
 /** Makes the names of answers' notes differ. */
 let lists = 0;
@@ -43,6 +47,7 @@ export class FootnoteList {
     this.element.setAttribute("role", "doc-endnotes");
     this.element.setAttribute("aria-label", strings.footnotes);
     this.element.append(heading, this.#list);
+    adoptSheet(root, sheet);
     root.addEventListener("click", (event) => this.#follow(event), { signal });
   }
 
@@ -72,6 +77,7 @@ export class FootnoteList {
     item.id = `${this.#name}-${number}`;
     item.setAttribute("value", String(number));
     item.tabIndex = -1;
+    item.dir = "auto";
     note.draw(text, isStreaming);
     return item;
   }
