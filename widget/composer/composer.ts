@@ -150,7 +150,7 @@ export class Composer extends ChatPart implements ComposerPort {
     const canAttach = mediaTypes?.length !== 0;
     return html`
       ${this.#editing ? this.#renderEditing(this.#editing) : nothing}
-      ${this.isBusy && this.busyNote ? html`<p class="busy-note">${this.busyNote}</p>` : nothing}
+      ${this.isBusy && this.busyNote ? html`<p class="status-line busy-note">${this.busyNote}</p>` : nothing}
       <div part="composer" class="composer" @mousedown=${focusField}>
         ${renderRefusals(this.#files, strings)} ${this.#files.files.length > 0 ? this.#renderFiles() : nothing}
         <div class=${canAttach ? "composer-row attachable" : "composer-row"}>

@@ -320,7 +320,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       editing: this.editing,
       isDragging: this.#drop.isDragging,
       isKeyPromptMissing: this.isKeyPromptMissing,
-      isEndVisible: this.#scroll.isEndVisible,
+      wayToEnd: this.#scroll.wayToEnd,
       announcements: this.#announcer.render(),
       firstDrawn: this.#drawing.first,
       onKeyDown: this.#keyDown,

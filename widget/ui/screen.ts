@@ -7,6 +7,7 @@ import { drawInline, takeStart } from "../markdown/inline-text.ts";
 import type { Client } from "../session/client.ts";
 import type { ChatContext } from "./context.ts";
 import { SENTENCE_END } from "./controllers/announcer.ts";
+import type { ScrollPosition } from "./controllers/scroll-position.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
@@ -37,7 +38,7 @@ export interface ScreenView {
   readonly editing: string | undefined;
   readonly isDragging: boolean;
   readonly isKeyPromptMissing: boolean;
-  readonly isEndVisible: boolean;
+  readonly wayToEnd: ScrollPosition["wayToEnd"];
   readonly announcements: TemplateResult;
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
@@ -101,6 +102,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   const { client, context, onKeyDown } = screen;
   const { strings } = context;
   const isEmpty = !client?.session.messages.length && !client?.keeper.isRestoring;
+  const wayToEnd = isEmpty ? "none" : screen.wayToEnd;
   const disclaimer = screen.disclaimer || client?.info?.disclaimer;
   const keyDown = (event: KeyboardEvent) => {
     keepTyping(event);
@@ -131,8 +133,8 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         </div>
       </div>
       <span id="conversation-keys" hidden>${strings.conversationKeys}</span>
-      <div class="dock">
-        ${isEmpty || screen.isEndVisible ? nothing : renderJump(context, client?.session.status === "running")}
+      <div class="dock ${wayToEnd}">
+        ${wayToEnd === "shown" ? renderJump(context, client?.session.status === "running") : nothing}
         ${client?.session.canUndo ? renderClosed(context) : nothing}
         ${client ? renderStatus(client, context, isEmpty) : nothing}
         <slot name="before-composer"></slot>

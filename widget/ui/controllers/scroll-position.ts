@@ -36,8 +36,8 @@ const LONGEST_GLIDE_MS = 1_000;
 const UPWARD_KEYS = /^(ArrowUp|PageUp|Home)$/;
 
 export class ScrollPosition implements ReactiveController {
-  /** Whether no way to the end needs to be offered. */
-  isEndVisible = true;
+  /** Whether a way to the end is shown. A place is kept for it from the start of an answer, which would be covered later. */
+  wayToEnd: "none" | "kept" | "shown" = "none";
   readonly #host: LitElement;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
   #scroller: HTMLElement | null = null;
@@ -332,9 +332,10 @@ export class ScrollPosition implements ReactiveController {
 
   #checkEnd(): void {
     const isAtEnd = this.#mode === "following" || this.#distanceToEnd() <= AT_END;
-    const isEndVisible = isAtEnd || this.#isMoving;
-    if (isEndVisible === this.isEndVisible) return;
-    this.isEndVisible = isEndVisible;
+    const rest = this.#mode === "anchored" ? "kept" : "none";
+    const wayToEnd = isAtEnd || this.#isMoving ? rest : "shown";
+    if (wayToEnd === this.wayToEnd) return;
+    this.wayToEnd = wayToEnd;
     this.#host.requestUpdate();
   }
 }
