@@ -167,6 +167,10 @@ test("a new message stands below the header, and nothing moves while its answer 
   });
   await chat.ask("First", "First answer.");
   assertAtTop(await gapAbove(chat));
+  const before = await chat.messages.boundingBox();
+  await chat.replies.getByText("First answer.").dblclick();
+  await wheel(chat, -10);
+  assert.deepEqual(await chat.messages.boundingBox(), before, "nothing moves for a reader who selects or scrolls");
   await chat.say("Second");
   await chat.replies.locator(".waiting").waitFor();
   assertAtTop(await gapAbove(chat));

@@ -36,7 +36,10 @@ const LONGEST_GLIDE_MS = 1_000;
 const UPWARD_KEYS = /^(ArrowUp|PageUp|Home)$/;
 
 export class ScrollPosition implements ReactiveController {
-  /** Whether a way to the end is shown. A place is kept for it from the start of an answer, which would be covered later. */
+  /**
+   * Whether a way to the end is shown. Its place is kept from the start of an answer, of which less would be seen later,
+   * until the end is followed.
+   */
   wayToEnd: "none" | "kept" | "shown" = "none";
   readonly #host: LitElement;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
@@ -331,12 +334,11 @@ export class ScrollPosition implements ReactiveController {
   }
 
   #checkEnd(): void {
-    const isAtEnd = this.#mode === "following" || this.#distanceToEnd() <= AT_END;
-    const rest = this.#mode === "anchored" ? "kept" : "none";
-    const wayToEnd = isAtEnd || this.#isMoving ? rest : "shown";
-    if (wayToEnd === this.wayToEnd) return;
-    this.wayToEnd = wayToEnd;
-    this.#host.requestUpdate();
+    const before = this.wayToEnd;
+    if (this.#mode === "following") this.wayToEnd = "none";
+    else if (this.#distanceToEnd() > AT_END && !this.#isMoving) this.wayToEnd = "shown";
+    else if (this.#mode === "anchored" || before === "shown") this.wayToEnd = "kept";
+    if (this.wayToEnd !== before) this.#host.requestUpdate();
   }
 }
 
