@@ -24,6 +24,8 @@ export class MessageFoldElement extends ChatPart {
   }
 
   protected override willUpdate(): void {
+    // Folded, it has no scrollbar, which would take room from the lines.
+    if (!this.isOpen) this.#bubble?.setAttribute("data-folded", "");
     if (this.#bubble) this.#lines = linesOf(this.#bubble);
   }
 
