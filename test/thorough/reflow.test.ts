@@ -142,16 +142,23 @@ for (const [name, options] of CASES) {
   });
 }
 
-test("many suggestions leave the text field whole, and can be scrolled", async (t) => {
-  const suggestions = Array.from({ length: 12 }, (_, at) => `A suggestion with number ${at + 1}`);
-  const chat = await openChat(t, browser, {
-    agent: { chat: { suggestions } },
-    turns: [],
-    browser: { viewport: { width: 320, height: 480 } },
+for (const height of [480, 256]) {
+  test(`many suggestions leave the text field whole, and can be scrolled, ${height} px high`, async (t) => {
+    const suggestions = Array.from(
+      { length: 12 },
+      (_, at) => `A suggestion that takes two lines, with number ${at + 1}`,
+    );
+    const chat = await openChat(t, browser, {
+      agent: { chat: { suggestions } },
+      turns: [],
+      browser: { viewport: { width: 320, height } },
+    });
+    await chat.page.getByRole("button", { name: "with number 12" }).waitFor();
+    const cut = (part: string) =>
+      chat.page
+        .locator(`[part="${part}"]`)
+        .evaluate((box) => Math.max(0, box.scrollHeight - box.clientHeight, box.scrollWidth - box.clientWidth));
+    assert.equal(await cut("composer"), 0);
+    assert.ok((await cut("suggestions")) > 0);
   });
-  await chat.page.getByRole("button", { name: "with number 12" }).waitFor();
-  const cut = (part: string) =>
-    chat.page.locator(`[part="${part}"]`).evaluate((box) => Math.max(0, box.scrollHeight - box.clientHeight));
-  assert.equal(await cut("composer"), 0);
-  assert.ok((await cut("suggestions")) > 0);
-});
+}
