@@ -195,4 +195,6 @@ export interface AgentInfo {
   user?: string;
   /** Nobody can chat without signing in. */
   login_required?: true;
+  /** It was not found out who is asking: to be asked again. The page at `/` has it where the agent knows its users. */
+  user_pending?: true;
 }

@@ -66,19 +66,20 @@ export class Identity {
     }
   }
 
-  /** What `/api/info` says of a visitor: nothing beyond the rate of their address, nor where `authenticate` fails. */
+  /** What `/api/info` says of a visitor; beyond the rate of their address, and where `authenticate` fails, nothing yet. */
   async describe(
     { authenticate, agent }: ServedAgent,
     address: string,
     visit: GetVisit,
-  ): Promise<Pick<AgentInfo, "user" | "login_required">> {
+  ): Promise<Pick<AgentInfo, "user" | "login_required" | "user_pending">> {
     const caller: Caller = { keyKind: "none", keyId: "", address };
-    if (authenticate === undefined || !(await this.#parts.limits.countAsMessage(caller))) return {};
+    if (authenticate === undefined) return {};
+    if (!(await this.#parts.limits.countAsMessage(caller))) return { user_pending: true };
     try {
       const user = await this.#identify(authenticate, caller, visit());
       return user === undefined ? {} : { user: publicId(agent.id, user) };
     } catch (error) {
-      return isLoginRequired(error) ? { login_required: true } : {};
+      return isLoginRequired(error) ? { login_required: true } : { user_pending: true };
     }
   }
 

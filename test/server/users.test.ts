@@ -645,11 +645,11 @@ test("/api/info names the user in 22 characters, the same after a restart, and a
   for (const [options, token, expected] of [
     [{}, undefined, {}],
     [{}, "expired", { login_required: true }],
-    [{}, "broken", {}],
+    [{}, "broken", { user_pending: true }],
     [{ authenticate: undefined }, "ada", {}],
   ] as const) {
-    const { user: of, login_required } = await idOf(options, token);
-    assert.deepEqual({ ...(of && { user: of }), ...(login_required && { login_required }) }, expected);
+    const info = Object.entries(await idOf(options, token));
+    assert.deepEqual(Object.fromEntries(info.filter(([name]) => /user|login/.test(name))), expected);
   }
 });
 
@@ -657,14 +657,24 @@ test("/api/info asks who is there within the rate of the address, and says the r
   const { url } = await start(t, { env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" } });
   const seen = [];
   for (let round = 0; round < 3; round++) {
-    const { name, user } = JSON.parse(await (await fetch(`${url}/api/info`, from("203.0.113.1", "ada"))).text());
-    seen.push([name, typeof user]);
+    const info = JSON.parse(await (await fetch(`${url}/api/info`, from("203.0.113.1", "ada"))).text());
+    seen.push([info.name, typeof info.user, info.user_pending]);
   }
   assert.deepEqual(seen, [
-    ["Acme Support", "string"],
-    ["Acme Support", "string"],
-    ["Acme Support", "undefined"],
+    ["Acme Support", "string", undefined],
+    ["Acme Support", "string", undefined],
+    ["Acme Support", "undefined", true],
   ]);
+});
+
+test("the page at / says of the user only that there is one to ask for, and nothing where nobody is", async (t) => {
+  const pending = async (options: ServerOptions) => {
+    const { url } = await start(t, options);
+    const html = await (await fetch(url, { headers: tokenHeader("ada") })).text();
+    assert.doesNotMatch(html, /"user":|"login_required":/);
+    return html.includes('"user_pending":true');
+  };
+  assert.deepEqual([await pending({}), await pending({ authenticate: undefined })], [true, false]);
 });
 
 // Several processes
