@@ -130,6 +130,13 @@ export class Composer extends ChatPart implements ComposerPort {
     this.focus();
   }
 
+  /** Leaves nothing of what a user has written who has left. */
+  clear(): void {
+    if (this.#editing) this.#endEditing();
+    this.#replace("", []);
+    this.#changed();
+  }
+
   /** Puts a message that was not sent above what is being written, to go on with both. */
   restoreUnsent(message: OutgoingMessage): void {
     this.#replace(join(message.text, this.#text), [...draftFilesOf(message), ...this.#files.files]);

@@ -111,6 +111,9 @@ export interface Failure {
   readonly retryAt?: number;
 }
 
+/** Why no message can be sent. `user_unknown`: the page does not say who its user is. */
+export type Refusal = Omit<Failure, "code"> & { readonly code: FailureCode | "user_unknown" };
+
 export function emptyAnswer(id: string): AssistantMessage {
   return { role: "assistant", id, blocks: [], status: "streaming" };
 }

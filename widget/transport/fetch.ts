@@ -9,15 +9,18 @@ import { type Endpoint, TransportError } from "./transport.ts";
 export async function fetchFrom(endpoint: Endpoint, path: string, init: RequestInit): Promise<Response> {
   const key = endpoint.key();
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const headers = { ...init.headers, ...authorization };
-  const response = await fetch(new URL(path, endpoint.server), { ...init, headers, credentials: "omit" }).catch(
-    (cause: unknown) => {
-      throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
-    },
-  );
+  const headers = { ...init.headers, ...authorization, ...userHeader(endpoint.userToken?.()) };
+  // Cookies go to a server of the page's own origin alone.
+  const response = await fetch(new URL(path, endpoint.server), { ...init, headers }).catch((cause: unknown) => {
+    throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
+  });
   if (isOfProxy(response)) throw new TransportError("unreachable");
   endpoint.onOpen?.();
   return response;
+}
+
+export function userHeader(token: string | undefined): Record<string, string> {
+  return token === undefined ? {} : { "x-user-token": token };
 }
 
 /** See `Transport.cancel`. */

@@ -101,7 +101,8 @@ export interface ScreenView {
 export function renderScreen(screen: ScreenView): TemplateResult {
   const { client, context, onKeyDown } = screen;
   const { strings } = context;
-  const isEmpty = !client?.session.messages.length && !client?.keeper.isRestoring;
+  const isRefused = client?.isHidden && client.refusal;
+  const isEmpty = !!isRefused || (!client?.session.messages.length && !client?.keeper.isRestoring);
   const wayToEnd = isEmpty ? "none" : screen.wayToEnd;
   const disclaimer = screen.disclaimer || client?.info?.disclaimer;
   const keyDown = (event: KeyboardEvent) => {
@@ -110,7 +111,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   };
   return html`
     <div
-      class=${isEmpty ? `chat is-empty${client?.key.prompt ? " is-locked" : ""}` : "chat"}
+      class=${isEmpty ? `chat is-empty${client?.key.prompt ? " is-locked" : ""}` : client?.isHidden ? "chat is-unknown" : "chat"}
       lang=${strings.lang}
       dir=${screen.direction}
       @keydown=${keyDown}
@@ -194,7 +195,9 @@ function renderStart({ client, context }: ScreenView): TemplateResult | typeof n
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
   if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
-  if (client.refusal) return renderFailure(failureText(client.refusal, context.strings), context);
+  const { refusal } = client;
+  const retry = refusal?.retryable ? () => client.askAgain() : undefined;
+  if (refusal) return renderFailure(failureText(refusal, context.strings), context, retry);
   return renderUnreachable(context, () => client.reconnect.retryNow());
 }
 
