@@ -78,6 +78,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/api.md", "json", '"msg":"run"', isTheLog],
 
   ["docs/clients.md", "js", "const ask", printsTwoAnswers],
+  ["docs/clients.md", "js", "getToken", printsAnAnswerOfAUser],
   ["docs/clients.md", "js", "", printsAnAnswer],
   ["docs/clients.md", "python", "", printsAnAnswerInPython],
 
@@ -220,7 +221,7 @@ async function runCurl(_t: TestContext, { text, answer }: CodeBlock): Promise<vo
   const printed = await shell(text.replaceAll("curl ", "curl -sS ").replaceAll("localhost:8080", host));
   if (answer?.language === "json") assertShown(JSON.parse(printed), JSON.parse(answer.text));
   else if (answer) assertShownEvents(eventsOf(printed), eventsOf(answer.text));
-  else assert.match(printed, /get_order_status/);
+  else assert.match(printed, text.includes("x-user-token") ? /get_weather/ : /get_order_status/);
 }
 
 async function startInTheClone(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -410,6 +411,10 @@ async function printsTwoAnswers(_t: TestContext, { text }: CodeBlock): Promise<v
     /Here is what the tools answered:.*Paris.*Here is what the tools answered:.*Tokyo/s,
   );
   await assert.rejects(runNode(text.replace("What is the weather in Paris?", "")), /invalid_request: /);
+}
+
+async function printsAnAnswerOfAUser(_t: TestContext, { text }: CodeBlock): Promise<void> {
+  assert.match(await runNode(text), /Here is what the tools answered:/);
 }
 
 async function printsAnAnswer(_t: TestContext, { text }: CodeBlock): Promise<void> {
