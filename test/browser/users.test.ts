@@ -5,7 +5,7 @@ import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import type { RunContext } from "../../server/agent/run-context.ts";
 import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.ts";
-import type { AgentChat } from "../../widget/element/public-types.ts";
+import type { AgentChat, AgentChatLauncher } from "../../widget/element/public-types.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
@@ -231,4 +231,31 @@ test("a page of another site sends the token and no cookie", async (t) => {
   await chatIn(page).ask("Hi", "Fine.");
   assert.deepEqual(users, ["ada"]);
   assert.deepEqual([...new Set(cookies)], ["undefined"]);
+});
+
+test("a launcher hands the token on to its chat, and forgets it with the user", async (t) => {
+  const { server, users } = await startWithUsers(t, turnsOf("Fine."));
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  const site = await startSite(t, { "/": sitePage(`<script src="${server.url}/widget.js"></script>`) });
+  await page.goto(site.url);
+  const launcher = page.locator("agent-chat-launcher");
+  await launcher.evaluate((element: AgentChatLauncher) => {
+    element.userToken = () => "ada";
+    return element.open();
+  });
+  const chat = chatIn(page);
+  await chat.ask("Ada here", "Fine.");
+  await launcher.evaluate((element: AgentChatLauncher) => element.signOut());
+  await page.getByText(SIGN_IN).waitFor();
+  await launcher.evaluate((element: AgentChatLauncher) => {
+    element.label = "Help";
+    return element.updateComplete;
+  });
+  assert.deepEqual(
+    await launcher.evaluate((element: AgentChatLauncher) => [element.userToken, element.chat?.userToken]),
+    [undefined, undefined],
+  );
+  assert.doesNotMatch(await stored(page), /Ada|agent-chat-user/);
+  assert.deepEqual(users, ["ada"]);
 });
