@@ -15,12 +15,20 @@ export class MessageFoldElement extends ChatPart {
   private isOpen = false;
   #bubble: HTMLElement | null = null;
   #lines = 0;
+  /** In another width a text has another number of lines. */
+  readonly #resized = new ResizeObserver(() => this.requestUpdate());
 
   override connectedCallback(): void {
     super.connectedCallback();
     adoptSheet(this, sheet);
     this.#bubble = this.parentElement?.querySelector<HTMLElement>(".bubble") ?? null;
     this.#bubble?.addEventListener("scroll", this.#found);
+    if (this.parentElement) this.#resized.observe(this.parentElement);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#resized.disconnect();
   }
 
   protected override willUpdate(): void {
