@@ -112,6 +112,29 @@ test("each text of an answer has its own direction, and what holds texts has tha
   ]);
 });
 
+test("a file's kind stands before its size in Arabic, too", async (t) => {
+  const { page } = await openChat(t, browser, { browser: { locale: "ar" } });
+  const buffer = Buffer.from("%PDF-1.7\n");
+  await page.locator('[part="empty"]').waitFor();
+  await page.locator('input[type="file"]').setInputFiles([{ name: "offer.pdf", mimeType: "application/pdf", buffer }]);
+  const places = await page.locator(".file-kind").evaluate((kind) => {
+    const texts = document.createTreeWalker(kind, NodeFilter.SHOW_TEXT);
+    const left: Record<string, number> = {};
+    for (let text = texts.nextNode() as Text | null; text; text = texts.nextNode() as Text | null) {
+      for (const part of ["PDF", "9"]) {
+        const at = text.data.indexOf(part);
+        if (at === -1) continue;
+        const range = new Range();
+        range.setStart(text, at);
+        range.setEnd(text, at + part.length);
+        left[part] = range.getBoundingClientRect().left;
+      }
+    }
+    return left;
+  });
+  assert.ok((places.PDF ?? 0) > (places[9] ?? 0), JSON.stringify(places));
+});
+
 test("a page that changes its language changes the chat, with its messages and the draft", async (t) => {
   const chat = await openSite(t, { html: 'lang="en"' });
   await chat.say("Salut");
