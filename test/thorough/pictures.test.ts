@@ -296,7 +296,12 @@ async function take(t: TestContext, name: string, state: State, look: string): P
     state.site === undefined
       ? undefined
       : await startSite(t, {
-          "/": sitePage(`<script src="${server.url}/widget.js" ${state.site}></script>`),
+          // A chat speaks its page's language and has its page's theme.
+          "/": sitePage(
+            `<script src="${server.url}/widget.js" ${state.site}></script>`,
+            '<meta name="color-scheme" content="light dark">',
+            LOOKS[look]?.locale,
+          ),
         });
   const { page, complaints } = await openPage(t, browser, { reducedMotion: "reduce", ...LOOKS[look] });
   failOnComplaints(t, complaints, state.complaints);
