@@ -4,7 +4,8 @@ import type { Caller } from "../auth/access.ts";
 import type { Authenticate } from "../auth/authenticate.ts";
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
-import type { ModelRequestObserver, RunObserver } from "../observe/run-observer.ts";
+import type { ModelRequestObserver, RunObserver, RunSink } from "../observe/run-observer.ts";
+import { addUsage } from "../observe/run-recorder.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, runLost, shuttingDown, toApiError } from "../protocol/errors.ts";
@@ -31,6 +32,8 @@ export interface ServedAgent {
   /** The first one signs states now, all verify; none: states are not signed. */
   stateSecrets(): readonly string[];
   readonly life: ModuleLife;
+  /** Gets what is known of its runs, beside the sinks of all runs. */
+  readonly sink?: RunSink | undefined;
 }
 
 /** What serves the next message: another agent may take the place of `current` at any time. */
@@ -310,14 +313,6 @@ function addTurn(progress: Progress, { text, finish, usage, model, hasHostedCall
   if (text === "") return;
   progress.said = text;
   progress.unfinished = finish === undefined ? text : "";
-}
-
-function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
-  if (sum === undefined || more === undefined) return sum ?? more;
-  return {
-    input_tokens: sum.input_tokens + more.input_tokens,
-    output_tokens: sum.output_tokens + more.output_tokens,
-  };
 }
 
 /** The end that the run came to by itself. */

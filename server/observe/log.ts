@@ -139,11 +139,11 @@ function runFields({ start, ...entry }: RunEntry): Fields {
   };
 }
 
-function prettyFields({ start, tools }: RunEntry, showsMessages: boolean): Fields {
+function prettyFields({ message, tools }: RunEntry, showsMessages: boolean): Fields {
   const shown = tools.slice(0, MAX_PRETTY_TOOLS);
   const steps = shown.map(({ name, outcome, ms }) => `${outcome === "completed" ? "✓" : "✗"} ${name} ${ms} ms`);
   if (tools.length > shown.length) steps.push(`and ${tools.length - shown.length} more`);
-  return { question: showsMessages ? start.message : undefined, steps: steps.join("  ") };
+  return { question: showsMessages ? message : undefined, steps: steps.join("  ") };
 }
 
 /** In UTF-16 units: a failure has several causes. */

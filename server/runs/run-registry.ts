@@ -7,7 +7,8 @@ import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
-import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
+import type { AttachedFile, ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
+import { decodedBytes, type ReceivedFile } from "../protocol/attachments.ts";
 import { RUN_ID } from "../protocol/chat.ts";
 import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
@@ -189,6 +190,7 @@ export class RunRegistry {
     const { settings, limits, observeRun, onQueue } = this.#parts;
     const { served, request, transport, isStreamed, requestId, trace } = options;
     const askedAt = performance.now();
+    const startedAt = new Date();
     const release = options.memory.share();
     const leave = served.life.use();
     const context = contextOf(run, caller, options);
@@ -198,20 +200,26 @@ export class RunRegistry {
         onQueue(1);
         return limits.admitRun(caller, signal).finally(() => onQueue(-1));
       },
-      observe: () =>
-        observeRun({
+      observe: () => {
+        const start = {
           runId: run.id,
           requestId,
           conversation: context.conversation,
           transport,
           isStreamed,
           key: caller.keyKind,
+          user: context.user,
+          metadata: context.metadata,
           message: request.message,
+          attachments: request.attachments.map(describeFile),
           askedAt,
+          startedAt,
           trace,
           agent: served.agent.agent,
           model: served.agent.model,
-        }),
+        };
+        return observeRun(start, served.sink);
+      },
     });
     leave();
     release();
@@ -222,6 +230,10 @@ function contextOf({ id, signal }: Run, { keyKind, user }: Caller, options: Star
   const { request, metadata, transport, requestId } = options;
   const conversation = request.state.conversation ?? randomUUID();
   return { user, metadata, conversation, keyKind, run: { id, transport, requestId }, signal };
+}
+
+function describeFile({ name, mime_type: mimeType, url }: ReceivedFile): AttachedFile {
+  return { name, mimeType, bytes: decodedBytes(url.slice(url.indexOf(",") + 1)) };
 }
 
 /** A run is known to the key and the user that started it and to no other. Without both, knowing the name is what opens it. */
