@@ -113,7 +113,7 @@ export function shortId(runId: string): string {
 }
 
 /** What failed: a run, or a request that has none yet. */
-type FailedRun = Pick<RunStart, "requestId"> & Partial<Pick<RunStart, "runId">>;
+export type FailedRun = Pick<RunStart, "requestId"> & Partial<Pick<RunStart, "runId">>;
 
 function idsOf({ requestId, runId }: FailedRun): Fields {
   return { request_id: requestId, run_id: runId && shortId(runId) };

@@ -60,8 +60,8 @@ export type ObserveRun = (start: RunStart, own?: RunSink) => RunObserver;
 export interface RunObserver {
   /** Called with every batch of events, in order, before a client gets it. */
   events(batch: readonly StreamEvent[]): void;
-  /** The agent has put another message in the place of the person's. */
-  replaced(message: string): void;
+  /** The agent answers this message: the person's, or what it has put in its place. */
+  admitted(message: string): void;
   /** A model request begins. */
   modelRequest(): ModelRequestObserver;
   /** Carries out a tool of the agent: calls `work` once and returns its outcome, so that spans of the tool's own belong to it. */

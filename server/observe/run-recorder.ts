@@ -70,7 +70,7 @@ class RunRecorder implements RunObserver {
     }
   }
 
-  replaced(message: string): void {
+  admitted(message: string): void {
     this.#message = message;
   }
 

@@ -2,8 +2,8 @@
 
 import type { Attachment } from "./attachments.ts";
 
-/** Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end. */
-export type FinishReason = "stop" | "length" | "content_filter" | "max_turns" | "stopped";
+/** Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end; `refused`: a hook did. */
+export type FinishReason = "stop" | "length" | "content_filter" | "max_turns" | "stopped" | "refused";
 
 /** Why a run ended, for clients that know approvals. `approval_required`: tool calls wait for decisions. */
 export type EndReason = FinishReason | "approval_required";
@@ -187,6 +187,8 @@ export interface AgentInfo {
   disclaimer?: string;
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   models?: string[];
+  /** Whether `POST /api/feedback` takes ratings of answers. */
+  feedback?: true;
   /** What may be attached to a message; `media_types` is empty when the model takes no files. */
   attachments: { media_types: string[]; max_bytes: number; max_count: number };
   /** Most that the body of one message may weigh, with its state; its files are base64 there: 4 bytes for 3. */

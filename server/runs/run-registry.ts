@@ -1,14 +1,14 @@
 /** Starts runs, finds them again, and ends them when the server stops. */
 
 import { randomUUID } from "node:crypto";
+import { describeFile } from "../agent/hooks.ts";
 import type { RunRequest, ServedAgent } from "../agent/run-agent.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
-import type { AttachedFile, ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
-import { decodedBytes, type ReceivedFile } from "../protocol/attachments.ts";
+import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
 import { RUN_ID } from "../protocol/chat.ts";
 import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
@@ -230,10 +230,6 @@ function contextOf({ id, signal }: Run, { keyKind, user }: Caller, options: Star
   const { request, metadata, transport, requestId } = options;
   const conversation = request.state.conversation ?? randomUUID();
   return { user, metadata, conversation, keyKind, run: { id, transport, requestId }, signal };
-}
-
-function describeFile({ name, mime_type: mimeType, url }: ReceivedFile): AttachedFile {
-  return { name, mimeType, bytes: decodedBytes(url.slice(url.indexOf(",") + 1)) };
 }
 
 /** A run is known to the key and the user that started it and to no other. Without both, knowing the name is what opens it. */
