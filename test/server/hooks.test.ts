@@ -15,36 +15,18 @@ import {
   TRANSPORTS,
   typesOf,
 } from "../support/chat-transports.ts";
-import { gate, turns, within } from "../support/deadline.ts";
+import { gate, turns } from "../support/deadline.ts";
+import { onceCalled } from "../support/once-called.ts";
 import { call, cut, end, fail, hang, say, think, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 import { define } from "../support/test-tools.ts";
 
-/** A hook that hands on what it gets, and the promise of the next thing that it is given. */
-function listener<Record>(): { hook(record: Record): void; next(): Promise<Record> } {
-  const got: Record[] = [];
-  let tell = () => {};
-  return {
-    hook(record) {
-      got.push(record);
-      tell();
-    },
-    async next() {
-      const arrived = new Promise<void>((resolve) => {
-        tell = resolve;
-      });
-      if (got.length === 0) await within(arrived, "the call of the hook");
-      return got.shift() as Record;
-    },
-  };
-}
-
 const PNG = "iVBORw0KGgo=";
 
 for (const how of TRANSPORTS) {
   test(`onRunEnd gets what was said, done and answered over ${how}`, async (t) => {
-    const { hook: onRunEnd, next } = listener<RunRecord>();
+    const { hook: onRunEnd, next } = onceCalled<RunRecord>();
     const tools = [
       define("look", () => "sunny"),
       define("fall", () => {
@@ -94,7 +76,7 @@ for (const how of TRANSPORTS) {
 const usage = (input_tokens: number, output_tokens: number) => ({ input_tokens, output_tokens });
 
 test("onRunEnd gets runs that failed, were stopped or were left, with what was said so far", async (t) => {
-  const { hook: onRunEnd, next } = listener<RunRecord>();
+  const { hook: onRunEnd, next } = onceCalled<RunRecord>();
   const forever = define(
     "forever",
     (_args, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject)),
@@ -180,7 +162,7 @@ const metricsOf = async ({ url }: TestServer) => (await fetch(`${url}/metrics`))
 test("a server that stops waits for its hooks, and then closes what the agent has opened", async (t) => {
   const order: string[] = [];
   const held = gate();
-  const { hook, next } = listener<RunRecord>();
+  const { hook, next } = onceCalled<RunRecord>();
   const server = await startServer(t, {
     agent: {
       async onRunEnd(record) {
@@ -201,7 +183,7 @@ test("a server that stops waits for its hooks, and then closes what the agent ha
 });
 
 test("hooks that never end hold a server that stops no longer than the time of one, and the rest is dropped", async (t) => {
-  const { hook, next } = listener<RunRecord>();
+  const { hook, next } = onceCalled<RunRecord>();
   const server = await startServer(t, {
     agent: {
       onRunEnd(record) {
@@ -220,8 +202,8 @@ test("hooks that never end hold a server that stops no longer than the time of o
 });
 
 test("a run that began with the agent before it was replaced ends with the hooks of that one", async (t) => {
-  const before = listener<RunRecord>();
-  const after = listener<RunRecord>();
+  const before = onceCalled<RunRecord>();
+  const after = onceCalled<RunRecord>();
   const server = await startServer(t, {
     agent: { onRunEnd: before.hook },
     turns: [[say("A"), wait(Promise.resolve()), hang], [say("B")]],
@@ -262,7 +244,7 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
 }
 
 test("the message that onMessage puts in place is what model, state and later hooks get", async (t) => {
-  const { hook: onRunEnd, next } = listener<RunRecord>();
+  const { hook: onRunEnd, next } = onceCalled<RunRecord>();
   const onMessage: AgentDefinition["onMessage"] = async ({ message }) => ({
     message: message.replace("4111", "[card]"),
   });
@@ -275,7 +257,7 @@ test("the message that onMessage puts in place is what model, state and later ho
 });
 
 test("onMessage gets the files and the ctx of its message", async (t) => {
-  const { hook, next } = listener<unknown[]>();
+  const { hook, next } = onceCalled<unknown[]>();
   const onMessage: AgentDefinition["onMessage"] = (incoming, { user, metadata, run }) =>
     hook([incoming, user?.id, metadata, run.transport]);
   const server = await startServer(t, {
@@ -300,8 +282,8 @@ const LEAKY = [
 const look = define("look", () => "sunny");
 
 test("a refused answer reaches nobody: neither its text nor its thinking, in events or state", async (t) => {
-  const { hook: onRunEnd, next } = listener<RunRecord>();
-  const { hook, next: nextAnswer } = listener<string>();
+  const { hook: onRunEnd, next } = onceCalled<RunRecord>();
+  const { hook, next: nextAnswer } = onceCalled<string>();
   const onAnswer: AgentDefinition["onAnswer"] = ({ answer }) => {
     hook(answer);
     return { refuse: REFUSAL };
@@ -363,7 +345,7 @@ test("an answer that onAnswer lets pass comes whole, after its tools", async (t)
 });
 
 test("text that was thinking all along is no part of the answer that onAnswer gets", async (t) => {
-  const { hook: onAnswer, next } = listener<{ answer: string }>();
+  const { hook: onAnswer, next } = onceCalled<{ answer: string }>();
   const script = [[say("Hm. "), { type: "text_was_thinking" } as const, say("Yes.")]];
   const server = await startServer(t, { agent: { onAnswer }, turns: script });
   await send.sse(t, server, { message: "Hi" });
@@ -393,7 +375,7 @@ test("until onAnswer has decided, nobody who reads the run gets a word of it, al
 });
 
 test("stop ends an answer that was not let pass without a word of it, in the state neither", async (t) => {
-  const { hook, next } = listener<AbortSignal>();
+  const { hook, next } = onceCalled<AbortSignal>();
   const onAnswer: AgentDefinition["onAnswer"] = (_outgoing, { signal }) => {
     hook(signal);
     return new Promise<undefined>(() => {});
@@ -412,7 +394,7 @@ test("stop ends an answer that was not let pass without a word of it, in the sta
 });
 
 test("stop during onMessage leaves the state as it was", async (t) => {
-  const { hook, next } = listener<string>();
+  const { hook, next } = onceCalled<string>();
   const onMessage: AgentDefinition["onMessage"] = ({ message }) => {
     hook(message);
     return new Promise<undefined>(() => {});
