@@ -35,7 +35,7 @@ export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOp
   const limits = registry.counter("parley_limited_total", "Refusals because of a limit, by limit.");
   const refusedLogins = registry.counter(
     "parley_refused_logins_total",
-    "Messages, resumes and cancels for which authenticate threw Unauthorized.",
+    "Messages, ratings, resumes and cancels for which authenticate threw Unauthorized.",
   );
   const hooks = registry.counter(
     "parley_hooks_total",

@@ -117,6 +117,14 @@ const USERS_RECIPES = [
   'import { jwtVerify } from "jose";\nimport { type AuthRequest, Unauthorized } from "parley-agent";\n\nconst secret = new TextEncoder().encode(process.env.FORWARD',
 ];
 
+const HOOKS_RECIPES = [
+  "import { appendFile",
+  'import { defineAgent } from "parley-agent";\n\nconst CARD',
+  'import { defineAgent } from "parley-agent";\nimport pg',
+  "import { DatabaseSync",
+  "import sqlite",
+];
+
 const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["README.md", "npm test", "This file is a part of it."],
   [
@@ -133,6 +141,11 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/deploying.md", "node --import ./tracing.mjs", "It needs those packages: npm run test:package."],
   ["docs/users.md", "npm install jose", RECIPES],
   ...USERS_RECIPES.map((begins): [string, string, string] => ["docs/users.md", begins, RECIPES]),
+  ["docs/hooks.md", "npm install pg", RECIPES],
+  ["docs/hooks.md", "npm install node-sqlite3-wasm", RECIPES],
+  ["docs/hooks.md", "select message", RECIPES],
+  ["docs/hooks.md", "OTEL_EXPORTER", "It needs an account at Langfuse."],
+  ...HOOKS_RECIPES.map((begins): [string, string, string] => ["docs/hooks.md", begins, RECIPES]),
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "Enter  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "process of the reader", "A drawing of what two processes say to each other."],
@@ -520,7 +533,7 @@ function isOfAProject(_t: TestContext, { text }: CodeBlock): void {
 /** All at once, so that the compiler is started once. */
 async function compile(): Promise<void> {
   const files: Record<string, string> = {};
-  const isRecipe = (text: string) => USERS_RECIPES.some((begins) => text.startsWith(begins));
+  const isRecipe = (text: string) => [...USERS_RECIPES, ...HOOKS_RECIPES].some((begins) => text.startsWith(begins));
   for (const { path, language, text, line } of BLOCKS.filter((it) => it.language === "ts" && !isRecipe(it.text))) {
     const isFirst = text === blockOf(path, language);
     files[`${path}/${isFirst ? "agent" : `line-${line}`}.${language}`] = text;
