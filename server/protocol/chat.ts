@@ -166,6 +166,20 @@ export type SocketRequest =
   /** Asks for the run's events after the one of this number; 0: for all. */
   | { type: "resume"; run: string; after: number };
 
+/** Body of `POST /api/feedback`. */
+export interface FeedbackRequest {
+  /** Id of the run whose answer it is. */
+  run: string;
+  conversation?: string | undefined;
+  /** `null` takes an earlier rating back. */
+  rating: "up" | "down" | null;
+  /** At most 200 characters. */
+  reason?: string | undefined;
+  /** At most 4,000 characters. */
+  comment?: string | undefined;
+  metadata?: Readonly<Record<string, string>> | undefined;
+}
+
 /** Answer of `POST /api/chat/runs/{id}/cancel`: whether the run was ended, or had ended by itself. */
 export interface CancelResponse {
   status: "cancelled" | "finished";

@@ -446,7 +446,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const modes: ChatModes = {
       thinking: this.thinking,
       tools: this.tools,
-      feedback: this.feedback,
+      feedback: this.feedback || this.client?.info?.feedback === true,
     };
     const known = this.#context;
     const context: ChatContext = {

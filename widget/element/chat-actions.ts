@@ -5,7 +5,7 @@ import { failureText, type Strings } from "../i18n/strings.ts";
 import type { SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
 import type { Client, Draft } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";
-import { type AssistantMessage, answerText, type UserMessage } from "../session/messages.ts";
+import { type AssistantMessage, answerText, type Failure, type UserMessage } from "../session/messages.ts";
 import type { Place } from "../session/tab-slot.ts";
 import type { ChatActions } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
@@ -167,11 +167,13 @@ export class ElementActions implements ChatActions {
     void this.#host.client?.submitKey(key);
   }
 
-  rate(message: AssistantMessage): void {
-    this.#host.client?.session.rate(message);
+  async rate(message: AssistantMessage): Promise<Failure | undefined> {
+    const { client } = this.#host;
+    client?.session.rate(message);
     const { id: messageId, feedback } = message;
     const { rating = null, reason, comment } = feedback ?? {};
     fireEvent(this.#host, "agent-chat-feedback", { messageId, rating, reason, comment, answer: answerText(message) });
+    return client?.sendFeedback(message);
   }
 
   announce(...texts: string[]): void {

@@ -109,8 +109,8 @@ export interface SharedProperties {
    */
   actions: string;
   /**
-   * Shows thumbs on answers; a rating fires `agent-chat-feedback`. Off by default, because ratings go nowhere unless
-   * your page listens.
+   * Shows thumbs on answers, and a rating fires `agent-chat-feedback`. Without it, thumbs are there if the agent has
+   * `onFeedback`; for any other agent, ratings go nowhere unless your page listens.
    * @see Feedback
    */
   feedback: boolean;

@@ -369,9 +369,13 @@ export class ChatSession {
   }
 
   #receive(event: RunEvent, run: ResumableRun): void {
-    if ((event.type === "done" || event.type === "error") && event.state) this.#conversation.state = event.state;
+    const isEnd = event.type === "done" || event.type === "error";
+    if (isEnd && event.state) this.#conversation.state = event.state;
     const isReported = event.id !== undefined && event.id <= this.#reportedUntil;
-    this.#changeAnswer((answer) => applyEvent(answer, event, Date.now(), run.reference), isReported);
+    this.#changeAnswer((answer) => {
+      const next = applyEvent(answer, event, Date.now(), run.reference);
+      return isEnd ? { ...next, run: run.position.run } : next;
+    }, isReported);
     const { lastAnswer } = this.#conversation;
     if (event.type === "token" && lastAnswer && !isReported) this.#options.onToken(event.data, lastAnswer.id);
   }

@@ -5,11 +5,12 @@ import type { ErrorEvent } from "../../server/protocol/events.ts";
 import { lazy } from "../loading/lazy.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
 import { FallbackTransport } from "../transport/fallback.ts";
+import { errorCodeOf } from "../transport/parse-event.ts";
 import { ApiKey } from "./api-key.ts";
 import { ChatSession, type OutgoingMessage, type SessionListener } from "./chat-session.ts";
 import type { Identity, Metadata, UserToken } from "./identity.ts";
 import { ConversationKeeper, type Restored } from "./keeper.ts";
-import type { Refusal } from "./messages.ts";
+import type { AssistantMessage, Failure, Refusal } from "./messages.ts";
 import { ReconnectPolicy } from "./reconnect-policy.ts";
 import { fetchAgentInfo } from "./server.ts";
 import { SiteDiagnosis } from "./site-diagnosis.ts";
@@ -79,6 +80,8 @@ export class Client {
   isCheckingKey = false;
   readonly #options: ClientOptions;
   readonly #transport: FallbackTransport;
+  /** The last rating that was sent. */
+  #feedback: Promise<string | undefined> = Promise.resolve(undefined);
   /** The name of the agent that the restored conversation was with. */
   #agent = "";
   /** Ends the asking about the agent and the user; absent while nothing is asked. */
@@ -284,6 +287,16 @@ export class Client {
     this.session.undo();
     // The key that it waited for may have been given meanwhile.
     if (this.isKnown && !this.key.prompt) this.session.unlock();
+  }
+
+  /** Sends the rating of an answer, after those before, if the server takes any. Resolves with why it was not taken. */
+  sendFeedback({ run, feedback }: AssistantMessage): Promise<Failure | undefined> {
+    if (!this.info?.feedback || !run) return Promise.resolve(undefined);
+    const { rating = null, reason, comment } = feedback ?? {};
+    const { conversation } = this.session.data.state;
+    const send = () => this.#transport.rate({ run, conversation, rating, reason, comment });
+    this.#feedback = this.#feedback.then(send);
+    return this.#feedback.then((code) => (code ? { code: errorCodeOf(code), retryable: true } : undefined));
   }
 
   /** Forgets the typed key here and in the browser's storage. */

@@ -44,6 +44,8 @@ export interface AssistantMessage {
   /** The agent no longer knows this answer and what came before it. */
   readonly forgotten?: boolean;
   readonly feedback?: Feedback | undefined;
+  /** Id of its run, once that has ended: a rating names it. */
+  readonly run?: string;
 }
 
 export type Message = UserMessage | AssistantMessage;

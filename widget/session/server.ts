@@ -70,6 +70,7 @@ export function parseAgentInfo(value: unknown): AgentInfo {
     ...(typeof user === "string" ? { user } : {}),
     ...(info.login_required === true ? { login_required: true } : {}),
     ...(info.user_pending === true ? { user_pending: true } : {}),
+    ...(info.feedback === true ? { feedback: true } : {}),
   };
 }
 
