@@ -208,13 +208,17 @@ test("where the agent has onFeedback, thumbs are there without an attribute and 
   const { hook: onRunEnd, next: nextRun } = onceCalled<RunRecord>();
   const chat = await openChat(t, browser, {
     agent: { onFeedback, onRunEnd },
+    authenticate: ({ token }) => (token === undefined ? undefined : { id: token }),
     turns: [[say("One.")]],
     expectedComplaints: /ERR_FAILED/,
   });
   const { page } = chat;
   await chat.ask("First", "One.");
   const { run, conversation } = await nextRun();
-  const about = { run, conversation, user: undefined, metadata: {} };
+  const about = { run, conversation, user: undefined, metadata: { page: "/cart" } };
+  await page.locator("agent-chat").evaluate((element: AgentChat) => {
+    element.metadata = { page: "/cart" };
+  });
   await page.getByRole("button", { name: "Bad answer" }).click();
   assert.deepEqual(await next(), { ...about, rating: "down", reason: undefined, comment: undefined });
   await page.getByText("Not correct").click();
@@ -223,7 +227,7 @@ test("where the agent has onFeedback, thumbs are there without an attribute and 
   assert.deepEqual(await next(), { ...about, rating: "down", reason: "incorrect", comment: "It is two." });
   await page.reload();
   await page.getByRole("button", { name: "Bad answer" }).click();
-  assert.deepEqual(await next(), { ...about, rating: null, reason: undefined, comment: undefined });
+  assert.deepEqual(await next(), { ...about, metadata: {}, rating: null, reason: undefined, comment: undefined });
   await page.route("**/api/feedback", (route) => route.abort());
   await page.getByRole("button", { name: "Good answer" }).click();
   await page.locator("agent-chat-feedback").getByText("cannot be reached").waitFor();

@@ -294,7 +294,11 @@ export class Client {
     if (!this.info?.feedback || !run) return Promise.resolve(undefined);
     const { rating = null, reason, comment } = feedback ?? {};
     const { conversation } = this.session.data.state;
-    const send = () => this.#transport.rate({ run, conversation, rating, reason, comment });
+    const send = async () => {
+      const refusal = await this.admit();
+      const metadata = this.#metadata;
+      return refusal?.code ?? this.#transport.rate({ run, conversation, rating, reason, comment, metadata });
+    };
     this.#feedback = this.#feedback.then(send);
     return this.#feedback.then((code) => (code ? { code: errorCodeOf(code), retryable: true } : undefined));
   }
