@@ -17,8 +17,14 @@ const ENTRIES = {
 /** Comments that stand at the head of our source files and describe no declaration: they mean nothing to users. */
 const ofFiles = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=\n|\/\*\*)/gm;
 
+/** Without @types/node, which a project need not have, what comes from Node is `any` there, and no error. */
+const IGNORED = "// @ts-ignore: it may not be installed.\n";
+
 /** Has the compiler read @types/node, also where a project's `types` do not list it. */
-const withNode = (code) => (/ from ['"]node:/.test(code) ? `/// <reference types="node" />\n${code}` : code);
+function withNode(code) {
+  if (!/ from ['"]node:/.test(code)) return code;
+  return `${IGNORED}/// <reference types="node" />\n${code.replace(/^(?=import .* from ['"]node:)/gm, IGNORED)}`;
+}
 
 const bundle = await rollup({
   input: ENTRIES,

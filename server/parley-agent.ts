@@ -9,9 +9,19 @@ export {
   ToolError,
   tool,
 } from "./agent/define.ts";
+export type {
+  Feedback,
+  Hooks,
+  IncomingMessage,
+  Refusal,
+  Replacement,
+  RunRecord,
+  ToolCallRecord,
+} from "./agent/hooks.ts";
 export type { RunContext } from "./agent/run-context.ts";
 export type { AgentObject, RunAttachment, RunEvent, RunFunction, RunInput, TextMessage } from "./agent/run-function.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";
 export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";
 export type { Register, User } from "./auth/user.ts";
 export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";
+export type { AttachedFile } from "./observe/run-observer.ts";

@@ -3,6 +3,8 @@
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
+import { HookQueue, type HookQueueParts } from "./agent/hook-queue.ts";
+import { HOOK_MS, recordOf } from "./agent/hooks.ts";
 import { type AgentModule, ModuleLife } from "./agent/module-life.ts";
 import type { AgentRuntime, AnswerSource, ServedAgent } from "./agent/run-agent.ts";
 import { type Access, createAccess } from "./auth/access.ts";
@@ -19,7 +21,7 @@ import { MemoryBudget } from "./limits/memory-budget.ts";
 import { MessageLimits } from "./limits/message-limits.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts";
-import type { RunSink } from "./observe/run-observer.ts";
+import type { RunEntry, RunSink } from "./observe/run-observer.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
 import { createTracing, type OpenTelemetry, type Tracing } from "./observe/tracing.ts";
 import { metricsOfAllWorkers } from "./observe/worker-metrics.ts";
@@ -98,6 +100,8 @@ export interface ParleyServerOptions extends AgentModule {
   lingerMs?: number | undefined;
   /** How long `authenticate` may take. */
   authenticateMs?: number | undefined;
+  /** How long a hook may take. */
+  hookMs?: number | undefined;
 }
 
 /** @throws ConfigError */
@@ -115,7 +119,8 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   log.hide(secretsOf(options.env ?? {}));
   const closing = new Closing(log);
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
-  const serving = { ...options, log, stateSecrets: stateSecretsOf(settings, shared) };
+  const hooks = createHookQueue(options, log, (hook, outcome) => metrics.hook(hook, outcome));
+  const serving = { ...options, log, stateSecrets: stateSecretsOf(settings, shared), hooks };
   const runtime: AgentRuntime = { current: await serve(options, serving) };
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
@@ -126,7 +131,7 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   const tracing = openTelemetry && createTracing(openTelemetry);
   const origins = new Origins(settings);
   const access = createAccess(settings, origins, log.warning);
-  const service = createService(options, { runtime, log, metrics, tracing, shared, origins, access });
+  const service = createService(options, { runtime, log, metrics, tracing, shared, origins, access, hooks });
   const { limits } = service;
   const { basePath } = settings;
   const sendMs = settings.sendSeconds * 1000;
@@ -164,6 +169,7 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
     async drain(closeServer) {
       await service.runs.drain(settings.drainSeconds * 1000);
       await Promise.all([closeServer?.(), handler.close()]);
+      await hooks.drain();
       await service.parser.close();
       await shared?.close();
       closing.add(runtime.current.life);
@@ -200,6 +206,14 @@ class Closing {
   }
 }
 
+function createHookQueue(
+  { hookMs: maxMs = HOOK_MS }: ParleyServerOptions,
+  { warning: warn, failure: fail }: Log,
+  count: HookQueueParts["count"],
+): HookQueue {
+  return new HookQueue({ maxMs, count, warn, fail });
+}
+
 function createSockets(
   { limits, memory, settings }: Service,
   more: Pick<SocketOptions, "sendMs" | "lingerMs" | "onError">,
@@ -217,11 +231,12 @@ interface Observing {
   shared: Shared | undefined;
   origins: Origins;
   access: Access;
+  hooks: HookQueue;
 }
 
 function createService(
   options: ParleyServerOptions,
-  { runtime, log, metrics, tracing, shared, origins, access }: Observing,
+  { runtime, log, metrics, tracing, shared, origins, access, hooks }: Observing,
 ): Service {
   const { settings, authenticateMs: maxMs = AUTHENTICATE_MS } = options;
   const { parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
@@ -243,6 +258,7 @@ function createService(
       observeRun: observeRuns(tracing === undefined ? [runLog, metrics] : [runLog, metrics, tracing]),
       onQueue: metrics.queued,
     }),
+    hooks,
     log,
     site: loadSite(options.publicFolder),
     metricsPage: settings.metrics ? metricsPage(metrics, options.isWorker) : undefined,
@@ -267,20 +283,31 @@ interface Serving extends ParleyServerOptions {
   log: Log;
   /** With what the states of an agent are signed that has `authenticate` or `run`. */
   stateSecrets(): readonly string[];
+  hooks: HookQueue;
 }
 
 /** @throws ConfigError */
 async function serve({ agent, close, authenticate }: AgentModule, options: Serving): Promise<ServedAgent> {
   const provider = options.provider ?? (await createSource(agent, options));
-  const { settings, stateSecrets } = options;
+  const { settings, stateSecrets, hooks, hookMs = HOOK_MS } = options;
   const alwaysSigns = authenticate !== undefined || agent.ownRun !== undefined;
+  const { onRunEnd } = agent.hooks;
+  const life = new ModuleLife(close);
+  const sink = onRunEnd && {
+    keepsText: true,
+    run(entry: RunEntry) {
+      hooks.add({ hook: "onRunEnd", about: entry.start, life, call: () => onRunEnd(recordOf(entry)) });
+    },
+  };
   return {
     agent,
     provider,
     ...toolsOf(agent),
     authenticate,
     stateSecrets: alwaysSigns ? stateSecrets : () => settings.stateSecrets,
-    life: new ModuleLife(close),
+    life,
+    hookMs,
+    sink,
   };
 }
 

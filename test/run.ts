@@ -4,22 +4,22 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { transpile } from "./support/transpile.ts";
 
 /** How many files share a process, by area, and the areas in the order in which they begin: the longest first. */
 const AREAS = {
-  browser: 6,
-  thorough: 6,
+  browser: 10,
+  thorough: 8,
   rich: 1,
   server: 8,
   cli: 1,
   shared: 1,
   failover: 1,
   providers: 10,
-  widget: 1,
+  widget: 6,
   contract: 4,
   fuzz: 5,
   bench: 1,
@@ -50,14 +50,24 @@ function filesOf(area: string): string[] {
   return names.map((name) => `${area}/${name}`).filter((file) => !left.includes(file.replace(".test.ts", "")));
 }
 
+/** What turns the process into a page for a file. Only files that import the same share a process. */
+function globalsOf(file: string): string {
+  if (ALONE.includes(file)) return file;
+  return (
+    /"\.\.?\/(?:support\/dom|mount|browser-globals|browser-stubs)\.ts"/.exec(
+      readFileSync(`test/${file}`, "utf8"),
+    )?.[0] ?? ""
+  );
+}
+
 /** Deals the files out, so that neighbours in the alphabet, which are often alike, run in different processes. */
 function groupsOf(area: string): string[][] {
   const files = filesOf(area);
-  const alone = files.filter((file) => ALONE.includes(file));
-  const together = files.filter((file) => !ALONE.includes(file));
-  const count = Math.ceil(together.length / (AREAS[area as keyof typeof AREAS] ?? 1));
-  const groups = Array.from({ length: count }, (_, at) => together.filter((_file, index) => index % count === at));
-  return [...groups, ...alone.map((file) => [file])];
+  return [...new Set(files.map(globalsOf))].flatMap((globals) => {
+    const together = files.filter((file) => globalsOf(file) === globals);
+    const count = Math.ceil(together.length / (AREAS[area as keyof typeof AREAS] ?? 1));
+    return Array.from({ length: count }, (_, at) => together.filter((_file, index) => index % count === at));
+  });
 }
 
 /** Writes a module that runs the files of a group. It is called after them, since a process that fails is named by it. */

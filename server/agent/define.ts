@@ -5,6 +5,7 @@ import { ConfigError } from "../errors.ts";
 import type { MediaType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
+import type { Hooks } from "./hooks.ts";
 import { checkModelSettings } from "./model-settings.ts";
 import type { RunContext } from "./run-context.ts";
 import { type AgentObject, checkRun, type OwnRun, type RunFunction } from "./run-function.ts";
@@ -63,7 +64,7 @@ export type ModelName =
   | (string & Record<never, never>);
 
 /** An agent as an author defines it. */
-export interface AgentDefinition {
+export interface AgentDefinition extends Hooks {
   /** Name of the application: `name` of `/api/info`. */
   name: string;
   /** Name of the agent. Default: the application's name. */
@@ -130,6 +131,7 @@ export interface Agent {
   readonly chooseTools: ((ctx: RunContext) => Promise<ReadonlyMap<string, Tool>>) | undefined;
   readonly maxTurns: number;
   readonly settings: ModelSettings;
+  readonly hooks: Hooks;
   readonly welcome: string | undefined;
   readonly suggestions: readonly string[];
   readonly disclaimer: string | undefined;
@@ -202,6 +204,7 @@ export function checkAgent(exported: unknown): Agent {
     chooseTools: isFunction(tools) ? async (ctx: RunContext) => checkTools(await tools(ctx)) : undefined,
     maxTurns,
     settings: checkModelSettings(exported),
+    hooks: checkHooks(exported),
     welcome: optionalText(chat, "welcome", "chat.welcome"),
     suggestions: checkSuggestions(chat.suggestions),
     disclaimer: optionalText(chat, "disclaimer", "chat.disclaimer"),
@@ -231,7 +234,13 @@ const AGENT_FIELDS = fieldNames<AgentDefinition>({
   store: true,
   hostedTools: true,
   chat: true,
+  onRunEnd: true,
+  onFeedback: true,
+  onMessage: true,
+  onAnswer: true,
 });
+
+const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as const;
 
 const CHAT_FIELDS = fieldNames<AgentDefinition["chat"] & {}>({ welcome: true, suggestions: true, disclaimer: true });
 
@@ -294,6 +303,15 @@ function checkId(from: Record<string, unknown>, name: string): string {
   const id = from.id === undefined ? name : requiredText(from, "id");
   if (id.length <= MAX_ID_CHARS) return id;
   throw new ConfigError(`${from.id === undefined ? "name" : "id"} must be at most ${MAX_ID_CHARS} characters.`);
+}
+
+function checkHooks(from: Record<string, unknown>): Hooks {
+  for (const name of HOOKS) {
+    if (from[name] === undefined || typeof from[name] === "function") continue;
+    throw new ConfigError(`${name} must be a function.`);
+  }
+  const hooks = HOOKS.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]);
+  return Object.fromEntries(hooks) as Hooks;
 }
 
 function checkFallbacks({ model, fallbacks = [] }: Record<string, unknown>): readonly string[] {

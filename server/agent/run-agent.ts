@@ -4,7 +4,8 @@ import type { Caller } from "../auth/access.ts";
 import type { Authenticate } from "../auth/authenticate.ts";
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
-import type { ModelRequestObserver, RunObserver } from "../observe/run-observer.ts";
+import type { ModelRequestObserver, RunObserver, RunSink } from "../observe/run-observer.ts";
+import { addUsage } from "../observe/run-recorder.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, runLost, shuttingDown, toApiError } from "../protocol/errors.ts";
@@ -20,7 +21,9 @@ import type {
   TurnFinish,
 } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
+import { decideOnMessage, WithheldAnswer } from "./decisions.ts";
 import type { Agent, Tool } from "./define.ts";
+import type { Hooks } from "./hooks.ts";
 import type { ModuleLife } from "./module-life.ts";
 import type { RunContext } from "./run-context.ts";
 import { type StateBinding, sealState } from "./state.ts";
@@ -45,6 +48,10 @@ export interface ServedAgent {
   /** The first one signs states now, all verify; none: states are not signed. */
   stateSecrets(): readonly string[];
   readonly life: ModuleLife;
+  /** How long a hook may take. */
+  readonly hookMs: number;
+  /** Gets what is known of its runs, beside the sinks of all runs. */
+  readonly sink?: RunSink | undefined;
 }
 
 /** What serves the next message: another agent may take the place of `current` at any time. */
@@ -113,20 +120,27 @@ export class RunAborted extends Error {
 }
 
 /** What a run that is ended from outside has come to. */
-interface Progress {
+class Progress {
+  /** Whether `onMessage` has let the message pass. */
+  isAdmitted = false;
   /** Text of the last turn that said anything. */
-  said: string;
+  said = "";
   /** The same, if that turn has not ended: the conversation does not know it yet. */
-  unfinished: string;
+  unfinished = "";
   usage: Usage | undefined;
   /** The model that gave the last answer, where the agent has several. */
   model: string | undefined;
   /** Whether a tool has run, the provider's own included: the same message would run it again. */
-  hasUsedTools: boolean;
+  hasUsedTools = false;
+  readonly withheld: WithheldAnswer;
+
+  constructor(hooks: Hooks) {
+    this.withheld = new WithheldAnswer(hooks);
+  }
 }
 
 /** Sent in place of an empty answer, which would look like a fault. The first one only where tools have run. */
-const FALLBACK_TEXT: Record<Exclude<FinishReason, "stopped">, string> = {
+const FALLBACK_TEXT: Record<Exclude<FinishReason, "stopped" | "refused">, string> = {
   stop: "I have nothing to add.",
   length: "The answer was cut by the token limit before it began.",
   content_filter: "The model's provider withheld this answer.",
@@ -137,12 +151,27 @@ const FALLBACK_TEXT: Record<Exclude<FinishReason, "stopped">, string> = {
  * Answers one message. Yields events in batches, one for each packet of the model's answer. The last event is exactly one
  * `done` or `error`; after an abort of the kind `gone` there is none. Never throws.
  */
-export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGenerator<StreamEvent[], void> {
-  const { served, settings, context } = run;
+export async function* runAgent(asked: AgentRun, observer: RunObserver): AsyncGenerator<StreamEvent[], void> {
+  const { served, settings, request, context } = asked;
   const { signal } = context;
-  const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined, hasUsedTools: false };
+  const progress = new Progress(served.agent.hooks);
+  const { withheld } = progress;
+  let run = asked;
   let conversation: Conversation | undefined;
   try {
+    const { refuse, message = request.message } = await decideOnMessage(
+      served.agent.hooks,
+      request,
+      context,
+      served.hookMs,
+    );
+    if (refuse !== undefined) {
+      yield refused(run, request.state, progress, refuse);
+      return;
+    }
+    progress.isAdmitted = true;
+    run = { ...asked, request: { ...request, message } };
+    observer.admitted(message);
     const setup = Promise.all([served.toolsFor(context), instructionsFor(run)]);
     const [tools, instructions] = await Promise.race([setup, rejectWhenAborted(signal)]);
     conversation = openConversation(run, instructions, tools);
@@ -155,12 +184,12 @@ export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGene
         for await (const batch of conversation.ask(signal, modelRequest.answered)) {
           // A model that goes on after the abort is not read any more.
           if (signal.aborted) throw signal.reason;
-          const events = turn.read(batch);
+          const events = withheld.pass(turn.read(batch));
           if (events.length > 0) yield events;
         }
         finish = turn.complete(signal);
       } catch (error) {
-        const events = turn.fail(error, signal);
+        const events = withheld.pass(turn.fail(error, signal));
         if (events.length > 0) yield events;
         throw error;
       } finally {
@@ -168,15 +197,15 @@ export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGene
       }
       const { calls, text } = turn;
       if (calls.length === 0) {
-        yield endOfRun(run, conversation, progress, text, finish);
+        yield await released(run, conversation, progress, endOfRun(run, conversation, progress, text, finish));
         return;
       }
       if (turnsLeft === 0) {
         conversation.interrupt(text);
-        yield endOfRun(run, conversation, progress, text, "max_turns");
+        yield await released(run, conversation, progress, endOfRun(run, conversation, progress, text, "max_turns"));
         return;
       }
-      yield calls.map(toolCallEvent);
+      yield withheld.pass(calls.map(toolCallEvent));
       progress.hasUsedTools = true;
       const answers = new Map<string, ToolAnswer>();
       for await (const result of runTools(tools, calls, { context, limits: settings, observer })) {
@@ -186,6 +215,8 @@ export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGene
       conversation.answer(calls.flatMap(({ id }) => answers.get(id) ?? []));
     }
   } catch (error) {
+    // What was not let pass stands in no state, either.
+    if (withheld.isWithholding) conversation?.withhold("");
     const last = signal.aborted
       ? abortedEvent(run, conversation ?? openConversation(run, "", new Map()), progress)
       : failedEvent(run, error, observer, conversation?.stateAfterFailure());
@@ -329,23 +360,15 @@ function addTurn(progress: Progress, { text, finish, usage, model, hasHostedCall
   progress.unfinished = finish === undefined ? text : "";
 }
 
-function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
-  if (sum === undefined || more === undefined) return sum ?? more;
-  return {
-    input_tokens: sum.input_tokens + more.input_tokens,
-    output_tokens: sum.output_tokens + more.output_tokens,
-  };
-}
-
 /** The end that the run came to by itself. */
 function endOfRun(
   run: AgentRun,
   conversation: Conversation,
   progress: Progress,
   text: string,
-  reason: Exclude<FinishReason, "stopped">,
+  reason: Exclude<FinishReason, "stopped" | "refused">,
 ): StreamEvent[] {
-  if (text.trim() !== "") return [doneEvent(run, conversation, progress, text, reason)];
+  if (text.trim() !== "") return [doneEvent(run, conversation.state(), progress, text, reason)];
   if (reason === "stop" && !progress.hasUsedTools) {
     throw new ApiError("provider_error", "The model gave an empty answer. Please try again.");
   }
@@ -353,12 +376,34 @@ function endOfRun(
   // Kept, too: several APIs demand an answer between the results of tools and the next message.
   conversation.interrupt(fallback);
   // A client that only collects tokens gets the same text as one that reads `done`.
-  return [{ type: "token", data: fallback }, doneEvent(run, conversation, progress, fallback, reason)];
+  return [{ type: "token", data: fallback }, doneEvent(run, conversation.state(), progress, fallback, reason)];
+}
+
+/** The events of the end, if `onAnswer` lets them pass. */
+async function released(
+  run: AgentRun,
+  conversation: Conversation,
+  progress: Progress,
+  end: StreamEvent[],
+): Promise<StreamEvent[]> {
+  const { withheld } = progress;
+  if (!withheld.isWithholding) return end;
+  const events = withheld.pass(end);
+  const { context, served } = run;
+  const refusal = await withheld.refusal(events.at(-1)?.data as string, context, served.hookMs);
+  if (refusal === undefined) return [...withheld.release(), ...events];
+  conversation.withhold(refusal);
+  return refused(run, conversation.state(), progress, refusal);
+}
+
+/** A client that only collects tokens gets the same sentence as one that reads `done`. */
+function refused(run: AgentRun, state: ConversationState, progress: Progress, sentence: string): StreamEvent[] {
+  return [{ type: "token", data: sentence }, doneEvent(run, state, progress, sentence, "refused")];
 }
 
 function doneEvent(
   run: AgentRun,
-  conversation: Conversation,
+  state: ConversationState,
   { usage, model }: Progress,
   text: string,
   reason: FinishReason,
@@ -366,7 +411,7 @@ function doneEvent(
   return {
     type: "done",
     data: text,
-    state: sealed(conversation.state(), run),
+    state: sealed(state, run),
     ...(usage === undefined ? {} : { usage }),
     finish_reason: reason,
     ...(model === undefined ? {} : { model }),
@@ -381,8 +426,10 @@ function abortedEvent(
   const kind = abortKind(run.context.signal);
   if (kind === "gone") return undefined;
   if (kind !== "stopped") return withState(run, abortError(run, kind), conversation.stateAfterFailure());
-  conversation.interrupt(progress.unfinished);
-  return doneEvent(run, conversation, progress, progress.said, "stopped");
+  const { isAdmitted, withheld, unfinished, said } = progress;
+  const isShown = isAdmitted && !withheld.isWithholding;
+  if (isAdmitted) conversation.interrupt(isShown ? unfinished : "");
+  return doneEvent(run, conversation.state(), progress, isShown ? said : "", "stopped");
 }
 
 function abortKind({ reason }: AbortSignal): AbortKind {

@@ -33,8 +33,8 @@ export class Unauthorized extends Error {
   override readonly name: string = "Unauthorized";
   readonly [UNAUTHORIZED] = true;
 
-  constructor(message = "Please sign in.", options?: ErrorOptions) {
-    super(message, options);
+  constructor(message = "", options?: ErrorOptions) {
+    super(message || "Please sign in.", options);
   }
 }
 
@@ -64,7 +64,10 @@ export async function userOf(authenticate: Authenticate, request: AuthRequest, m
 }
 
 function isUser(answer: unknown): answer is User {
-  return isRecord(answer) && typeof answer.id === "string" && answer.id !== "" && answer.id.length <= MAX_ID_CHARS;
+  if (!isRecord(answer)) return false;
+  const { id } = answer;
+  // UTF-8, which ids are hashed in, has one form for all halves of a pair of surrogates: two users would be one.
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID_CHARS && id.isWellFormed();
 }
 
 /** What a browser sends by itself, whichever page has made the request. */
@@ -87,13 +90,12 @@ export function removeKey(
   req: IncomingMessage & { originalUrl?: string },
   isKey: (authorization: string) => boolean,
 ): void {
-  const { authorization } = req.headers;
-  if (authorization !== undefined && isKey(authorization)) {
-    delete req.headers.authorization;
-    // Node counts on their number.
-    for (const [index, text] of req.rawHeaders.entries()) {
-      if (index % 2 === 0 && /^authorization$/i.test(text)) req.rawHeaders[index + 1] = "";
-    }
+  const { headers, rawHeaders } = req;
+  if (isKey(headers.authorization ?? "")) delete headers.authorization;
+  // There may be several, of which Node takes the first. It counts on the number of texts.
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name = "", value = ""] = rawHeaders.slice(index, index + 2);
+    if (/^authorization$/i.test(name) && isKey(value)) rawHeaders[index + 1] = "";
   }
   if (req.url !== undefined) req.url = withoutKey(req.url);
   if (req.originalUrl !== undefined) req.originalUrl = withoutKey(req.originalUrl);

@@ -58,9 +58,9 @@ export class Origins {
    */
   frameAncestors(hasUsers: boolean): string {
     const { allowedOrigins } = this.#settings;
-    const named = hasUsers ? allowedOrigins.filter((origin) => origin !== "*") : allowedOrigins;
-    if (this.areAllAllowed) return hasUsers ? ["'self'", ...named].join(" ") : named.join(" ") || "*";
-    return ["'self'", ...(named.length === 0 ? LOOPBACK_SOURCES : named)].join(" ");
+    if (hasUsers) return ["'self'", ...allowedOrigins.filter((origin) => origin !== "*")].join(" ");
+    if (this.areAllAllowed) return allowedOrigins.join(" ") || "*";
+    return ["'self'", ...(allowedOrigins.length === 0 ? LOOPBACK_SOURCES : allowedOrigins)].join(" ");
   }
 
   /**

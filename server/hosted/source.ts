@@ -115,6 +115,11 @@ class HostedConversation implements Conversation {
     if (said.trim() !== "" && !this.#told.lastText.endsWith(said)) this.#told.say(said);
   }
 
+  withhold(said: string): void {
+    this.#isOver = true;
+    this.#told.withhold(said);
+  }
+
   state(): ConversationState {
     return this.#isOver ? this.#history() : this.#start.state;
   }

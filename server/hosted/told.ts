@@ -36,6 +36,13 @@ export class Told {
     step.text.append(text);
   }
 
+  /** Puts `said` in the place of all texts. Calls stay. */
+  withhold(said: string): void {
+    const called = this.#steps.splice(0).filter(({ calls }) => calls.size > 0);
+    this.#steps.push(...called.map(({ calls }) => ({ text: new StringBuilder(), calls })));
+    if (said !== "") this.say(said);
+  }
+
   /** Every call in it is answered. The last message is always one of the assistant. */
   toMessages(): HistoryMessage[] {
     return this.#steps.flatMap(({ text, calls }) => {

@@ -29,6 +29,11 @@ const MAX_WAITING_UPLOADS = 64;
 /** One address may have a quarter of the slots of large messages: a client that sends slowly must not keep others out. */
 const UPLOAD_SHARE = 4;
 
+/** So many of one address are asked at once who they are, and so many wait for that. */
+const READERS_PER_ADDRESS = 8;
+const MAX_WAITING_READERS = 256;
+const MAX_READER_MS = 10_000;
+
 export class MessageLimits {
   readonly #shared: Limiter;
   /** What this process carries is its own: a further process carries as much again. */
@@ -61,10 +66,26 @@ export class MessageLimits {
     this.#refuseMessage(await this.#shared.take(this.#messageRates(caller)));
   }
 
-  /** Called before anybody is asked who sends something that counts only if it is refused. @throws ApiError `rate_limited` */
-  async peekMessage(caller: Caller): Promise<void> {
-    const waits = await Promise.all(this.#messageRates(caller).map((rate) => this.#shared.peek(rate)));
-    this.#refuseMessage(Math.max(0, ...waits));
+  /**
+   * Called before anybody is asked who sends something that counts as a message only if it is refused. The slot is kept while
+   * they are asked: otherwise a client could guess at many tokens before the first one is counted.
+   * @throws ApiError `rate_limited` or `overloaded`
+   */
+  async admitReader(caller: Caller): Promise<Release> {
+    const waiting = { maxWaiting: MAX_WAITING_READERS, maxMs: MAX_READER_MS, signal: new AbortController().signal };
+    const wanted = shareOf(caller.address, READERS_PER_ADDRESS).map(({ name, max }): WantedSlot => {
+      const pool = { name: `readers ${name}`, max };
+      return { acquire: () => this.#own.acquire(pool, waiting), refusal: () => overloaded(waiting) };
+    });
+    const release = await this.#acquireAll(wanted);
+    try {
+      const waits = await Promise.all(this.#messageRates(caller).map((rate) => this.#shared.peek(rate)));
+      this.#refuseMessage(Math.max(0, ...waits));
+      return release;
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   /** Counts what is not a message, but as dear. Whether it is within the rate. */

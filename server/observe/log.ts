@@ -114,7 +114,7 @@ export function shortId(runId: string): string {
 }
 
 /** What failed: a run, or a request that has none yet. */
-type FailedRun = Pick<RunStart, "requestId"> & Partial<Pick<RunStart, "runId">>;
+export type FailedRun = Pick<RunStart, "requestId"> & Partial<Pick<RunStart, "runId">>;
 
 function idsOf({ requestId, runId }: FailedRun): Fields {
   return { request_id: requestId, run_id: runId && shortId(runId) };
@@ -140,11 +140,11 @@ function runFields({ start, ...entry }: RunEntry): Fields {
   };
 }
 
-function prettyFields({ start, tools }: RunEntry, showsMessages: boolean): Fields {
+function prettyFields({ message, tools }: RunEntry, showsMessages: boolean): Fields {
   const shown = tools.slice(0, MAX_PRETTY_TOOLS);
   const steps = shown.map(({ name, outcome, ms }) => `${outcome === "completed" ? "✓" : "✗"} ${name} ${ms} ms`);
   if (tools.length > shown.length) steps.push(`and ${tools.length - shown.length} more`);
-  return { question: showsMessages ? start.message : undefined, steps: steps.join("  ") };
+  return { question: showsMessages ? message : undefined, steps: steps.join("  ") };
 }
 
 /** In UTF-16 units: a failure has several causes. */

@@ -35,7 +35,11 @@ export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOp
   const limits = registry.counter("parley_limited_total", "Refusals because of a limit, by limit.");
   const refusedLogins = registry.counter(
     "parley_refused_logins_total",
-    "Messages, resumes and cancels for which authenticate threw Unauthorized.",
+    "Messages, ratings, resumes and cancels for which authenticate threw Unauthorized.",
+  );
+  const hooks = registry.counter(
+    "parley_hooks_total",
+    "Calls of onRunEnd and onFeedback, by hook and outcome: done, failed, timeout or dropped.",
   );
   const runMetrics = createRunMetrics(registry, isTool, errors);
   registry.gauge("parley_runs_queued", "Messages that wait in the queue.", () => queued);
@@ -55,6 +59,7 @@ export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOp
     error: (code: string) => errors.add(1, { code }),
     limited: (limit: LimitName) => limits.add(1, { limit }),
     loginRefused: () => refusedLogins.add(1),
+    hook: (hook: string, outcome: string) => hooks.add(1, { hook, outcome }),
     /** A message begins (1) or ends (-1) to wait in the queue. */
     queued(change: 1 | -1): void {
       queued += change;

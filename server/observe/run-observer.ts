@@ -1,9 +1,10 @@
 /** What a run reports while it goes on, and the sinks that get it: the log, the metrics and the traces are three of them. */
 
 import type { Caller } from "../auth/access.ts";
+import type { User } from "../auth/user.ts";
 import type { FinishReason, Usage } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
-import type { StreamEvent, TerminalEvent } from "../protocol/events.ts";
+import type { DoneEvent, ErrorEvent, StreamEvent, TerminalEvent } from "../protocol/events.ts";
 import type { ToolCall, TurnFinish } from "../providers/provider.ts";
 
 /** How a run's answer is sent. */
@@ -26,8 +27,15 @@ export interface RunStart {
   readonly isStreamed: boolean;
   /** The kind of key that the message came with. */
   readonly key: Caller["keyKind"];
+  /** What `authenticate` returned; `undefined` if the user is not known. */
+  readonly user: User | undefined;
+  /** What the client says of the message. Nothing proves it. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** The person's words. Only their beginning is logged, and only on a terminal of a server on loopback. */
   readonly message: string;
+  readonly attachments: readonly AttachedFile[];
+  /** When the message had arrived. */
+  readonly startedAt: Date;
   /** When the message had arrived, as `performance.now()`; the run begins after it has waited in the queue. */
   readonly askedAt: number;
   readonly trace: TraceHeaders;
@@ -37,13 +45,23 @@ export interface RunStart {
   readonly model: string;
 }
 
-/** Called when a run begins. */
-export type ObserveRun = (start: RunStart) => RunObserver;
+/** A file that came with a message. */
+export interface AttachedFile {
+  readonly name: string;
+  readonly mimeType: string;
+  /** Its size. */
+  readonly bytes: number;
+}
+
+/** Called when a run begins. `own` is the sink of its agent, beside those of all runs. */
+export type ObserveRun = (start: RunStart, own?: RunSink) => RunObserver;
 
 /** Observes one run. An observer is quick and never throws. */
 export interface RunObserver {
   /** Called with every batch of events, in order, before a client gets it. */
   events(batch: readonly StreamEvent[]): void;
+  /** The agent answers this message: the person's, or what it has put in its place. */
+  admitted(message: string): void;
   /** A model request begins. */
   modelRequest(): ModelRequestObserver;
   /** Carries out a tool of the agent: calls `work` once and returns its outcome, so that spans of the tool's own belong to it. */
@@ -89,6 +107,14 @@ export interface RunEntry {
   /** `gone`: the client went away and the answer was not finished. */
   readonly end: FinishReason | ErrorCode | "gone";
   readonly failed: boolean;
+  /** The event that it ended with; none: the client had gone. */
+  readonly last: DoneEvent | ErrorEvent | undefined;
+  /** The person's words, or what the agent has put in their place. */
+  readonly message: string;
+  /** Text of the last model turn that clients got, for a sink that asked for it. */
+  readonly said: string;
+  /** Summed over the model requests that were finished. */
+  readonly usage: Usage | undefined;
   /** Absent where the provider reports none. */
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
@@ -103,8 +129,16 @@ export interface RunEntry {
   readonly toolCalls: number;
   /** Tool calls that ended. */
   readonly tools: readonly StepEntry[];
+  /** Tool calls that were begun and not ended. */
+  readonly openCalls: readonly OpenCall[];
   /** The provider's name for the last model request, for its support. */
   readonly providerRequestId: string | undefined;
+}
+
+export interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
 }
 
 /** One model request or tool call within a run. */
@@ -116,7 +150,8 @@ export interface StepEntry {
   /** A finish reason, an error code or `aborted` for a model request, the status for a tool call. */
   readonly outcome: string;
   readonly ms: number;
-  /** A tool's arguments as JSON, what clients get of its output, and what it threw. */
+  /** The call's id, a tool's arguments as JSON, what clients get of its output, and what it threw. */
+  readonly id?: string;
   readonly arguments?: string | undefined;
   readonly output?: string;
   readonly thrown?: unknown;
@@ -124,6 +159,8 @@ export interface StepEntry {
 
 /** Gets what is known of every run. Like an observer, a sink is quick and never throws. */
 export interface RunSink {
+  /** Whether it needs `said`, which takes memory for each token. */
+  readonly keepsText?: boolean;
   /** A run begins. The spans that are returned, if any, follow its model requests and tools. */
   begin?(start: RunStart): RunSpans | undefined;
   /** A model request or a tool call is over. */

@@ -1,5 +1,6 @@
 /** Gathers the facts of each run for the sinks: the log, the metrics, the traces, and whatever else wants to know of runs. */
 
+import type { Usage } from "../protocol/chat.ts";
 import { toApiError } from "../protocol/errors.ts";
 import {
   type DoneEvent,
@@ -25,7 +26,7 @@ import type {
 
 /** Every run is recorded for each of the sinks. */
 export function observeRuns(sinks: readonly RunSink[]): ObserveRun {
-  return (start) => new RunRecorder(start, sinks);
+  return (start, own) => new RunRecorder(start, own === undefined ? sinks : [...sinks, own]);
 }
 
 class RunRecorder implements RunObserver {
@@ -35,8 +36,14 @@ class RunRecorder implements RunObserver {
   readonly #startedAt = performance.now();
   readonly #tools: StepEntry[] = [];
   /** Calls that have no result yet: what they were called with, and what the tool threw. */
-  readonly #calls = new Map<string, { arguments: string; thrown?: unknown }>();
+  readonly #calls = new Map<string, { name: string; arguments: string; thrown?: unknown }>();
+  readonly #keepsText: boolean;
+  #said = "";
+  /** Whether the model has said nothing since it was asked last. */
+  #isNewTurn = true;
+  #message: string;
   #model: string;
+  #usage: Usage | undefined;
   #turns = 0;
   #toolCalls = 0;
   #firstTokenMs: number | undefined;
@@ -47,20 +54,29 @@ class RunRecorder implements RunObserver {
     this.#start = start;
     this.#sinks = sinks;
     this.#model = start.model;
+    this.#message = start.message;
+    this.#keepsText = sinks.some((sink) => sink.keepsText);
     this.#spans = sinks.flatMap((sink) => sink.begin?.(start) ?? []);
   }
 
   events(batch: readonly StreamEvent[]): void {
     for (const event of batch) {
-      if (event.type === "token" || event.type === "thinking") this.#firstTokenMs ??= this.#elapsedMs();
-      else if (event.type === "tool_call") this.#beginTool(event);
+      if (event.type === "token" || event.type === "thinking") {
+        this.#firstTokenMs ??= this.#elapsedMs();
+        if (this.#keepsText && event.type === "token") this.#keep(event.data);
+      } else if (event.type === "tool_call") this.#beginTool(event);
       else if (event.type === "tool_result") this.#recordTool(event);
       else if (isTerminal(event)) this.#last = event;
     }
   }
 
+  admitted(message: string): void {
+    this.#message = message;
+  }
+
   modelRequest(): ModelRequestObserver {
     this.#turns += 1;
+    this.#isNewTurn = true;
     const startedAt = performance.now();
     const spans = this.#spans.map((one) => one.modelRequest());
     return {
@@ -70,7 +86,10 @@ class RunRecorder implements RunObserver {
       },
       report: (report) => this.failure(report),
       end: (outcome) => {
-        if (outcome.type === "finished") this.#model = outcome.model ?? this.#model;
+        if (outcome.type === "finished") {
+          this.#model = outcome.model ?? this.#model;
+          this.#usage = addUsage(this.#usage, outcome.usage);
+        }
         const ms = Math.round(performance.now() - startedAt);
         this.#recordStep({ start: this.#start, kind: "model", name: this.#model, outcome: nameOf(outcome), ms });
         for (const span of spans) span.end(outcome);
@@ -99,6 +118,10 @@ class RunRecorder implements RunObserver {
       model: this.#model,
       end: last === undefined ? "gone" : last.type === "done" ? last.finish_reason : last.code,
       failed: last?.type === "error",
+      last,
+      message: this.#message,
+      said: this.#said,
+      usage: this.#usage,
       inputTokens: usage?.input_tokens,
       outputTokens: usage?.output_tokens,
       ms: this.#elapsedMs(),
@@ -107,6 +130,7 @@ class RunRecorder implements RunObserver {
       turns: this.#turns,
       toolCalls: this.#toolCalls,
       tools: this.#tools,
+      openCalls: [...this.#calls].map(([id, call]) => ({ id, name: call.name, arguments: call.arguments })),
       providerRequestId: this.#providerRequestId,
     };
     for (const sink of this.#sinks) sink.run?.(entry);
@@ -116,14 +140,20 @@ class RunRecorder implements RunObserver {
     return Math.round(performance.now() - this.#start.askedAt);
   }
 
+  #keep(text: string): void {
+    this.#said = this.#isNewTurn ? text : this.#said + text;
+    this.#isNewTurn = false;
+  }
+
   #beginTool({ data }: ToolCallEvent): void {
     this.#toolCalls += 1;
-    this.#calls.set(data.id, { arguments: data.arguments });
+    this.#calls.set(data.id, { name: data.tool, arguments: data.arguments });
   }
 
   #recordTool({ data }: ToolResultEvent): void {
     const { id, tool: name, status: outcome, duration_ms: ms, output } = data;
-    const entry: StepEntry = { start: this.#start, kind: "tool", name, outcome, ms, output, ...this.#calls.get(id) };
+    const begun = this.#calls.get(id);
+    const entry: StepEntry = { ...begun, start: this.#start, kind: "tool", id, name, outcome, ms, output };
     this.#calls.delete(id);
     this.#tools.push(entry);
     this.#recordStep(entry);
@@ -143,4 +173,12 @@ function nameOf(outcome: ModelRequestOutcome): string {
     case "aborted":
       return "aborted";
   }
+}
+
+export function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
+  if (sum === undefined || more === undefined) return sum ?? more;
+  return {
+    input_tokens: sum.input_tokens + more.input_tokens,
+    output_tokens: sum.output_tokens + more.output_tokens,
+  };
 }

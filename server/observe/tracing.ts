@@ -72,6 +72,7 @@ function traceRun(api: OpenTelemetry, start: RunStart): RunSpans | undefined {
   const attributes = {
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.agent.name": start.agent,
+    "gen_ai.conversation.id": start.conversation,
     ...modelAttributes(start.model),
     "parley.run.id": shortId(start.runId),
     "parley.request.id": start.requestId,

@@ -2,8 +2,8 @@
 
 import type { Attachment } from "./attachments.ts";
 
-/** Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end. */
-export type FinishReason = "stop" | "length" | "content_filter" | "max_turns" | "stopped";
+/** Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end; `refused`: a hook did. */
+export type FinishReason = "stop" | "length" | "content_filter" | "max_turns" | "stopped" | "refused";
 
 /** Why a run ended, for clients that know approvals. `approval_required`: tool calls wait for decisions. */
 export type EndReason = FinishReason | "approval_required";
@@ -166,6 +166,20 @@ export type SocketRequest =
   /** Asks for the run's events after the one of this number; 0: for all. */
   | { type: "resume"; run: string; after: number };
 
+/** Body of `POST /api/feedback`. */
+export interface FeedbackRequest {
+  /** Id of the run whose answer it is. */
+  run: string;
+  conversation?: string | undefined;
+  /** `null` takes an earlier rating back. */
+  rating: "up" | "down" | null;
+  /** At most 200 characters. */
+  reason?: string | undefined;
+  /** At most 4,000 characters. */
+  comment?: string | undefined;
+  metadata?: Readonly<Record<string, string>> | undefined;
+}
+
 /** Answer of `POST /api/chat/runs/{id}/cancel`: whether the run was ended, or had ended by itself. */
 export interface CancelResponse {
   status: "cancelled" | "finished";
@@ -187,6 +201,8 @@ export interface AgentInfo {
   disclaimer?: string;
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   models?: string[];
+  /** Whether `POST /api/feedback` takes ratings of answers. */
+  feedback?: true;
   /** What may be attached to a message; `media_types` is empty when the model takes no files. */
   attachments: { media_types: string[]; max_bytes: number; max_count: number };
   /** Most that the body of one message may weigh, with its state; its files are base64 there: 4 bytes for 3. */
@@ -195,4 +211,6 @@ export interface AgentInfo {
   user?: string;
   /** Nobody can chat without signing in. */
   login_required?: true;
+  /** It was not found out who is asking: to be asked again. The page at `/` has it where the agent knows its users. */
+  user_pending?: true;
 }

@@ -62,6 +62,15 @@ function openHistory(model: Model, { setup, state, message, attachments }: Conve
       settled = messages.length;
     },
 
+    withhold(said) {
+      const { length } = past;
+      for (const id of openCalls) messages.push(toolMessage(id, CANCELLED, true));
+      openCalls.clear();
+      messages.push(...messages.splice(length).flatMap(withoutWords));
+      if (said !== "") messages.push({ role: "assistant", content: said });
+      settled = messages.length;
+    },
+
     state() {
       const history = messages.slice(0, settled).map((message) => shownResults.get(message) ?? message);
       return history.length === 0 ? {} : { conversation_history: slimHistory(history) };
@@ -69,6 +78,13 @@ function openHistory(model: Model, { setup, state, message, attachments }: Conve
 
     stateAfterFailure: () => state,
   };
+}
+
+/** What is left of a message of the model: its calls, without thoughts and whatever else came with them. */
+function withoutWords(message: HistoryMessage): HistoryMessage[] {
+  if (message.role !== "assistant") return [message];
+  const { tool_calls: calls = [] } = message;
+  return calls.length === 0 ? [] : [{ role: "assistant", content: null, tool_calls: calls }];
 }
 
 /** A conversation that the API keeps. */
@@ -103,6 +119,10 @@ function openStored(model: Model, { setup, state, message, attachments }: Conver
      * from the last response that was complete.
      */
     interrupt() {
+      messages = [];
+    },
+
+    withhold() {
       messages = [];
     },
 

@@ -121,6 +121,11 @@ export interface Conversation {
    */
   interrupt(said: string): void;
   /**
+   * Ends the run, too: puts `said` in the place of all that the model has said in it. Calls and their results stay. If
+   * `said` is empty, nothing is put there. An API that keeps the conversation remembers what its model has said.
+   */
+  withhold(said: string): void;
+  /**
    * A state that can be continued: every tool call in it is answered. Until an answer without calls or `interrupt` has ended
    * the run, it is the state that the conversation began with. `{}` when there is none yet.
    */

@@ -55,26 +55,31 @@ export class Identity {
   async admitReader({ authenticate }: ServedAgent, caller: Caller, visit: GetVisit): Promise<Caller> {
     const { limits } = this.#parts;
     if (authenticate === undefined) return caller;
-    await limits.peekMessage(caller);
-    return this.#known(authenticate, caller, visit()).catch(async (refusal) => {
+    const release = await limits.admitReader(caller);
+    try {
+      return await this.#known(authenticate, caller, visit());
+    } catch (refusal) {
       await limits.countAsMessage(caller);
       throw refusal;
-    });
+    } finally {
+      release();
+    }
   }
 
-  /** What `/api/info` says of a visitor: nothing beyond the rate of their address, nor where `authenticate` fails. */
+  /** What `/api/info` says of a visitor; beyond the rate of their address, and where `authenticate` fails, nothing yet. */
   async describe(
     { authenticate, agent }: ServedAgent,
     address: string,
     visit: GetVisit,
-  ): Promise<Pick<AgentInfo, "user" | "login_required">> {
+  ): Promise<Pick<AgentInfo, "user" | "login_required" | "user_pending">> {
     const caller: Caller = { keyKind: "none", keyId: "", address };
-    if (authenticate === undefined || !(await this.#parts.limits.countAsMessage(caller))) return {};
+    if (authenticate === undefined) return {};
+    if (!(await this.#parts.limits.countAsMessage(caller))) return { user_pending: true };
     try {
       const user = await this.#identify(authenticate, caller, visit());
       return user === undefined ? {} : { user: publicId(agent.id, user) };
     } catch (error) {
-      return isLoginRequired(error) ? { login_required: true } : {};
+      return isLoginRequired(error) ? { login_required: true } : { user_pending: true };
     }
   }
 
@@ -119,12 +124,27 @@ function isLoginRequired(error: unknown): boolean {
 /** A shorter text is no secret, and striking it out would spoil the record. */
 const MIN_SECRET_CHARS = 6;
 
-/** What an error of `authenticate` may quote. */
-function secretsOf({ cookie, authorization }: IncomingMessage["headers"], token: string | undefined): string[] {
-  const credentials = authorization?.split(" ").at(-1);
-  const values = cookie?.split(/; */).map((pair) => pair.slice(pair.indexOf("=") + 1)) ?? [];
-  const all = [token, cookie, authorization, credentials, ...values];
-  return all.filter((text) => text !== undefined && text.length >= MIN_SECRET_CHARS) as string[];
+/** Most headers hold words, such as media types. */
+const MIN_HEADER_CHARS = 20;
+
+/** What an error of `authenticate` may quote, the longest first, because others may be parts of it. */
+function secretsOf({ cookie = "", authorization = "", ...others }: IncomingMessage["headers"], token = ""): string[] {
+  const values = cookie.split(/; */).map((pair) => pair.slice(pair.indexOf("=") + 1));
+  const headers = Object.values(others).flatMap((value = []) => value);
+  const long = headers.filter(({ length }) => length >= MIN_HEADER_CHARS);
+  const quotable = [token, cookie, ...values, authorization, ...authorization.split(" ").slice(-1), ...long];
+  return [...quotable, ...quotable.map(decoded)]
+    .filter(({ length }) => length >= MIN_SECRET_CHARS)
+    .sort((one, other) => other.length - one.length);
+}
+
+/** Libraries for cookies decode their values. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** The same after each start and each change of a secret. Only the user gets it. */

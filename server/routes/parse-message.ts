@@ -162,7 +162,7 @@ function parseMessage(
 const MAX_METADATA = { entries: 16, chars: 512 };
 
 /** @throws ApiError `invalid_request` */
-function parseMetadata(value: unknown): Readonly<Record<string, string>> {
+export function parseMetadata(value: unknown): Readonly<Record<string, string>> {
   if (!isGiven(value)) return {};
   if (!isRecord(value)) throw invalidRequest("/metadata", "metadata must be an object of strings.");
   const { entries: most, chars } = MAX_METADATA;
@@ -206,7 +206,7 @@ function fieldsOf(body: unknown): Record<string, unknown> {
 }
 
 /** `null` for an optional field means absent. */
-function isGiven(value: unknown): boolean {
+export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 

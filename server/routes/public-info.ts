@@ -21,6 +21,7 @@ export function publicInfo({ runtime, settings }: InfoSource): AgentInfo {
     suggestions: [...agent.suggestions],
     ...(disclaimer === undefined ? {} : { disclaimer }),
     ...(provider.models === undefined ? {} : { models: [...provider.models] }),
+    ...(agent.hooks.onFeedback === undefined ? {} : { feedback: true }),
     attachments: {
       media_types: [...provider.mediaTypes],
       max_bytes: MAX_ATTACHMENT_BYTES,

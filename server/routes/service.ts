@@ -1,3 +1,4 @@
+import type { HookQueue } from "../agent/hook-queue.ts";
 import type { AgentRuntime } from "../agent/run-agent.ts";
 import type { Access } from "../auth/access.ts";
 import type { Origins } from "../auth/origins.ts";
@@ -23,6 +24,8 @@ export interface Service {
   readonly memory: MemoryBudget;
   readonly parser: MessageParser;
   readonly runs: RunRegistry;
+  /** Calls what runs after an answer. */
+  readonly hooks: HookQueue;
   readonly log: Log;
   readonly site: Site;
   /** The page for Prometheus; absent when metrics are switched off. */

@@ -73,10 +73,13 @@ export function loadSite(folder: string): Site {
 
 /**
  * JSON that the page reads from a `<script>` that is none: what `/api/info` says, so that all of the first screen is there
- * at once and nothing shifts; and that its own policy (`pageHeaders`) lets no image of another server be loaded.
+ * at once and nothing shifts, but for the user; and that its own policy (`pageHeaders`) lets no image of another server be
+ * loaded.
  */
 function pageData(source: InfoSource): string {
-  const data = JSON.stringify({ info: publicInfo(source), images: "none" });
+  const asksUsers = source.runtime.current.authenticate !== undefined;
+  const info = { ...publicInfo(source), ...(asksUsers && { user_pending: true }) };
+  const data = JSON.stringify({ info, images: "none" });
   return data.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 

@@ -1,6 +1,7 @@
 /** Starts runs, finds them again, and ends them when the server stops. */
 
 import { randomUUID } from "node:crypto";
+import { describeFile } from "../agent/hooks.ts";
 import type { RunRequest, ServedAgent } from "../agent/run-agent.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import type { Caller } from "../auth/access.ts";
@@ -189,6 +190,7 @@ export class RunRegistry {
     const { settings, limits, observeRun, onQueue } = this.#parts;
     const { served, request, transport, isStreamed, requestId, trace } = options;
     const askedAt = performance.now();
+    const startedAt = new Date();
     const release = options.memory.share();
     const leave = served.life.use();
     const context = contextOf(run, caller, options);
@@ -198,20 +200,26 @@ export class RunRegistry {
         onQueue(1);
         return limits.admitRun(caller, signal).finally(() => onQueue(-1));
       },
-      observe: () =>
-        observeRun({
+      observe: () => {
+        const start = {
           runId: run.id,
           requestId,
           conversation: context.conversation,
           transport,
           isStreamed,
           key: caller.keyKind,
+          user: context.user,
+          metadata: context.metadata,
           message: request.message,
+          attachments: request.attachments.map(describeFile),
           askedAt,
+          startedAt,
           trace,
           agent: served.agent.agent,
           model: served.agent.model,
-        }),
+        };
+        return observeRun(start, served.sink);
+      },
     });
     leave();
     release();

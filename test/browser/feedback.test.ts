@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { Feedback, RunRecord } from "../../server/agent/hooks.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import type { AgentChatFeedbackEvent } from "../../widget/element/public-types.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { onceCalled } from "../support/once-called.ts";
 import { say } from "../support/scripted-provider.ts";
 import { isFocused, openChat } from "./chat-page.ts";
 import { visit } from "./launcher-page.ts";
@@ -199,4 +201,34 @@ test("thumbs that cannot be loaded are asked for by one attempt at a time, howev
   // The first attempt has failed, as every other one would have by then.
   await page.waitForFunction(() => (window as unknown as Seen).seen.most > 0);
   assert.equal(await page.evaluate(() => (window as unknown as Seen).seen.most), 1);
+});
+
+test("where the agent has onFeedback, thumbs are there without an attribute and send ratings, and a failure is said", async (t) => {
+  const { hook: onFeedback, next } = onceCalled<Feedback>();
+  const { hook: onRunEnd, next: nextRun } = onceCalled<RunRecord>();
+  const chat = await openChat(t, browser, {
+    agent: { onFeedback, onRunEnd },
+    authenticate: ({ token }) => (token === undefined ? undefined : { id: token }),
+    turns: [[say("One.")]],
+    expectedComplaints: /ERR_FAILED/,
+  });
+  const { page } = chat;
+  await chat.ask("First", "One.");
+  const { run, conversation } = await nextRun();
+  const about = { run, conversation, user: undefined, metadata: { page: "/cart" } };
+  await page.locator("agent-chat").evaluate((element: AgentChat) => {
+    element.metadata = { page: "/cart" };
+  });
+  await page.getByRole("button", { name: "Bad answer" }).click();
+  assert.deepEqual(await next(), { ...about, rating: "down", reason: undefined, comment: undefined });
+  await page.getByText("Not correct").click();
+  await page.getByPlaceholder("In your own words").fill("It is two.");
+  await page.getByRole("button", { name: "Send", exact: true }).first().click();
+  assert.deepEqual(await next(), { ...about, rating: "down", reason: "incorrect", comment: "It is two." });
+  await page.reload();
+  await page.getByRole("button", { name: "Bad answer" }).click();
+  assert.deepEqual(await next(), { ...about, metadata: {}, rating: null, reason: undefined, comment: undefined });
+  await page.route("**/api/feedback", (route) => route.abort());
+  await page.getByRole("button", { name: "Good answer" }).click();
+  await page.locator("agent-chat-feedback").getByText("cannot be reached").waitFor();
 });

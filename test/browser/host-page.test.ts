@@ -333,9 +333,12 @@ async function visitHost(t: TestContext, { doctype, head = "" }: HostPage): Prom
   return { answered, scrolled, launcher };
 }
 
+let plain: Awaited<ReturnType<typeof visitHost>> | undefined;
+
 for (const [name, host] of Object.entries(HOSTS)) {
   test(`the chat works and looks in a page ${name} as in any other, on plain http`, async (t) => {
-    assert.deepEqual(await visitHost(t, host), await visitHost(t, {}));
+    plain ??= await visitHost(t, {});
+    assert.deepEqual(await visitHost(t, host), plain);
   });
 }
 

@@ -265,6 +265,12 @@ test("the site's shortcut opens the chat and closes it again; keys that are used
       it.setAttribute("shortcut", text);
       await (it as AgentChatLauncher).updateComplete;
     }, value);
+  // With Shift the key of a digit writes something else.
+  await set("Ctrl+Shift+1");
+  assert.equal(await isUsed({ key: "!", code: "Digit1", ctrlKey: true }), true);
+  await panel(page).waitFor();
+  await page.keyboard.press("Escape");
+  await panel(page).waitFor({ state: "hidden" });
   // A letter alone would be pressed by whoever writes.
   await set("K");
   assert.equal(await button(page).getAttribute("aria-keyshortcuts"), null);

@@ -82,16 +82,28 @@ test("at 400 % zoom the answer's first line is anchored, most of the window is f
   await chat.replies.getByText("Paragraph 40.").waitFor();
   await settled(chat);
   const view = await chat.messages.boundingBox();
-  assert.ok(view && view.height >= 140, `${view?.height} px to read in`);
+  assert.ok(view && view.y === 0 && view.height >= 180, `${view?.height} px to read in`);
   const first = await chat.replies.getByText("Paragraph 1.").boundingBox();
   assert.ok(first && first.y >= view.y && first.y <= view.y + 40, `${first?.y} below ${view.y}`);
   const jump = chat.page.getByRole("button", { name: "Ada is writing Jump to latest" });
   const pill = await jump.boundingBox();
-  assert.ok(pill && pill.width <= 36 && pill.x > 260, JSON.stringify(pill));
+  assert.ok(pill && pill.width <= 36 && pill.x > 260 && pill.y >= view.y + view.height, JSON.stringify(pill));
+  const header = async () => (await chat.page.locator('[part="header"]').boundingBox())?.y ?? Number.NaN;
+  assert.ok((await header()) <= -40, "the header has gone with what stands before");
+  await chat.page.getByRole("button", { name: "New conversation" }).focus();
+  assert.equal(await header(), 0, "it is there for the focus");
+  await chat.input.focus();
   assert.equal(await chat.page.locator('[part="disclaimer"]').isVisible(), false);
   middle.open();
   await chat.answered();
   assert.equal(await chat.page.getByRole("button", { name: "Jump to latest", exact: true }).count(), 1);
+  await chat.messages.press("Home");
+  await chat.page.waitForFunction(
+    (it) => it && it.getBoundingClientRect().y === 0,
+    await chat.page.locator('[part="header"]').elementHandle(),
+  );
+  const question = await chat.questions.boundingBox();
+  assert.ok(question && question.y >= 40, `the question at ${question?.y} is below the header`);
 });
 
 test("the arrow that takes the last message back brings it into view", async (t) => {

@@ -91,6 +91,8 @@ test("a reader who has scrolled up, by wheel or key, is left in peace, and jumps
   const jump = chat.page.locator('[part="jump"]');
   await wheel(chat, -200);
   await jump.waitFor();
+  const [view, pill] = [await chat.messages.boundingBox(), await jump.boundingBox()];
+  assert.ok(view && pill && pill.y >= view.y + view.height, "it stands on no text");
   await wheel(chat, 1000);
   await jump.waitFor({ state: "detached" });
   await chat.messages.press("PageUp");
@@ -165,10 +167,15 @@ test("a new message stands below the header, and nothing moves while its answer 
   });
   await chat.ask("First", "First answer.");
   assertAtTop(await gapAbove(chat));
+  const before = await chat.messages.boundingBox();
+  await chat.replies.getByText("First answer.").dblclick();
+  await wheel(chat, -10);
+  assert.deepEqual(await chat.messages.boundingBox(), before, "nothing moves for a reader who selects or scrolls");
   await chat.say("Second");
   await chat.replies.locator(".waiting").waitFor();
   assertAtTop(await gapAbove(chat));
   assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
+  const view = await chat.messages.boundingBox();
   begin.open();
   const first = chat.answer.getByText("Paragraph 1.", { exact: true });
   await first.waitFor();
@@ -188,6 +195,7 @@ test("a new message stands below the header, and nothing moves while its answer 
   assert.equal(await shown(chat.page.locator('[part="jump"]')), "Acme Support is writing\nJump to latest");
   middle.open();
   assert.ok((await moved) <= 1, `moved by ${await moved} px`);
+  assert.deepEqual(await chat.messages.boundingBox(), view, "the button had its place already");
   assertAtTop(await gapAbove(chat));
   assert.equal(await shown(chat.page.locator('[part="jump"]')), "Jump to latest");
 });

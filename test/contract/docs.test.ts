@@ -60,6 +60,7 @@ const inBrowser =
 
 /** Which blocks (a document or all, a language, a text that they contain), and what runs them. */
 const ROWS: [path: string, language: string, has: string, run: Run][] = [
+  ["docs/users.md", "sh", "curl ", asksAsAda],
   ["", "sh", "curl ", runCurl],
   ["", "sh", "npm start", startInTheClone],
   ["", "sh", "http.server", servesThePage],
@@ -81,6 +82,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/api.md", "json", '"msg":"run"', isTheLog],
 
   ["docs/clients.md", "js", "const ask", printsTwoAnswers],
+  ["docs/clients.md", "js", "getToken", printsAnAnswerOfAUser],
   ["docs/clients.md", "js", "", printsAnAnswer],
   ["docs/clients.md", "python", "", printsAnAnswerInPython],
 
@@ -125,6 +127,14 @@ const USERS_RECIPES = [
 /** How the blocks begin that test/agents runs, and compiles: the code of the examples. */
 const FRAMEWORKS = ['import { openai } from "@ai-sdk', "import { Agent, run", 'import { tool } from "@langchain'];
 
+const HOOKS_RECIPES = [
+  "import { appendFile",
+  'import { defineAgent } from "parley-agent";\n\nconst CARD',
+  'import { defineAgent } from "parley-agent";\nimport pg',
+  "import { DatabaseSync",
+  "import sqlite",
+];
+
 const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["README.md", "npm test", "This file is a part of it."],
   [
@@ -152,6 +162,11 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
     begins,
     "It needs packages from a registry: npm run test:agents.",
   ]),
+  ["docs/hooks.md", "npm install pg", RECIPES],
+  ["docs/hooks.md", "npm install node-sqlite3-wasm", RECIPES],
+  ["docs/hooks.md", "select message", RECIPES],
+  ["docs/hooks.md", "OTEL_EXPORTER", "It needs an account at Langfuse."],
+  ...HOOKS_RECIPES.map((begins): [string, string, string] => ["docs/hooks.md", begins, RECIPES]),
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "Enter  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "process of the reader", "A drawing of what two processes say to each other."],
@@ -240,7 +255,7 @@ async function runCurl(_t: TestContext, { text, answer }: CodeBlock): Promise<vo
   const printed = await shell(text.replaceAll("curl ", "curl -sS ").replaceAll("localhost:8080", host));
   if (answer?.language === "json") assertShown(JSON.parse(printed), JSON.parse(answer.text));
   else if (answer) assertShownEvents(eventsOf(printed), eventsOf(answer.text));
-  else assert.match(printed, /get_order_status/);
+  else assert.match(printed, text.includes("x-user-token") ? /get_weather/ : /get_order_status/);
 }
 
 async function startInTheClone(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -314,14 +329,19 @@ async function asksAnAgent(t: TestContext, { text }: CodeBlock): Promise<void> {
 
 async function knowsItsUser(t: TestContext, { text }: CodeBlock): Promise<void> {
   const { url } = await start(t, [temporaryProject(t, { "agent.ts": text })]);
-  const message = { message: "What are my orders?", stream: false };
-  const refused = await (await post({ url }, message)).json();
+  const refused = await (await post({ url }, { message: "What are my orders?", stream: false })).json();
   assert.deepEqual(
     [refused.error.code, refused.error.message],
     ["login_required", "Please sign in to ask about your orders."],
   );
-  const answer = await post({ url }, message, { headers: { "x-user-token": "token-of-ada" } });
-  assert.match(await answer.text(), /"tool":"get_my_orders".*on its way/);
+}
+
+async function asksAsAda(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { host } = await start(t, [temporaryProject(t, { "agent.ts": blockOf("docs/users.md", "ts") })]);
+  assert.match(
+    await shell(text.replace("curl ", "curl -sS ").replace("localhost:8080", host)),
+    /"tool":"get_my_orders".*on its way/,
+  );
 }
 
 const WHO_AM_I = `
@@ -453,6 +473,10 @@ async function printsTwoAnswers(_t: TestContext, { text }: CodeBlock): Promise<v
   await assert.rejects(runNode(text.replace("What is the weather in Paris?", "")), /invalid_request: /);
 }
 
+async function printsAnAnswerOfAUser(_t: TestContext, { text }: CodeBlock): Promise<void> {
+  assert.match(await runNode(text), /Here is what the tools answered:/);
+}
+
 async function printsAnAnswer(_t: TestContext, { text }: CodeBlock): Promise<void> {
   assert.match(
     (await runNode(text)).replaceAll("\n", ""),
@@ -556,7 +580,8 @@ function isOfAProject(_t: TestContext, { text }: CodeBlock): void {
 /** All at once, so that the compiler is started once. */
 async function compile(): Promise<void> {
   const files: Record<string, string> = {};
-  const isRecipe = (text: string) => [...USERS_RECIPES, ...FRAMEWORKS].some((begins) => text.startsWith(begins));
+  const recipes = [...USERS_RECIPES, ...HOOKS_RECIPES, ...FRAMEWORKS];
+  const isRecipe = (text: string) => recipes.some((begins) => text.startsWith(begins));
   for (const { path, language, text, line } of BLOCKS.filter((it) => it.language === "ts" && !isRecipe(it.text))) {
     const isFirst = text === blockOf(path, language);
     files[`${path}/${isFirst ? "agent" : `line-${line}`}.${language}`] = text;

@@ -90,7 +90,7 @@ test("an import while the chat runs is for what most chats never need", () => {
   for (const target of targets) {
     assert.match(
       target,
-      /\/(?:code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
+      /\/(?:code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http|identity)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
       target,
     );
   }

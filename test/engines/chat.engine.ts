@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { gate } from "../support/deadline.ts";
+import { RED_PIXEL } from "../support/files.ts";
 import { call, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
@@ -102,6 +103,106 @@ engineTest("a file is attached, shown and sent; one that is not what it says is 
     server.model.asked[0]?.start.attachments?.map(({ name }) => name),
     ["offer.pdf"],
   );
+});
+
+engineTest("an image that was sent opens large, and Escape gives the focus back", async (page, t) => {
+  await open(t, page, [[say("Red."), hang]]);
+  await page.run((bytes: string) => {
+    const dataTransfer = new DataTransfer();
+    const red = Uint8Array.from(atob(bytes), (it) => it.charCodeAt(0));
+    dataTransfer.items.add(new File([red], "red.png", { type: "image/png" }));
+    findAll('[part="composer"]')[0]?.dispatchEvent(
+      new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true, composed: true }),
+    );
+  }, RED_PIXEL.toString("base64"));
+  await page.shown('[part="attachments"] img');
+  await page.send("Look");
+  await page.shown('[part="markdown"]', "Red.");
+  await page.click(await page.shown(".sent-files button"));
+  await page.shown("dialog:modal img");
+  await page.press("Escape");
+  await page.gone("dialog");
+  assert.equal(await page.run(() => findAll(".sent-files button").some((it) => it.matches(":focus"))), true);
+  await page.button("Stop answering");
+});
+
+/** A table that no window is wide enough for, with its first column narrow; what folds; and a note. */
+const RICH = `${["| Name |", "|---|", "| First |"].map((row, at) => row + (at === 1 ? "---|" : " some words |").repeat(30)).join("\n")}
+
+<details><summary>More</summary>
+
+It was folded.
+
+</details>
+
+The end.[^1]
+
+[^1]: A note.
+`;
+
+engineTest(
+  "of an answer, a wide table keeps its first column and opens large, details open, and a note leads there and back",
+  async (page, t) => {
+    await open(t, page, [[say(RICH)]]);
+    await page.send("Go");
+    await page.button("Send message");
+    const isPinned = (selector: string) =>
+      page.until((box: string) => {
+        const [table] = findAll(box);
+        const cell = table?.querySelector("td");
+        table?.scrollTo(500, 0);
+        return (
+          table?.scrollLeft === 500 &&
+          cell?.textContent === "First" &&
+          Math.abs(cell.getBoundingClientRect().left - table.getBoundingClientRect().left) <= 2
+        );
+      }, selector);
+    await isPinned('[part="markdown"] .table');
+    await page.click(await page.button("Enlarge"));
+    await page.shown("dialog:modal td", "First");
+    await isPinned("dialog .table");
+    await page.press("Escape");
+    await page.gone("dialog");
+    assert.equal(await page.focused(), "Enlarge");
+    await page.click(await page.shown("summary", "More"));
+    await page.shown("details p", "It was folded.");
+    await page.click(await page.shown('[role="doc-noteref"]'));
+    await page.shown(".footnotes li:focus", "A note.");
+    await page.click(await page.shown('[role="doc-backlink"]'));
+    await page.shown('[role="doc-noteref"]:focus', "1");
+  },
+);
+
+engineTest(
+  "a long message of the person is folded, and opens without moving its answer's text away",
+  async (page, t) => {
+    await open(t, page, [[say("Read.")]]);
+    const lines = Array.from({ length: 40 }, (_, at) => `Line ${at + 1}`).join("\n");
+    await page.run((text: string) => void document.querySelector("agent-chat")?.send(text), lines);
+    await page.shown('[part="markdown"]', "Read.");
+    const height = () => page.run(() => findAll(".bubble")[0]?.getBoundingClientRect().height ?? 0);
+    const folded = await height();
+    assert.ok(folded < 12 * 26, `${folded} px`);
+    await page.click(await page.shown('[part~="user"] button[aria-expanded="false"]', "Show all 40 lines"));
+    await page.shown('[part~="user"] button[aria-expanded="true"]', "Show fewer lines");
+    assert.ok((await height()) > 3 * folded);
+  },
+);
+
+engineTest("New conversation, by its button and by its shortcut, can be undone", async (page, t) => {
+  await open(t, page, [[say("Here.")]]);
+  await page.send("Where?");
+  await page.shown('[part="markdown"]', "Here.");
+  await page.button("Send message");
+  for (const begin of [
+    async () => page.click(await page.button("New conversation")),
+    () => page.press("Control+Shift+o"),
+  ]) {
+    await begin();
+    await page.shown('[part="empty"]');
+    await page.click(await page.shown('[part="undo"]'));
+    await page.shown('[part="markdown"]', "Here.");
+  }
 });
 
 engineTest("the theme is toggled, and kept over a reload", async (page, t) => {

@@ -57,6 +57,37 @@ engineTest(
 );
 
 engineTest(
+  "button and panel stand above all of a page that moves its body, and open and close by the site's shortcut",
+  async (page, t) => {
+    await open(t, page, [], 'data-shortcut="Ctrl+Alt+K"');
+    await page.run(() => {
+      document.body.style.transform = "translateY(50px)";
+      const banner = document.body.appendChild(document.createElement("div"));
+      for (const [name, value] of Object.entries({ position: "fixed", inset: "0", "z-index": "2147483647" })) {
+        banner.style.setProperty(name, value);
+      }
+    });
+    /** Whether all of it is in the window, and it is what is hit in its middle. */
+    const isOnTop = (selector: string) =>
+      page.until((wanted: string) => {
+        const [element] = findAll(wanted).filter(isShown);
+        if (!element) return false;
+        const { left, right, top, bottom } = element.getBoundingClientRect();
+        const root = element.getRootNode() as ShadowRoot;
+        const hit = root.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+        return top >= 0 && left >= 0 && right <= innerWidth && bottom <= innerHeight && element.contains(hit);
+      }, selector);
+    await isOnTop('[part="launcher"]');
+    await page.press("Control+Alt+k");
+    await page.shown(`${FIELD}:focus`);
+    await isOnTop(FIELD);
+    await page.press("Control+Alt+k");
+    await page.gone(FIELD);
+    await isOnTop('[part="launcher"]');
+  },
+);
+
+engineTest(
   "on a phone the panel is modal, and an answer that ends on the next page is shown beside the button",
   async (page, t) => {
     await page.driver.resize(390, 844);

@@ -49,6 +49,7 @@ export interface Handle {
 /** By their names in `press`. Other keys are characters. */
 const KEYS: Readonly<Record<string, string>> = {
   Shift: "\uE008",
+  Alt: "\uE00A",
   Control: "\uE009",
   Enter: "\uE007",
   Escape: "\uE00C",

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -146,8 +146,12 @@ for (const [name, compiler] of Object.entries(COMPILERS)) {
   for (const module of ["nodenext", "esnext"]) {
     const resolution = module === "esnext" ? { module, moduleResolution: "bundler" } : { module };
     const how = `${name}, ${module === "esnext" ? "bundler" : module}`;
-    test(`${how}: the README's agent compiles where no package.json speaks of modules`, () =>
-      compile(compiler, ["agent.ts"], resolution));
+    test(`${how}: the README's agent compiles where no package.json speaks of modules, also without @types/node`, async () => {
+      await compile(compiler, ["agent.ts"], resolution);
+      const types = join(project, "node_modules/@types/node");
+      renameSync(types, `${types}-away`);
+      await compile(compiler, ["agent.ts"], resolution).finally(() => renameSync(`${types}-away`, types));
+    });
 
     test(`${how}: tools know the types of their arguments, a site the elements without Lit, and mistakes are found`, async () => {
       writeFileSync(join(project, "package.json"), '{"type":"module"}');

@@ -89,7 +89,11 @@ for (const [name, project, variable, header, iss] of [
 test("a JWT of an identity provider says who is asking; without its keys nobody has to sign in again", async (t) => {
   const { publicKey, privateKey } = await jose.generateKeyPair("RS256");
   const other = await jose.generateKeyPair("RS256");
-  const keys = { keys: [{ ...(await jose.exportJWK(publicKey)), kid: "1", alg: "RS256" }] };
+  const former = await jose.generateKeyPair("RS256");
+  const published = [publicKey, former.publicKey].map(async (key, index) => {
+    return { ...(await jose.exportJWK(key)), kid: String(index + 1), alg: "RS256" };
+  });
+  const keys = { keys: await Promise.all(published) };
   let isAway = false;
   const issuer = await listen(
     t,
@@ -108,24 +112,35 @@ test("a JWT of an identity provider says who is asking; without its keys nobody 
     assert.equal(await ask(more), "login_required");
   }
   assert.equal(await ask({}, { key: other.privateKey }), "login_required");
+  // What the keys of the provider are not for, such as HS256 with a public key as the secret.
+  for (const header of [{ alg: "none" }, { alg: "HS256", kid: "1" }, { alg: "RS256", kid: "1", crit: ["x"], x: 1 }]) {
+    const forged = `${base64url(header)}.${base64url({ ...claims, exp: 4e9 })}.AAAA`;
+    assert.equal(await whoAmI(url, { "x-user-token": forged }), "login_required");
+  }
+  const unnamed = await new jose.SignJWT({ ...claims, exp: 4e9 }).setProtectedHeader({ alg: "RS256" }).sign(privateKey);
+  assert.equal(await whoAmI(url, { "x-user-token": unnamed }), "login_required");
   isAway = true;
   const { url: late } = await start(t, [join(folder, "jwks")], { env: { ISSUER: issuer } });
   assert.equal(await whoAmI(late, { "x-user-token": await sign(claims, own) }), "internal");
 });
 
-test("a session of Express says who is asking over HTTP and WebSocket, and not for a page of another site", async (t) => {
+test("a session of Express says who is asking over HTTP and WebSocket until it ends, and not for a page of another site", async (t) => {
   process.env.SESSION_SECRET = SECRET;
   const { authenticate, sessions } = await import(pathToFileURL(join(folder, "express/agent.ts")).href);
   const env = { PARLEY_ALLOWED_ORIGINS: "*" };
   const agent = { instructions: ({ user }: { user: { id: string } | undefined }) => `For ${user?.id}.` };
-  const turns = Array.from({ length: 2 }, () => [say("Fine")]);
+  const turns = Array.from({ length: 4 }, () => [say("Fine")]);
   const parley = await startServer(t, { authenticate, env, turns, agent });
   const app = installed("express")();
   app.use(sessions);
-  app.post("/login", (req: { session: { userId: string } }, res: { end(): void }) => {
+  interface SessionRequest {
+    session: { userId: string; destroy(then: () => void): void };
+  }
+  app.post("/login", (req: SessionRequest, res: { end(): void }) => {
     req.session.userId = "ada";
     res.end();
   });
+  app.post("/logout", (req: SessionRequest, res: { end(): void }) => req.session.destroy(() => res.end()));
   const { handler } = parley.server;
   app.use(((req, res) => handler.request(req, res)) satisfies RequestListener);
   const site = createServer(app);
@@ -135,13 +150,18 @@ test("a session of Express says who is asking over HTTP and WebSocket, and not f
   const url = await listen(t, site);
   const cookie = (await fetch(`${url}/login`, { method: "POST" })).headers.get("set-cookie")?.split(";")[0] ?? "";
   await asksAs(t, url, { cookie, origin: url }, ["done", "done"]);
+  const open = await connect(t, `${url.replace("http", "ws")}/ws/chat`, { headers: { cookie, origin: url } });
+  await open.run({ message: "Hi" });
   assert.deepEqual(
     parley.model.asked.map(({ start: { setup } }) => setup.instructions),
-    ["For ada.", "For ada."],
+    ["For ada.", "For ada.", "For ada."],
   );
   for (const headers of [{ cookie, origin: "https://evil.example" }, { origin: url }, {}]) {
     await asksAs(t, url, headers, ["login_required", "login_required"]);
   }
+  await fetch(`${url}/logout`, { method: "POST", headers: { cookie } });
+  const last = (await open.run({ message: "Hi" })).at(-1);
+  assert.equal(last?.type === "error" && last.code, "login_required");
 });
 
 async function asksAs(t: TestContext, url: string, headers: Record<string, string>, ends: string[]): Promise<void> {

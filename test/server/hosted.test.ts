@@ -438,6 +438,29 @@ test("fifty conversations at once keep apart, though one never waits and another
   );
 });
 
+test("hooks see what run says, and a refused answer stands in no state", async (t) => {
+  const run = ({ message }: RunInput) => items(`You wrote ${message}.`, call("c1"), result("c1"), "The secret is 42.");
+  const hooks = {
+    onMessage: () => ({ message: "something else" }),
+    onAnswer: ({ answer }: { answer: string }) =>
+      answer.includes("secret") ? { refuse: "I may not say." } : undefined,
+  };
+  const { sse } = await onEveryTransport(t, () => hosted(run, hooks), { message: "Hi" });
+  assert.ok(sse.last.type === "done");
+  assert.deepEqual([sse.last.data, sse.last.finish_reason], ["I may not say.", "refused"]);
+  assert.doesNotMatch(JSON.stringify(sse.events), /secret|You wrote/);
+  const history = sse.last.state.conversation_history ?? [];
+  assert.deepEqual(
+    history.map(({ role, content }) => [role, content]),
+    [
+      ["user", "something else"],
+      ["assistant", null],
+      ["tool", "found"],
+      ["assistant", "I may not say."],
+    ],
+  );
+});
+
 test("logs, metrics and the page's information call the model run, and know its tools", async (t) => {
   const server = await startServer(
     t,

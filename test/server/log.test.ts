@@ -250,7 +250,11 @@ const START: RunStart = {
   transport: "sse",
   isStreamed: true,
   key: "none",
+  user: undefined,
+  metadata: {},
   message: HOSTILE,
+  attachments: [],
+  startedAt: new Date(0),
   askedAt: 0,
   trace: {},
   agent: "Acme",
@@ -272,8 +276,11 @@ function runEntry(entry: Partial<RunEntry>): RunEntry {
     outputTokens: undefined,
     firstTokenMs: undefined,
     providerRequestId: undefined,
+    last: undefined,
+    usage: undefined,
   };
-  return { ...about, ...unknown, toolCalls: entry.tools?.length ?? 0, tools: [], ...entry };
+  const said = { message: (entry.start ?? START).message, said: "", openCalls: [] };
+  return { ...about, ...unknown, ...said, toolCalls: entry.tools?.length ?? 0, tools: [], ...entry };
 }
 
 for (const format of ["json", "pretty"] as const) {

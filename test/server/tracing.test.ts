@@ -28,7 +28,11 @@ const RUN: RunStart = {
   transport: "sse",
   isStreamed: true,
   key: "none",
+  user: undefined,
+  metadata: {},
   message: "private message",
+  attachments: [],
+  startedAt: new Date(0),
   askedAt: 0,
   trace: HEADERS,
   agent: "Acme",
@@ -148,7 +152,10 @@ for (const transport of ["json", "sse", "ws"] as const) {
       [run, first, tool].map((span) => span?.kind),
       [SpanKind.INTERNAL, SpanKind.CLIENT, SpanKind.INTERNAL],
     );
-    const { "parley.run.id": runId, "parley.request.id": requestId, ...about } = run?.attributes ?? {};
+    const ids = ["gen_ai.conversation.id", "parley.run.id", "parley.request.id"];
+    const about = Object.fromEntries(Object.entries(run?.attributes ?? {}).filter(([name]) => !ids.includes(name)));
+    const [conversation, runId, requestId] = ids.map((name) => run?.attributes[name]);
+    assert.match(String(conversation), /^[\w-]{36}$/);
     assert.match(`${runId} ${requestId}`, /^[0-9a-f]{8} [0-9a-f]{32}$/);
     assert.deepEqual(about, {
       ...MODEL,

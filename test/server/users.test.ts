@@ -20,6 +20,7 @@ const byToken: Authenticate = ({ token }) => {
   if (token === undefined) return undefined;
   if (token === "expired") throw new Unauthorized("Your session has ended. Please sign in again.");
   if (token === "closed") throw new Unauthorized();
+  if (token === "silent") throw new Unauthorized("");
   if (token === "broken") throw new Error(`no database for ${token}`);
   return { id: token, plan: "pro" };
 };
@@ -87,10 +88,12 @@ for (const how of TRANSPORTS) {
       [endOf(expired), expired.data],
       ["login_required", "Your session has ended. Please sign in again."],
     );
-    assert.equal((await ask(t, how, server, { token: "closed" })).data, "Please sign in.");
+    for (const token of ["closed", "silent"]) {
+      assert.equal((await ask(t, how, server, { token })).data, "Please sign in.");
+    }
     assert.equal(server.model.asked.length, 0);
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    assert.match(metrics, /\nparley_refused_logins_total 2\n/);
+    assert.match(metrics, /\nparley_refused_logins_total 3\n/);
   });
 }
 
@@ -117,6 +120,7 @@ const FAILURES: [name: string, authenticate: unknown, said: RegExp][] = [
   ["returns a number as the id", () => ({ id: 42, mail: "secret@example.com" }), /must return a user with an id/],
   ["returns an empty id", () => ({ id: "" }), /must return a user with an id/],
   ["returns an id of 201 characters", () => ({ id: "x".repeat(201) }), /must return a user with an id/],
+  ["returns half a character as the id", () => ({ id: "\ud83d" }), /must return a user with an id/],
   [
     "returns an object that throws",
     () => ({
@@ -157,6 +161,23 @@ test("an id of 200 characters is one, and so is a user that a class has made", a
   }
   const server = await start(t, { authenticate: () => new Customer() as unknown as { id: string } });
   assert.equal(endOf(await ask(t, "json", server, {})), "stop");
+});
+
+test("no log has what an error of authenticate quotes of cookies, credentials and other headers", async (t) => {
+  const authenticate: Authenticate = ({ headers }) => {
+    const session = String(headers.cookie?.split("sid=")[1]);
+    const quoted = [headers.authorization, session, decodeURIComponent(session), headers["x-session-jwt"]];
+    throw new Error(`no session in ${quoted.join(" or ")}`, { cause: new Error(`for ${headers.cookie}`) });
+  };
+  const server = await start(t, { authenticate, env: { PARLEY_LOG_LEVEL: "debug" } });
+  const headers = {
+    authorization: "Basic c2VjcmV0LXdvcmQ=",
+    cookie: "theme=dark; sid=s%3Asecret-session%2B1",
+    "x-session-jwt": "eyJhbGciOiJub25lIn0.secret-claims.",
+  };
+  await (await post(server, { message: "Hi", stream: false }, { headers })).text();
+  assert.match(server.log.join(""), /no session in .*\[key\] or \[key\] or \[key\]/);
+  assert.doesNotMatch(server.log.join(""), /secret|c2VjcmV0|JhbGci/);
 });
 
 test("the token stands in no log", async (t) => {
@@ -246,21 +267,22 @@ test("no key reaches authenticate, in whatever way it came", async (t) => {
     ["?key=the-api-key&page=2", {}],
     ["?%6bey=the-api-key", {}],
     ["", { headers }],
+    ["?key=the-widget-key", { headers: { authorization: ["Basic YWRh", "Bearer the-api-key"] } as never }],
   ] as const) {
     await (await connect(t, server.socketUrl + query, more)).run({ message: "Hi" });
   }
-  assert.equal(seen.length, 5);
+  assert.equal(seen.length, 6);
   for (const { raw, headers: seenHeaders, keyKind } of seen) {
     const { url, rawHeaders } = raw;
     assert.doesNotMatch(
       JSON.stringify([url, rawHeaders, raw.headers, seenHeaders, raw.headersDistinct]),
-      /the-api-key/,
+      /the-(?:api|widget)-key/,
     );
-    assert.match(keyKind, /api|none/);
+    assert.match(keyKind, /api|widget|none/);
   }
   assert.deepEqual(
     seen.slice(2).map(({ raw }) => raw.url),
-    ["/ws/chat?page=2", "/ws/chat", "/ws/chat"],
+    ["/ws/chat?page=2", "/ws/chat", "/ws/chat", "/ws/chat"],
   );
 });
 
@@ -336,6 +358,7 @@ test("with authenticate, only sites that are named may frame the page, and a pag
   const all = { PARLEY_ALLOWED_ORIGINS: "*,https://shop.example" };
   assert.match(String(await policyOf({ env: all })), /frame-ancestors 'self' https:\/\/shop\.example;/);
   assert.match(String(await policyOf({ env: KEYS })), /frame-ancestors 'self';/);
+  assert.match(String(await policyOf({})), /frame-ancestors 'self';/);
   assert.match(
     String(await policyOf({ env: all, authenticate: undefined })),
     /frame-ancestors \* https:\/\/shop\.example;/,
@@ -588,6 +611,23 @@ test("a refused token counts as a message of its address, whatever it was to ope
   assert.equal(await status(post({ url }, { message: "Hi", stream: false }, from("203.0.113.2", "ada"))), 200);
 });
 
+test("of many resumes at once, hardly more are asked who they are than may be refused one after another", async (t) => {
+  const all = gate();
+  let asked = 0;
+  const authenticate: Authenticate = async () => {
+    asked++;
+    await all.opened;
+    throw new Unauthorized();
+  };
+  const { url, server } = await start(t, { authenticate, env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "3" } });
+  let arrived = 0;
+  server.http.on("request", () => ++arrived === 60 && all.open());
+  const guess = () => status(fetch(`${url}/api/chat/runs/${newRun()}`, from("203.0.113.1", "guess")));
+  const codes = new Set(await Promise.all(Array.from({ length: 60 }, guess)));
+  assert.deepEqual([...codes].sort(), [401, 429]);
+  assert.ok(asked <= 3 + 8, `${asked} were asked`);
+});
+
 // GET /api/info
 
 test("/api/info names the user in 22 characters, the same after a restart, and another for another agent", async (t) => {
@@ -605,11 +645,11 @@ test("/api/info names the user in 22 characters, the same after a restart, and a
   for (const [options, token, expected] of [
     [{}, undefined, {}],
     [{}, "expired", { login_required: true }],
-    [{}, "broken", {}],
+    [{}, "broken", { user_pending: true }],
     [{ authenticate: undefined }, "ada", {}],
   ] as const) {
-    const { user: of, login_required } = await idOf(options, token);
-    assert.deepEqual({ ...(of && { user: of }), ...(login_required && { login_required }) }, expected);
+    const info = Object.entries(await idOf(options, token));
+    assert.deepEqual(Object.fromEntries(info.filter(([name]) => /user|login/.test(name))), expected);
   }
 });
 
@@ -617,14 +657,24 @@ test("/api/info asks who is there within the rate of the address, and says the r
   const { url } = await start(t, { env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" } });
   const seen = [];
   for (let round = 0; round < 3; round++) {
-    const { name, user } = JSON.parse(await (await fetch(`${url}/api/info`, from("203.0.113.1", "ada"))).text());
-    seen.push([name, typeof user]);
+    const info = JSON.parse(await (await fetch(`${url}/api/info`, from("203.0.113.1", "ada"))).text());
+    seen.push([info.name, typeof info.user, info.user_pending]);
   }
   assert.deepEqual(seen, [
-    ["Acme Support", "string"],
-    ["Acme Support", "string"],
-    ["Acme Support", "undefined"],
+    ["Acme Support", "string", undefined],
+    ["Acme Support", "string", undefined],
+    ["Acme Support", "undefined", true],
   ]);
+});
+
+test("the page at / says of the user only that there is one to ask for, and nothing where nobody is", async (t) => {
+  const pending = async (options: ServerOptions) => {
+    const { url } = await start(t, options);
+    const html = await (await fetch(url, { headers: tokenHeader("ada") })).text();
+    assert.doesNotMatch(html, /"user":|"login_required":/);
+    return html.includes('"user_pending":true');
+  };
+  assert.deepEqual([await pending({}), await pending({ authenticate: undefined })], [true, false]);
 });
 
 // Several processes

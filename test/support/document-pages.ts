@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
 import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
+import type { AgentChat } from "../../widget/element/public-types.ts";
 import { type ChatElement, chatIn, failOnComplaints } from "../browser/chat-page.ts";
 import { openPage } from "./browser.ts";
 import { REPOSITORY } from "./command.ts";
@@ -147,6 +148,17 @@ const SCRIPTS: Record<string, Omit<DocumentedPage, "body"> & { check(opened: Ope
     async check({ page }) {
       await page.getByText("What would you like to know about bicycles?").waitFor();
       await page.getByPlaceholder("Ask Acme Support").waitFor();
+    },
+  },
+  ".userToken =": {
+    files: { "/chat-token": "token-of-ada" },
+    async check({ ask, page }) {
+      const given = await page.locator("agent-chat").evaluate(async (element) => {
+        const { userToken, metadata } = element as AgentChat;
+        return [typeof userToken === "function" && (await userToken()), metadata];
+      });
+      assert.deepEqual(given, ["token-of-ada", { page: "/" }]);
+      await ask("Hello", "Hi.");
     },
   },
   "agent-chat-feedback": {

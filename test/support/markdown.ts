@@ -1,5 +1,6 @@
 /** Markdown streamed into an element. Needs a document (`dom.ts`). */
 
+import "../../widget/chat.ts";
 import { en } from "../../widget/i18n/strings.ts";
 import type { BlockRenderers } from "../../widget/markdown/renderers.ts";
 import { MarkdownStream } from "../../widget/markdown/stream.ts";

@@ -37,7 +37,7 @@ export async function startSite(t: TestEnd, pages: Record<string, SitePage>): Pr
   return { url: `http://127.0.0.1:${port}`, publicUrl: `http://shop.example:${port}` };
 }
 
-/** A plain page of a site, with something in its body. */
-export function sitePage(body: string, head = ""): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>${head}</head><body><main><h1>Shop</h1><p>Flowers for sale.</p></main>${body}</body></html>`;
+/** A plain page of a site, with something in its body. `lang`: language of the page, as a tag. */
+export function sitePage(body: string, head = "", lang = "en"): string {
+  return `<!doctype html><html lang="${lang}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>${head}</head><body><main><h1>Shop</h1><p>Flowers for sale.</p></main>${body}</body></html>`;
 }

@@ -31,6 +31,10 @@ export interface ServerOptions extends ScriptedOptions {
   /** Says who sends each message, within `authenticateMs`. */
   authenticate?: Authenticate | undefined;
   authenticateMs?: number;
+  /** Closes what the agent's module has opened. */
+  close?: () => unknown;
+  /** How long a hook may take. */
+  hookMs?: number;
   /** How long a client may stay after the server has said that the connection is over. */
   lingerMs?: number;
   /** Address to listen on, as with `--host`. */
@@ -74,6 +78,8 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     lingerMs: options.lingerMs ?? 100,
     authenticate: options.authenticate,
     authenticateMs: options.authenticateMs,
+    hookMs: options.hookMs,
+    close: options.close,
   });
   const close = onlyOnce(() => server.drain());
   atEnd(t, close);

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { isFocused, openChat } from "../browser/chat-page.ts";
+import type { Locator } from "playwright-core";
+import { isFocused, openChat, shown } from "../browser/chat-page.ts";
+import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
@@ -95,7 +97,7 @@ test("a table is copied as CSV and as Markdown, also when it has grown under its
   await csv.waitFor({ state: "attached" });
   more.open();
   await chat.answer.getByText("Done.").waitFor();
-  const tools = chat.answer.locator(".table .tools button");
+  const tools = chat.answer.locator(".table .tools button:not(.enlarge)");
   // The one that was pressed says so for a moment.
   const copied = async (as: "Markdown" | "CSV") => {
     const pressed = tools.nth(as === "Markdown" ? 0 : 1);
@@ -109,7 +111,7 @@ test("a table is copied as CSV and as Markdown, also when it has grown under its
   assert.equal(await copied("Markdown"), '| a | b |\n| --- | ---: |\n| x, y | 1 |\n| "q" | -2 |\n| =1+1 | a\\|b |');
 });
 
-test("the tools of code and of a table are hidden until it is pointed at or holds the focus, and cover none of it", async (t) => {
+test("the tools of code are hidden until it is pointed at or holds the focus; those of a table are icons, with words on touch, and cover none of it", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("```\ncode\n```\n\n| a |\n|---|\n| 1 |")]],
     browser: { viewport: { width: 700, height: 900 } },
@@ -127,17 +129,100 @@ test("the tools of code and of a table are hidden until it is pointed at or hold
   assert.equal(await opacity(), "1");
   const csv = chat.answer.getByRole("button", { name: "Copy as CSV" });
   await csv.waitFor();
-  const ofTable = chat.answer.locator(".table > .tools");
-  const shown = () => ofTable.evaluate((it) => getComputedStyle(it).opacity);
-  assert.equal(await shown(), "0");
-  await chat.answer.locator("td").hover();
-  assert.equal(await shown(), "1");
-  await chat.page.mouse.move(0, 0);
-  await csv.focus();
-  assert.equal(await shown(), "1");
+  assert.deepEqual([await shown(csv), await csv.getAttribute("title")], ["", "Copy as CSV"]);
   const table = await chat.answer.locator("table").boundingBox();
   const button = await csv.boundingBox();
   assert.ok(table && button && button.y >= table.y + table.height);
+  const phone = await openChat(t, browser, {
+    turns: [[say("| a |\n|---|\n| 1 |")]],
+    browser: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+  });
+  await phone.say("Show me");
+  assert.equal(await shown(phone.answer.getByRole("button", { name: "Copy as CSV" })), "CSV");
+});
+
+/** So many columns and rows, the first of them narrow. */
+const table = (columns: number, rows: number, word = "column") =>
+  [word, "---", ...Array.from({ length: rows }, (_, row) => `row ${row}`)]
+    .map(
+      (first) =>
+        `|${first}|${Array.from({ length: columns }, () => (first === "---" ? "---" : "some words")).join("|")}|\n`,
+    )
+    .join("");
+
+for (const [word, side] of [
+  ["column", "left"],
+  ["عمود", "right"],
+] as const) {
+  test(`a wide table keeps its first column in view, at the ${side}, and opens in the whole window, where it goes on growing`, async (t) => {
+    const more = gate();
+    const chat = await openChat(t, browser, {
+      turns: [[say(`${table(12, 30, word)}`), wait(more.opened), say("| last |\n\nDone.")]],
+      browser: { viewport: { width: 900, height: 600 } },
+    });
+    await chat.say("Show me");
+    const enlarge = chat.answer.getByRole("button", { name: "Enlarge" });
+    await enlarge.waitFor({ state: "attached" });
+    const edges = (box: Locator) =>
+      box.evaluate((it) => {
+        it.scrollLeft = getComputedStyle(it).direction === "rtl" ? -it.scrollWidth : it.scrollWidth;
+        const [around, ...cells] = [it, ...it.querySelectorAll("tr > :first-child")].map((one) =>
+          one.getBoundingClientRect(),
+        );
+        return cells.map((cell) => ({
+          left: cell.left - (around?.left ?? 0),
+          right: (around?.right ?? 0) - cell.right,
+        }));
+      });
+    const isPinned = async (box: Locator) => {
+      for (const edge of await edges(box)) assert.ok(Math.abs(edge[side]) <= 2, `${JSON.stringify(edge)}`);
+    };
+    await isPinned(chat.answer.locator(".table"));
+    await enlarge.focus();
+    await chat.page.keyboard.press("Enter");
+    const large = chat.page.getByRole("dialog", { name: "Table" });
+    const box = large.getByRole("group", { name: "Table" });
+    await box.and(chat.page.locator(":focus")).waitFor();
+    await isPinned(box);
+    more.open();
+    await large.getByRole("cell", { name: "last" }).waitFor();
+    const before = await chat.messages.evaluate((it) => it.scrollTop);
+    await box.evaluate((it) => it.scrollTo(0, it.scrollHeight));
+    const head = await large.getByRole("columnheader").first().boundingBox();
+    const around = await box.boundingBox();
+    assert.ok(head && around && Math.abs(head.y - around.y) <= 1, "its head stays in view");
+    assert.ok(around && around.width > 800 && around.height > 400);
+    assert.deepEqual(await axeFindings(chat.page), []);
+    await chat.page.keyboard.press("Escape");
+    await large.waitFor({ state: "detached" });
+    assert.equal(await isFocused(enlarge), true);
+    assert.equal(await chat.messages.evaluate((it) => it.scrollTop), before);
+  });
+}
+
+test("a table that fits, or whose first column takes the room, keeps no column in view; wide code opens large in its colours", async (t) => {
+  const sentence = "A first column of so many words that nothing would be seen beside it";
+  const code = `const name = "${"wide ".repeat(60)}";`;
+  const chat = await openChat(t, browser, {
+    turns: [[say(`${table(2, 1)}\n${table(12, 1, sentence)}\n\`\`\`ts\n${code}\n\`\`\`\n`)]],
+    browser: { viewport: { width: 390, height: 800 } },
+  });
+  await chat.say("Show me");
+  const enlarge = chat.answer.getByRole("button", { name: "Enlarge" });
+  await enlarge.nth(1).waitFor({ state: "attached" });
+  await chat.answered();
+  assert.equal(await enlarge.count(), 2);
+  assert.equal(await chat.answer.locator("[data-ui-pinned]").count(), 0);
+  await enlarge.last().click();
+  const large = chat.page.getByRole("dialog", { name: "ts" });
+  await large.getByText(code).waitFor();
+  await chat.page.waitForFunction(() =>
+    [...(CSS.highlights.get("agent-chat-keyword") ?? [])].some(({ startContainer }) =>
+      startContainer.parentElement?.closest("dialog"),
+    ),
+  );
+  await large.getByRole("button", { name: "Close" }).click();
+  await large.waitFor({ state: "detached" });
 });
 
 test("folded code opens when something in it is found, which stays in view, and by its button without moving the reader", async (t) => {

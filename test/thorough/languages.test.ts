@@ -60,7 +60,7 @@ test("each text of an answer has its own direction, and what holds texts has tha
     turns: [
       [
         say(
-          "# عنوان\n\n1. أولاً\n\n   - [x] منجز\n2. English\n\n> اقتباس\n\n| اسم | value |\n|---|---|\n| أ | b |\n\n```\nx\n```\n\n- English\n- نقطة",
+          "# عنوان\n\n1. أولاً\n\n   - [x] منجز\n2. English\n\n> اقتباس\n\n| اسم | value |\n|---|---|\n| أ | b |\n\n```\nx\n```\n\n- English\n- نقطة\n\nنص[^1][^2]\n\n[^1]: Source, page 2.\n[^2]: مصدر",
         ),
       ],
     ],
@@ -68,10 +68,24 @@ test("each text of an answer has its own direction, and what holds texts has tha
   await chat.say("Show me");
   await chat.answer.getByText("نقطة").waitFor();
   await chat.send.waitFor();
+  const notes = chat.answer.locator(".footnotes li");
+  await notes.nth(1).waitFor();
   const directions = (selector: string) =>
     chat.answer.locator(selector).evaluateAll((all) => all.map((it) => getComputedStyle(it).direction).join(" "));
-  assert.equal(await directions("ol, ol ul, blockquote, table"), "rtl rtl rtl rtl");
+  assert.equal(await directions(":scope > ol, ol ul, blockquote, table"), "rtl rtl rtl rtl");
   assert.equal(await directions("pre, :scope > ul"), "ltr ltr");
+  assert.equal(await directions(".footnotes li"), "ltr rtl");
+  // Each note has its number at the side where its text begins, and room for it there.
+  const rooms = await notes.evaluateAll((all) =>
+    all.map((note) => {
+      const [list, box] = [note.parentElement as Element, note].map((it) => it.getBoundingClientRect());
+      return list && box ? [box.left - list.left > 12, list.right - box.right > 12] : [];
+    }),
+  );
+  assert.deepEqual(rooms, [
+    [true, false],
+    [false, true],
+  ]);
   const sides = await chat.answer.locator("h1, p, td").evaluateAll((all) =>
     all.map((block) => {
       const range = document.createRange();
@@ -92,7 +106,33 @@ test("each text of an answer has its own direction, and what holds texts has tha
     "b: right",
     "English: left",
     "نقطة: right",
+    "نص12: right",
+    "Source, page 2.: left",
+    "مصدر: right",
   ]);
+});
+
+test("a file's kind stands before its size in Arabic, too", async (t) => {
+  const { page } = await openChat(t, browser, { browser: { locale: "ar" } });
+  const buffer = Buffer.from("%PDF-1.7\n");
+  await page.locator('[part="empty"]').waitFor();
+  await page.locator('input[type="file"]').setInputFiles([{ name: "offer.pdf", mimeType: "application/pdf", buffer }]);
+  const places = await page.locator(".file-kind").evaluate((kind) => {
+    const texts = document.createTreeWalker(kind, NodeFilter.SHOW_TEXT);
+    const left: Record<string, number> = {};
+    for (let text = texts.nextNode() as Text | null; text; text = texts.nextNode() as Text | null) {
+      for (const part of ["PDF", "9"]) {
+        const at = text.data.indexOf(part);
+        if (at === -1) continue;
+        const range = new Range();
+        range.setStart(text, at);
+        range.setEnd(text, at + part.length);
+        left[part] = range.getBoundingClientRect().left;
+      }
+    }
+    return left;
+  });
+  assert.ok((places.PDF ?? 0) > (places[9] ?? 0), JSON.stringify(places));
 });
 
 test("a page that changes its language changes the chat, with its messages and the draft", async (t) => {

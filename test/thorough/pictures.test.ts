@@ -74,6 +74,10 @@ Bob
 [^1]: On most keyboards.
 `;
 
+const WIDE = `| Model | Price | Weight | Frame | Brakes | Range | Colours | Notes |
+|---|--:|--:|---|---|--:|---|---|
+${Array.from({ length: 8 }, (_, at) => `| City ${at + 1} | ${at + 1},299.00 € | 1${at} kg | aluminium | hydraulic discs | ${at}0 km | black, white, red | For the daily way to work, with lights and a rack that carries 25 kg |`).join("\n")}`;
+
 const LONG = Array.from(
   { length: 24 },
   (_, at) => `Paragraph ${at + 1}. ${"Some words of a long answer. ".repeat(6)}`,
@@ -180,6 +184,20 @@ const STATES: Record<string, State> = {
     await chat.answered(1);
     await chat.part("messages").evaluate((box) => box.scrollTo(0, box.scrollHeight));
   }),
+  "wide-table": talk([[say(WIDE)]], async (chat) => {
+    await chat.say("Compare them");
+    await chat.answered(1);
+    const table = chat.part("table");
+    await chat.root.locator(".enlarge:not([hidden])").waitFor();
+    await table.evaluate((box) => box.scrollBy(getComputedStyle(box).direction === "rtl" ? -150 : 150, 0));
+    await table.evaluate((box) => box.scrollIntoView({ block: "end" }));
+  }),
+  "large-table": talk([[say(WIDE)]], async (chat) => {
+    await chat.say("Compare them");
+    await chat.answered(1);
+    await chat.root.locator(".enlarge").click();
+    await chat.part("lightbox").waitFor();
+  }),
   long: talk([[say(LONG)]], async (chat) => {
     await chat.say("Tell me more");
     await chat.answered(1);
@@ -244,7 +262,7 @@ const STATES: Record<string, State> = {
   undo: talk([[say("An answer.")]], async (chat) => {
     await chat.say("A question");
     await chat.answered(1);
-    await chat.part("reset").click();
+    await chat.part("reset").press("Enter");
     await chat.part("empty").waitFor();
   }),
   key: talk([], (chat) => chat.part("key-form").waitFor(), { env: { PARLEY_CHAT_KEY: "c-1" }, complaints: /401/ }),
@@ -278,14 +296,19 @@ async function take(t: TestContext, name: string, state: State, look: string): P
     state.site === undefined
       ? undefined
       : await startSite(t, {
-          "/": sitePage(`<script src="${server.url}/widget.js" ${state.site}></script>`),
+          // A chat speaks its page's language and has its page's theme.
+          "/": sitePage(
+            `<script src="${server.url}/widget.js" ${state.site}></script>`,
+            '<meta name="color-scheme" content="light dark">',
+            LOOKS[look]?.locale,
+          ),
         });
   const { page, complaints } = await openPage(t, browser, { reducedMotion: "reduce", ...LOOKS[look] });
   failOnComplaints(t, complaints, state.complaints);
   await state.before?.(page);
   await page.goto(site?.url ?? server.url);
   await state.reach(new Parts(page), page);
-  await page.screenshot({ path: `${FOLDER}/${name}-${look}.png`, animations: "disabled" });
+  await page.screenshot({ path: `${FOLDER}/${name}-${look}.png` });
   assert.deepEqual(await widths(page), []);
   if (look === "light" || look === "dark") assert.deepEqual(await axeFindings(page), []);
 }

@@ -61,6 +61,9 @@ function losses(page: Page): Promise<string[]> {
     for (const control of root.querySelectorAll<HTMLElement>("button, textarea, input, a")) {
       if (control.offsetParent === null) continue;
       const name = control.getAttribute("aria-label") ?? control.textContent.trim() ?? control.tagName;
+      // In a low window the header is there at the conversation's start, and for the focus.
+      const isInHeader = control.closest(".header") !== null;
+      if (isInHeader) control.focus();
       control.scrollIntoView({ block: "nearest", inline: "nearest" });
       const { left, right, top, bottom } = control.getBoundingClientRect();
       const inView = left >= -0.5 && right <= innerWidth + 0.5 && top >= -0.5 && bottom <= innerHeight + 0.5;
@@ -70,6 +73,7 @@ function losses(page: Page): Promise<string[]> {
       if (inView && !(hit && (control.contains(hit) || hit.contains(control)))) {
         lost.push(`"${name}" is covered by ${hit?.className}`);
       }
+      if (isInHeader) control.blur();
       const isText = control.tagName === "BUTTON" && control.textContent.trim() !== "";
       if (isText && control.scrollWidth > control.clientWidth + 1) lost.push(`"${name}" is cut`);
     }
@@ -138,16 +142,23 @@ for (const [name, options] of CASES) {
   });
 }
 
-test("many suggestions leave the text field whole, and can be scrolled", async (t) => {
-  const suggestions = Array.from({ length: 12 }, (_, at) => `A suggestion with number ${at + 1}`);
-  const chat = await openChat(t, browser, {
-    agent: { chat: { suggestions } },
-    turns: [],
-    browser: { viewport: { width: 320, height: 480 } },
+for (const height of [480, 256]) {
+  test(`many suggestions leave the text field whole, and can be scrolled, ${height} px high`, async (t) => {
+    const suggestions = Array.from(
+      { length: 12 },
+      (_, at) => `A suggestion that takes two lines, with number ${at + 1}`,
+    );
+    const chat = await openChat(t, browser, {
+      agent: { chat: { suggestions } },
+      turns: [],
+      browser: { viewport: { width: 320, height } },
+    });
+    await chat.page.getByRole("button", { name: "with number 12" }).waitFor();
+    const cut = (part: string) =>
+      chat.page
+        .locator(`[part="${part}"]`)
+        .evaluate((box) => Math.max(0, box.scrollHeight - box.clientHeight, box.scrollWidth - box.clientWidth));
+    assert.equal(await cut("composer"), 0);
+    assert.ok((await cut("suggestions")) > 0);
   });
-  await chat.page.getByRole("button", { name: "with number 12" }).waitFor();
-  const cut = (part: string) =>
-    chat.page.locator(`[part="${part}"]`).evaluate((box) => Math.max(0, box.scrollHeight - box.clientHeight));
-  assert.equal(await cut("composer"), 0);
-  assert.ok((await cut("suggestions")) > 0);
-});
+}

@@ -36,3 +36,10 @@ for (const [name, value] of Object.entries(page)) {
   Object.defineProperty(globalThis, name, { configurable: true, writable: true, value });
 }
 Object.assign(globalThis, { window: globalThis, top: globalThis, parent: globalThis, length: 0 });
+
+const events = new EventTarget();
+Object.assign(globalThis, {
+  addEventListener: events.addEventListener.bind(events),
+  removeEventListener: events.removeEventListener.bind(events),
+  dispatchEvent: events.dispatchEvent.bind(events),
+});

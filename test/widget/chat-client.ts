@@ -3,7 +3,7 @@
 import "./browser-stubs.ts";
 import type { TestContext } from "node:test";
 import type { OutgoingMessage } from "../../widget/session/chat-session.ts";
-import { Client, type Draft } from "../../widget/session/client.ts";
+import { Client, type ClientOptions, type Draft } from "../../widget/session/client.ts";
 import type { AssistantMessage, Message } from "../../widget/session/messages.ts";
 import type { ConversationStore } from "../../widget/session/store.ts";
 import { within } from "../support/deadline.ts";
@@ -14,6 +14,10 @@ export interface ClientSetup {
   /** With one, the conversation is kept there. */
   store?: ConversationStore;
   id?: string;
+  userToken?: ClientOptions["userToken"];
+  metadata?: ClientOptions["metadata"];
+  /** What to wait for; until the server has described its agent. */
+  until?: (client: Client) => boolean;
 }
 
 export interface TestClient {
@@ -27,7 +31,15 @@ export interface TestClient {
 
 export async function openClient(
   t: TestContext,
-  { url, siteKey = "", store, id = "" }: ClientSetup,
+  {
+    url,
+    siteKey = "",
+    store,
+    id = "",
+    userToken,
+    metadata,
+    until: isOpen = ({ phase }) => phase === "ready",
+  }: ClientSetup,
 ): Promise<TestClient> {
   const reports: string[] = [];
   const drafts: Draft[] = [];
@@ -36,6 +48,8 @@ export async function openClient(
     server: new URL(url),
     id,
     siteKey,
+    userToken,
+    metadata,
     ...(store && { store }),
     onChange: () => {
       for (const check of waiting) check();
@@ -61,7 +75,7 @@ export async function openClient(
     );
   t.after(() => client.close());
   client.open(store !== undefined);
-  await until(({ phase }) => phase === "ready");
+  await until(isOpen);
   await client.keeper.restored;
   return { client, reports, drafts, until };
 }

@@ -8,8 +8,6 @@ import { MarkdownText } from "../../widget/markdown/markdown-text.ts";
 import type { BlockRenderers, RenderedBlock } from "../../widget/markdown/renderers.ts";
 import { newStream } from "../support/markdown.ts";
 
-customElements.define("agent-chat-markdown", MarkdownText);
-
 /** Draws `a,b` as a table. */
 const csv = (text: string) => {
   const table = document.createElement("table");

@@ -12,8 +12,6 @@ const rendered = (text: string) => streamed(text);
 /** Code is nothing for a translator of pages. */
 const CODE = '<code translate="no">';
 
-customElements.define("agent-chat-markdown", MarkdownText);
-
 const names = (root: Element, selector: string) => [...root.querySelectorAll(selector)].map((node) => node.textContent);
 
 test("inline marks become elements", () => {

@@ -130,6 +130,13 @@ export class Composer extends ChatPart implements ComposerPort {
     this.focus();
   }
 
+  /** Leaves nothing of what a user has written who has left. */
+  clear(): void {
+    if (this.#editing) this.#endEditing();
+    this.#replace("", []);
+    this.#changed();
+  }
+
   /** Puts a message that was not sent above what is being written, to go on with both. */
   restoreUnsent(message: OutgoingMessage): void {
     this.#replace(join(message.text, this.#text), [...draftFilesOf(message), ...this.#files.files]);
@@ -150,7 +157,7 @@ export class Composer extends ChatPart implements ComposerPort {
     const canAttach = mediaTypes?.length !== 0;
     return html`
       ${this.#editing ? this.#renderEditing(this.#editing) : nothing}
-      ${this.isBusy && this.busyNote ? html`<p class="busy-note">${this.busyNote}</p>` : nothing}
+      ${this.isBusy && this.busyNote ? html`<p class="status-line busy-note">${this.busyNote}</p>` : nothing}
       <div part="composer" class="composer" @mousedown=${focusField}>
         ${renderRefusals(this.#files, strings)} ${this.#files.files.length > 0 ? this.#renderFiles() : nothing}
         <div class=${canAttach ? "composer-row attachable" : "composer-row"}>

@@ -53,6 +53,7 @@ const ChatElement = LitElement as unknown as Pick<typeof LitElement, keyof typeo
  * @fires {AgentChatToolEvent} agent-chat-tool - A tool call has started (`running`), waits for approval (`waiting`) or has ended (`completed`, `failed`, `stopped`).
  * @fires {AgentChatDoneEvent} agent-chat-done - An answer has ended; `finishReason` is `stopped` if the user stopped it.
  * @fires {AgentChatErrorEvent} agent-chat-error - An answer has failed.
+ * @fires {Event} agent-chat-login-required - The agent does not know the user, and the chat asks them to sign in.
  * @fires {AgentChatFeedbackEvent} agent-chat-feedback - The user has rated an answer, given a reason, or taken the rating back.
  * @slot header-start - Before the agent's name.
  * @slot avatar - Replaces the mark beside the agent's name.
@@ -106,6 +107,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   readonly #clients = new ClientController(this, {
     onChange: (client) => this.#clientChanged(client),
     onDraft: (draft) => void this.#withComposer((composer) => composer.restore(draft)),
+    onUnsent: (message) => void this.#withComposer((composer) => composer.restoreUnsent(message)),
+    onForget: (wasShown) => this.#forget(wasShown),
     place: () => this.#scroll.place,
   });
   readonly #actions = new ElementActions(this, {
@@ -146,7 +149,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   async send(text: string): Promise<void> {
     const stops = this.#stops;
-    await this.#restored();
+    await this.#admitted("send");
     if (text.trim() === "") throw new TypeError("send: text must not be empty");
     const session = this.#sessionFor("send");
     const { outcome, ended } = this.#actions.sendNow({ text: text.trim(), attachments: [], files: [] });
@@ -156,7 +159,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   }
 
   async decide(decisions: readonly ApprovalDecision[]): Promise<void> {
-    await this.#restored();
+    await this.#admitted("decide");
     const session = this.#sessionFor("decide");
     const { outcome, ended } = session.decide(decisions);
     if (outcome === "busy") throw new Error(`cannot decide while the session is ${session.status}`);
@@ -173,6 +176,13 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     await this.#restored();
     this.#clear();
     await this.client?.session.reset();
+  }
+
+  async signOut(): Promise<void> {
+    // A launcher around the element would hand the token on again.
+    const { host } = this.getRootNode() as ShadowRoot;
+    for (const element of [host, this]) if (element && "userToken" in element) element.userToken = undefined;
+    await this.client?.signOut();
   }
 
   /** @internal For `ElementActions`: like `reset`, for a person, who may have meant something else. */
@@ -294,7 +304,11 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (changed.has("messageActions")) this.#messageActions.set(this.messageActions);
     this.#updateContext();
     if (changed.has("server")) this.#connect();
-    else if (changed.has("apiKey")) this.client?.setSiteKey(this.apiKey);
+    else {
+      if (changed.has("apiKey")) this.client?.setSiteKey(this.apiKey);
+      if (changed.has("userToken")) this.client?.setUserToken(this.userToken);
+      if (changed.has("metadata")) this.client?.setMetadata(this.metadata);
+    }
     if (changed.has("persist")) this.#clients.persistChanged();
     this.#updateSheet(changed.has("accent"));
   }
@@ -320,7 +334,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       editing: this.editing,
       isDragging: this.#drop.isDragging,
       isKeyPromptMissing: this.isKeyPromptMissing,
-      isEndVisible: this.#scroll.isEndVisible,
+      wayToEnd: this.#scroll.wayToEnd,
       announcements: this.#announcer.render(),
       firstDrawn: this.#drawing.first,
       onKeyDown: this.#keyDown,
@@ -382,11 +396,32 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.#announcer.say(this.#context.strings.startedOver);
   }
 
+  /** A user has left: what they have written and seen goes. */
+  #forget(wasShown: boolean): void {
+    if (wasShown) {
+      this.#answerAnnouncer.watch([]);
+      this.#clear();
+      this.composer?.clear();
+      this.renderRoot.querySelector<HTMLDialogElement>(".lightbox")?.close();
+    }
+    this.dispatchEvent(new Event(USER_LEFT));
+  }
+
   /** Before the first drawing there is no composer: what is asked of it waits. */
   async #withComposer<Result>(use: (composer: Composer) => Result): Promise<Awaited<Result> | undefined> {
     if (!this.composer) await this.updateComplete;
     const composer = this.composer;
     return composer ? await use(composer) : undefined;
+  }
+
+  /** As `#restored`, for what is to be sent. Rejects where the server would not know the user. */
+  async #admitted(method: string): Promise<void> {
+    await this.updateComplete;
+    const refusal = await this.client?.admit();
+    await this.#restored();
+    if (refusal && (this.client?.isHidden || refusal.code === "user_unknown")) {
+      throw new Error(`${method}: ${failureText(refusal, this.texts)}`);
+    }
   }
 
   /** Resolves when what an earlier page load has kept is there: it would undo what is asked of the element before. */
@@ -411,7 +446,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const modes: ChatModes = {
       thinking: this.thinking,
       tools: this.tools,
-      feedback: this.feedback,
+      feedback: this.feedback || this.client?.info?.feedback === true,
     };
     const known = this.#context;
     const context: ChatContext = {
@@ -451,6 +486,9 @@ function siteServer(): string {
 }
 
 const NO_ACTIONS: readonly never[] = [];
+
+/** For the launcher's panel. */
+const USER_LEFT = "user-left";
 
 function hasSameEntries<Shape extends object>(a: Shape, b: Shape): boolean {
   return Object.entries(a).every(([name, value]) => b[name as keyof Shape] === value);

@@ -5,7 +5,7 @@ import { failureText, type Strings } from "../i18n/strings.ts";
 import type { SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
 import type { Client, Draft } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";
-import { type AssistantMessage, answerText, type UserMessage } from "../session/messages.ts";
+import { type AssistantMessage, answerText, type Failure, type UserMessage } from "../session/messages.ts";
 import type { Place } from "../session/tab-slot.ts";
 import type { ChatActions } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
@@ -53,16 +53,20 @@ export class ElementActions implements ChatActions {
 
   /** What an earlier page load has kept comes first: it would take the place of the message. */
   async send(message: OutgoingMessage, options?: SendOptions): Promise<SendOutcome> {
+    return (await this.#admit()) ?? this.sendNow(message, options).outcome;
+  }
+
+  /** Resolves with the reason why the session can do nothing now, if there is one. */
+  async #admit(): Promise<SendOutcome | undefined> {
     const { client } = this.#host;
+    const refusal = await client?.admit();
     await client?.keeper.restored;
     // The element has another server now, or has left the page.
     if (client !== this.#host.client || !this.#host.isConnected) return "busy";
-    if (client?.refusal) {
-      this.alert(failureText(client.refusal, this.#host.texts));
-      client.askAgain();
-      return "refused";
-    }
-    return this.sendNow(message, options).outcome;
+    if (!refusal) return undefined;
+    // In place of a conversation that is not shown stands an alert already.
+    if (!client?.isHidden || !client.refusal) this.alert(failureText(refusal, this.#host.texts));
+    return "refused";
   }
 
   /** Sends a message, with its event, when an earlier conversation has been restored. See `ChatSession.send`. */
@@ -90,13 +94,14 @@ export class ElementActions implements ChatActions {
     this.#host.stop();
   }
 
-  retry(options?: { readonly afresh: boolean }): void {
+  async retry(options?: { readonly afresh: boolean }): Promise<void> {
+    if (await this.#admit()) return;
     void this.#host.client?.session.retry(options);
     void this.showNewAnswer();
   }
 
   retryAfresh(): void {
-    this.retry({ afresh: true });
+    void this.retry({ afresh: true });
   }
 
   edit(message: UserMessage): void {
@@ -162,11 +167,13 @@ export class ElementActions implements ChatActions {
     void this.#host.client?.submitKey(key);
   }
 
-  rate(message: AssistantMessage): void {
-    this.#host.client?.session.rate(message);
+  async rate(message: AssistantMessage): Promise<Failure | undefined> {
+    const { client } = this.#host;
+    client?.session.rate(message);
     const { id: messageId, feedback } = message;
     const { rating = null, reason, comment } = feedback ?? {};
     fireEvent(this.#host, "agent-chat-feedback", { messageId, rating, reason, comment, answer: answerText(message) });
+    return client?.sendFeedback(message);
   }
 
   announce(...texts: string[]): void {

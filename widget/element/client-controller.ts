@@ -1,7 +1,7 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import { Client, type Draft } from "../session/client.ts";
+import { Client, type Draft, type Metadata, type OutgoingMessage, type UserToken } from "../session/client.ts";
 import { type AssistantMessage, answerText } from "../session/messages.ts";
 import { parseServer } from "../session/server.ts";
 import type { Place } from "../session/tab-slot.ts";
@@ -13,6 +13,8 @@ export interface ClientHost extends ReactiveControllerHost, HTMLElement {
   readonly apiKey: string;
   readonly persist: "session" | "none";
   readonly texts: Strings;
+  readonly userToken: UserToken | undefined;
+  readonly metadata: Metadata | undefined;
 }
 
 export interface ClientListener {
@@ -20,6 +22,10 @@ export interface ClientListener {
   readonly onChange: (client: Client) => void;
   /** An earlier page left this in its composer. */
   readonly onDraft: (draft: Draft) => void;
+  /** A message that was not taken. */
+  readonly onUnsent: (message: OutgoingMessage) => void;
+  /** See `ClientOptions.onForget`. */
+  readonly onForget: (wasShown: boolean) => void;
   /** Where the reader is; absent at the end. */
   readonly place: () => Place | undefined;
 }
@@ -47,7 +53,7 @@ export class ClientController implements ReactiveController {
       window.addEventListener(type, () => this.#host.requestUpdate(), { signal });
     }
     window.addEventListener("pagehide", () => this.client?.suspend(), { signal });
-    window.addEventListener("pageshow", ({ persisted }) => persisted && this.client?.keeper.resume(), { signal });
+    window.addEventListener("pageshow", ({ persisted }) => persisted && void this.client?.returned(), { signal });
     this.#host.addEventListener("focusin", () => this.#prepare(), { signal });
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal });
     this.client?.open(this.#persists);
@@ -67,7 +73,7 @@ export class ClientController implements ReactiveController {
    */
   connect(address: string, info?: AgentInfo): Client | undefined {
     this.#leave();
-    const { apiKey, id } = this.#host;
+    const { apiKey, id, userToken, metadata } = this.#host;
     const server = parseServer(address, document.baseURI);
     if (!server) {
       console.error(
@@ -79,12 +85,19 @@ export class ClientController implements ReactiveController {
       server,
       id,
       siteKey: apiKey,
+      userToken,
+      metadata,
       info,
       onChange: () => {
         if (this.client === client) this.#listener.onChange(client);
       },
       asksPeople: server.origin === location.origin,
       onReady: (info) => fireEvent(this.#host, "agent-chat-ready", { info }),
+      onLoginRequired: (unsent) => {
+        if (unsent) this.#listener.onUnsent(unsent);
+        fireEvent(this.#host, "agent-chat-login-required", {});
+      },
+      onForget: this.#listener.onForget,
       onDraft: this.#listener.onDraft,
       place: this.#listener.place,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),

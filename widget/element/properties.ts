@@ -30,6 +30,8 @@ const STEP_MODES = ["auto", "open", "closed", "hidden"] as const;
 export const SHARED: RowsOf<SharedProperties> = {
   server: {},
   apiKey: { attribute: "api-key" },
+  userToken: { kind: "object" },
+  metadata: { kind: "object" },
   theme: { choices: ["auto", "light", "dark"], reflect: true },
   accent: { kind: "color" },
   density: { choices: ["normal", "compact", "spacious"], reflect: true },
@@ -118,7 +120,9 @@ export function isValid({ kind, choices }: Row, value: unknown): boolean {
 export function checkProperty(chat: Element, name: string): void {
   const row = CHAT[name] ?? {};
   const value: unknown = Reflect.get(chat, name);
-  const isText = row.kind === "object" && typeof value === "string";
+  // A token is a text, but not one for everybody who can read the page's source.
+  const isText =
+    row.kind === "object" && typeof value === "string" && (name !== "userToken" || chat.hasAttribute(name));
   if (isValid(row, value) && !isText) return;
   if (isText) warnOfText(chat, name, value);
   else if (value) warnOfValue(chat, name, row, value);

@@ -7,6 +7,7 @@ import type { AgentInfo, ApprovalDecision, FinishReason } from "../../server/pro
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { Strings, StringsOverride } from "../i18n/strings.ts";
 import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
+import type { Metadata, UserToken } from "../session/client.ts";
 import type { TranscriptFormat } from "../session/export.ts";
 import type { FeedbackReason } from "../session/messages.ts";
 import type { StepMode } from "../ui/context.ts";
@@ -30,6 +31,7 @@ export type {
   FinishReason,
   MessageAction,
   MessagePort,
+  Metadata,
   RenderBlock,
   RenderedBlock,
   StepMode,
@@ -38,6 +40,7 @@ export type {
   ToolCall,
   ToolRenderers,
   TranscriptFormat,
+  UserToken,
 };
 
 /*
@@ -51,6 +54,16 @@ export interface SharedProperties {
   server: string;
   /** The site's key. Anyone can read it in the page's source, so use a widget key. It is never stored. */
   apiKey: string;
+  /**
+   * Proves to the agent who the user is. A function is asked before each message, and again if the token has expired.
+   * @see Your users
+   */
+  userToken: UserToken | undefined;
+  /**
+   * What your page says about each message: at most 16 strings of 512 characters. The agent's tools read it in
+   * `ctx.metadata`, and nothing proves it.
+   */
+  metadata: Metadata | undefined;
   /**
    * `auto` follows the CSS `color-scheme` around the element until the user chooses. Their choice is stored, and
    * applies to all chats of your site with the same `theme`.
@@ -96,8 +109,8 @@ export interface SharedProperties {
    */
   actions: string;
   /**
-   * Shows thumbs on answers; a rating fires `agent-chat-feedback`. Off by default, because ratings go nowhere unless
-   * your page listens.
+   * Shows thumbs on answers, and a rating fires `agent-chat-feedback`. Without it, thumbs are there if the agent has
+   * `onFeedback`; for any other agent, ratings go nowhere unless your page listens.
    * @see Feedback
    */
   feedback: boolean;
@@ -183,7 +196,7 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   /**
    * Sends a message as if the user had typed it. Resolves when the answer has ended, however it ended; stays pending
    * while the message waits for a key or the network, or the element is out of the page; resolves if it is withdrawn or
-   * cleared by `reset()`. Rejects if another answer is running or the text is empty.
+   * cleared by `reset()`. Rejects if another answer is running, the text is empty or the user has to sign in.
    */
   send(text: string): Promise<void>;
   /**
@@ -195,6 +208,12 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   stop(): void;
   /** Starts a new conversation, which cannot be undone. Resolves when the server has forgotten the old one. */
   reset(): Promise<void>;
+  /**
+   * Ends a running answer, forgets `userToken` and all that the browser keeps of the user, also in other tabs. Resolves
+   * when nothing is left.
+   * @see Your users
+   */
+  signOut(): Promise<void>;
   /** Puts the cursor into the text field, or into the field for the key. */
   focusComposer(): void;
   /** Replaces the text in the text field. The user sends it. */
@@ -224,6 +243,8 @@ export interface AgentChatLauncher extends HTMLElement, LauncherProperties {
   close(): void;
   /** Opens the panel if it is closed, and closes it if it is open. */
   toggle(): Promise<void>;
+  /** As `signOut()` of the chat, which it loads for that. */
+  signOut(): Promise<void>;
 }
 
 /** The server has described its agent; the chat can be used. */
@@ -335,6 +356,7 @@ declare global {
     "agent-chat-done": AgentChatDoneEvent;
     "agent-chat-error": AgentChatErrorEvent;
     "agent-chat-feedback": AgentChatFeedbackEvent;
+    "agent-chat-login-required": Event;
     "agent-chat-open": Event;
     "agent-chat-close": Event;
   }

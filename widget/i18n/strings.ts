@@ -1,6 +1,6 @@
 /** Every text that a person can read or hear, in English. A text that depends on something is a function. */
 
-import type { Failure, FailureCode, ToolStatus } from "../session/messages.ts";
+import type { Refusal, ToolStatus } from "../session/messages.ts";
 
 export const en = {
   /** A language tag: numbers are written and screen readers pronounce the texts by it. */
@@ -81,6 +81,7 @@ export const en = {
   siteKeyRefused: "This site has no valid chat key. Please tell the owner of the site.",
   siteForbidden: "This chat may not be used on this site.",
   signInNeeded: "Please sign in to write here.",
+  userUnknown: "It could not be checked who you are. Please try again.",
 
   unreachable: "The chat server cannot be reached.",
   offline: "You are offline. What you write is kept and sent later.",
@@ -153,6 +154,8 @@ export const en = {
     `Table, ${columns} ${columns === 1 ? "column" : "columns"}, ${rows} rows`,
   copyAsMarkdown: "Copy as Markdown",
   copyAsCsv: "Copy as CSV",
+  /** Shows a wide table or program in the whole window. */
+  enlarge: "Enlarge",
   /** Accessible name of a table's scroll box. */
   table: "Table",
 
@@ -272,7 +275,7 @@ export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Str
 export type TextName = { [Name in keyof Strings]: Strings[Name] extends string ? Name : never }[keyof Strings];
 
 /** What is said of each failure. */
-const FAILURES: Record<FailureCode, TextName> = {
+const FAILURES: Record<Refusal["code"], TextName> = {
   connection_lost: "connectionLost",
   // The part of the answer that was missing after a lost connection.
   run_not_found: "connectionLost",
@@ -285,6 +288,7 @@ const FAILURES: Record<FailureCode, TextName> = {
   unauthorized: "siteKeyRefused",
   forbidden: "siteForbidden",
   login_required: "signInNeeded",
+  user_unknown: "userUnknown",
   invalid_request: "messageRefused",
   invalid_json: "messageRefused",
   invalid_attachment: "messageRefused",
@@ -318,7 +322,7 @@ const TECHNICAL = /^(invalid|unsupported|attachment|request)_|^(run_(not_found|e
  * sentence stands for ours: it knows more. Behind it, in brackets, a server on a loopback address names the cause for
  * its operator, which is kept.
  */
-export function failureText({ code, retryable, detail = "" }: Failure, strings: Strings): string {
+export function failureText({ code, retryable, detail = "" }: Refusal, strings: Strings): string {
   const needsOwner = !retryable && /^provider_(error|rate_limited)$/.test(code);
   const name = needsOwner ? "ownerNeeded" : (FAILURES[code] ?? "serverError");
   if (detail && strings[name] === en[name] && !TECHNICAL.test(code)) return detail;

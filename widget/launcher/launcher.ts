@@ -154,6 +154,11 @@ export class AgentChatLauncher
     else await this.open();
   }
 
+  /** See `AgentChat.signOut`. */
+  async signOut(): Promise<void> {
+    await (await this.#load())?.signOut();
+  }
+
   /** @internal Opens the panel where the person has not asked for it: the focus stays where it is. */
   async show(): Promise<void> {
     const panel = await this.#load();

@@ -191,6 +191,7 @@ export class LauncherPanel extends LitElement {
       <agent-chat
         lang=${this.lang}
         dir=${this.dir}
+        @user-left=${this.#userLeft}
         exportparts=${[PARLEY_CHAT_PARTS, ...this.#ownParts()].join()}
         ${forwardFrom(this.#launcher)}
       >
@@ -218,15 +219,28 @@ export class LauncherPanel extends LitElement {
 
   /** Goes on as another page of this tab has left it. */
   #resume(): void {
-    const { open, awaited } = this.#memory.state;
+    const { open, awaited, unread } = this.#memory.state;
     // A conversation that is not kept has no news.
     if (this.#launcher.persist === "none") this.#memory.keep({ awaited: false, unread: 0 });
     // Behind the closed panel, so that the end of the answer is announced.
-    else if (awaited) this.isBuilt = true;
+    // News are a user's, who may be another one by now.
+    else if (awaited || unread > 0) this.isBuilt = true;
     // The person has not asked for it on this page: the cursor stays where it is, and a small screen shows the page.
     if (open && !this.#smallScreen.matches) void this.show();
     else if (!open) this.close();
     this.requestUpdate();
+  }
+
+  readonly #userLeft = (): void => {
+    this.#memory.keep({ awaited: false, unread: 0 });
+    this.#greeting.hide();
+    this.requestUpdate();
+  };
+
+  async signOut(): Promise<void> {
+    this.isBuilt = true;
+    await this.updateComplete;
+    await this.#chat?.signOut();
   }
 
   async show(): Promise<void> {

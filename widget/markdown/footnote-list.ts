@@ -1,6 +1,8 @@
 /** The numbers of footnotes, their links, and the list of notes at an answer's end. Loaded with the first footnote. */
 
 import type { Strings } from "../i18n/strings.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/footnotes.css";
 import type { Footnotes } from "./footnotes.ts";
 
 /** Draws Markdown that may grow into an element. */
@@ -17,6 +19,11 @@ interface Note {
   readonly item: HTMLLIElement;
   readonly draw: ReturnType<DrawInto>;
 }
+
+const sheet = sheetOf(styles);
+
+/** More notes are drawn once, with the answer's end: each drawing walks through all of them. */
+const MOST_WHILE_STREAMING = 300;
 
 /** Makes the names of answers' notes differ. */
 let lists = 0;
@@ -43,11 +50,13 @@ export class FootnoteList {
     this.element.setAttribute("role", "doc-endnotes");
     this.element.setAttribute("aria-label", strings.footnotes);
     this.element.append(heading, this.#list);
+    adoptSheet(root, sheet);
     root.addEventListener("click", (event) => this.#follow(event), { signal });
   }
 
   /** Numbers the marks in the order in which they stand, and draws the notes. Returns whether there is one. */
   draw(notes: Footnotes, isStreaming: boolean): boolean {
+    if (isStreaming && notes.size > MOST_WHILE_STREAMING) return this.#list.hasChildNodes();
     const known = (label: string) => notes.has(label) || (isStreaming && this.#options.isExpected(label));
     const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote")];
     const inText = marks.filter((mark) => !this.element.contains(mark)).map(labelOf);
@@ -55,14 +64,27 @@ export class FootnoteList {
     // A note may refer to another one, and one that nothing refers to is shown all the same.
     for (const label of labels) for (const other of labelsIn(notes.get(label))) if (known(other)) labels.add(other);
     for (const label of notes.keys()) labels.add(label);
-    const order = [...labels];
-    const defined = order.filter((label) => notes.has(label));
-    const items = defined.map((label) =>
-      this.#note(label, order.indexOf(label) + 1, notes.get(label) ?? "", isStreaming),
-    );
-    if (items.some((item, index) => item !== this.#list.children[index])) this.#list.replaceChildren(...items);
-    this.#link(order, notes);
-    return items.length > 0;
+    const numbers = new Map([...labels].map((label, index) => [label, index + 1]));
+    let place = this.#list.firstElementChild;
+    let before = 0;
+    for (const [label, number] of numbers) {
+      const text = notes.get(label);
+      if (text === undefined) continue;
+      const item = this.#note(label, number, text, isStreaming);
+      // Only behind a gap: with a number for each, Chromium takes minutes to lay out thousands of notes.
+      if (number === before + 1) item.removeAttribute("value");
+      else item.setAttribute("value", String(number));
+      before = number;
+      if (item === place) place = item.nextElementSibling;
+      else this.#list.insertBefore(item, place);
+    }
+    while (place) {
+      const gone: Element = place;
+      place = gone.nextElementSibling;
+      gone.remove();
+    }
+    this.#link(numbers, notes);
+    return this.#list.hasChildNodes();
   }
 
   #note(label: string, number: number, text: string, isStreaming: boolean): HTMLElement {
@@ -70,20 +92,20 @@ export class FootnoteList {
     const note = this.#notes.get(label) ?? { item, draw: this.#options.drawInto(item) };
     this.#notes.set(label, note);
     item.id = `${this.#name}-${number}`;
-    item.setAttribute("value", String(number));
     item.tabIndex = -1;
+    item.dir = "auto";
     note.draw(text, isStreaming);
     return item;
   }
 
   /** Makes the marks links to their notes, and the notes' ends links back to each of their marks. */
-  #link(order: readonly string[], notes: Footnotes): void {
+  #link(numbers: ReadonlyMap<string, number>, notes: Footnotes): void {
     const counts = new Map<string, number>();
     const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote"), ...this.#marksInDetachedNotes()];
     for (const mark of marks) {
       const label = labelOf(mark);
-      const number = order.indexOf(label) + 1;
-      if (number === 0 || mark.closest("a")) show(mark, `[^${mark.dataset.label}]`);
+      const number = numbers.get(label);
+      if (number === undefined || mark.closest("a")) show(mark, `[^${mark.dataset.label}]`);
       else if (!notes.has(label)) show(mark, number);
       else {
         const count = (counts.get(label) ?? 0) + 1;
@@ -91,7 +113,7 @@ export class FootnoteList {
         show(mark, number, `${this.#name}-${number}`, `${this.#name}-${number}-from-${count}`);
       }
     }
-    for (const label of order) this.#linkBack(label, order.indexOf(label) + 1, counts.get(label) ?? 0);
+    for (const [label, number] of numbers) this.#linkBack(label, number, counts.get(label) ?? 0);
   }
 
   #marksInDetachedNotes(): Iterable<HTMLElement> {

@@ -2,7 +2,13 @@
 
 import type { ApprovalDecision, ConversationState } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
-import { type RunEvent, type RunPosition, type Transport, TransportError } from "../transport/transport.ts";
+import {
+  type RunEvent,
+  type RunPosition,
+  type StartRequest,
+  type Transport,
+  TransportError,
+} from "../transport/transport.ts";
 import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
 import {
   type AssistantMessage,
@@ -35,7 +41,7 @@ export interface SendResult {
   readonly ended: Promise<void>;
 }
 
-/** `locked`: the message waits for a key that the server accepts, or for `unlock`. */
+/** `locked`: the message waits for a key that the server accepts, for the user to be known, or for `unlock`. */
 export type SessionStatus = "idle" | "running" | "stopping" | "locked";
 
 /** What the owner of a session is informed of. */
@@ -53,8 +59,10 @@ export interface SessionListener {
 export interface SessionOptions extends SessionListener {
   readonly transport: Transport;
   readonly reconnect: ReconnectPolicy;
+  /** What goes with each message. */
+  readonly metadata?: () => Pick<StartRequest, "metadata">;
   /**
-   * The error as the conversation shows it; `undefined` if the message waits for a key that the person is asked for.
+   * The error as the conversation shows it; `undefined` if the message waits for a key, or for the user to be known.
    */
   readonly classifyError: (error: ErrorEvent) => ErrorEvent | undefined;
 }
@@ -214,10 +222,10 @@ export class ChatSession {
     await this.#follow(this.#newRun());
   }
 
-  /** Removes a message that is queued, and returns it as it was to be sent. */
-  withdraw(): OutgoingMessage | undefined {
+  /** Removes a message that is queued, or was refused, and returns it as it was to be sent. */
+  withdraw(isRefused = false): OutgoingMessage | undefined {
     const [run, question] = [this.#run, this.#conversation.lastQuestion];
-    if (!run || !question || !this.isQueued) return undefined;
+    if (!run || !question || !(isRefused ? run.isUnsent : this.isQueued)) return undefined;
     const outgoing = this.#conversation.outgoing(question);
     this.#leaveRun();
     this.#conversation.rewind(question.id);
@@ -361,9 +369,13 @@ export class ChatSession {
   }
 
   #receive(event: RunEvent, run: ResumableRun): void {
-    if ((event.type === "done" || event.type === "error") && event.state) this.#conversation.state = event.state;
+    const isEnd = event.type === "done" || event.type === "error";
+    if (isEnd && event.state) this.#conversation.state = event.state;
     const isReported = event.id !== undefined && event.id <= this.#reportedUntil;
-    this.#changeAnswer((answer) => applyEvent(answer, event, Date.now(), run.reference), isReported);
+    this.#changeAnswer((answer) => {
+      const next = applyEvent(answer, event, Date.now(), run.reference);
+      return isEnd ? { ...next, run: run.position.run } : next;
+    }, isReported);
     const { lastAnswer } = this.#conversation;
     if (event.type === "token" && lastAnswer && !isReported) this.#options.onToken(event.data, lastAnswer.id);
   }

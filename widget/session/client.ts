@@ -5,16 +5,20 @@ import type { ErrorEvent } from "../../server/protocol/events.ts";
 import { lazy } from "../loading/lazy.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
 import { FallbackTransport } from "../transport/fallback.ts";
+import { errorCodeOf } from "../transport/parse-event.ts";
 import { ApiKey } from "./api-key.ts";
-import { ChatSession, type SessionListener } from "./chat-session.ts";
+import { ChatSession, type OutgoingMessage, type SessionListener } from "./chat-session.ts";
+import type { Identity, Metadata, UserToken } from "./identity.ts";
 import { ConversationKeeper, type Restored } from "./keeper.ts";
-import type { Failure } from "./messages.ts";
+import type { AssistantMessage, Failure, Refusal } from "./messages.ts";
 import { ReconnectPolicy } from "./reconnect-policy.ts";
 import { fetchAgentInfo } from "./server.ts";
 import { SiteDiagnosis } from "./site-diagnosis.ts";
 import { type ConversationStore, IndexedDbStore } from "./store.ts";
 import type { Draft, Place } from "./tab-slot.ts";
 
+export type { OutgoingMessage } from "./chat-session.ts";
+export type { Metadata, UserToken } from "./identity.ts";
 export type { Draft } from "./tab-slot.ts";
 
 export interface ClientOptions extends SessionListener {
@@ -28,8 +32,14 @@ export interface ClientOptions extends SessionListener {
   readonly asksPeople?: boolean;
   /** What the page knows of the agent, so that the server is not asked. */
   readonly info?: AgentInfo | undefined;
+  readonly userToken?: UserToken | undefined;
+  readonly metadata?: Metadata | undefined;
   /** The server has described its agent. */
   readonly onReady: (info: AgentInfo) => void;
+  /** The user has to sign in. A message that was sent meanwhile comes back. */
+  readonly onLoginRequired?: (unsent: OutgoingMessage | undefined) => void;
+  /** A user has left, and nothing of them is here any more; `wasShown` says whether anything was. */
+  readonly onForget?: (wasShown: boolean) => void;
   /** An earlier page load left this in its composer. Called by `open`, and when the page is shown again. */
   readonly onDraft: (draft: Draft) => void;
   /** Where the reader is in the conversation; absent at its end. */
@@ -38,8 +48,13 @@ export interface ClientOptions extends SessionListener {
   readonly store?: ConversationStore;
 }
 
+type RefusedPhase = "unauthorized" | "forbidden" | "login_required" | "user_unknown";
+
 /** For networks that block WebSocket. */
 const http = lazy(() => import("../transport/http.ts"), "HttpTransport");
+
+/** For pages and servers that know their users. */
+const identity = lazy(() => import("./identity.ts"), "Identity");
 
 export class Client {
   readonly server: URL;
@@ -49,16 +64,39 @@ export class Client {
   readonly keeper: ConversationKeeper;
   /** What the server says of its agent; absent until it has. */
   info: AgentInfo | undefined;
-  /** `unauthorized`, `forbidden`: the server is there, but not without a key of the site, or not for pages of this origin. */
-  phase: "connecting" | "ready" | "unreachable" | "unauthorized" | "forbidden" = "connecting";
+  /**
+   * `unauthorized`, `forbidden`: the server is there, but not without a key of the site, or not for pages of this origin.
+   * `login_required`: nor for users that it does not know. `user_unknown`: the page does not say who they are.
+   */
+  phase: "connecting" | "ready" | "unreachable" | RefusedPhase = "connecting";
+  /** Whose conversation it is, as `/api/info` names them; empty for nobody. */
+  user = "";
+  /** Whether the server has said who is there, which may be nobody. */
+  isKnown = false;
+  userToken: UserToken | undefined;
+  /** See `IdentityHost`. */
+  readonly userName: string;
   /** Whether the server is being asked about a typed key. */
   isCheckingKey = false;
   readonly #options: ClientOptions;
   readonly #transport: FallbackTransport;
+  /** The last rating that was sent. */
+  #feedback: Promise<string | undefined> = Promise.resolve(undefined);
   /** The name of the agent that the restored conversation was with. */
   #agent = "";
-  /** Ends the asking about the agent; absent while nothing is asked. */
+  /** Ends the asking about the agent and the user; absent while nothing is asked. */
   #loading: AbortController | undefined;
+  /** Resolves after the first answer or failure. */
+  #attempt: Promise<void> = Promise.resolve();
+  /** Whether what is kept waits until it is known who is there. */
+  #asksUser = false;
+  #identity: Identity | undefined;
+  /** Whether the server was asked about the user since the last message or answer, because it did not take a message. */
+  #wasRenewed = false;
+  #wasReady = false;
+  #isOpen = false;
+  #metadata: Metadata | undefined;
+  #checking: Promise<void> | undefined;
   /** Whether the connection was opened with a key that is no longer the one to send. */
   #isConnectionStale = false;
   readonly #diagnosis: SiteDiagnosis;
@@ -67,6 +105,7 @@ export class Client {
     const { server, id, siteKey, store = new IndexedDbStore(server), onDraft, onChange } = options;
     this.#options = options;
     this.server = server;
+    this.userName = `agent-chat-user:${server.href}`;
     this.key = new ApiKey(server);
     this.key.setSiteKey(siteKey);
     this.reconnect = new ReconnectPolicy(onChange);
@@ -75,6 +114,7 @@ export class Client {
       {
         server,
         key: () => this.key.value,
+        userToken: () => this.#identity?.token,
         onOpen: () => this.reconnect.opened(),
         isSocketBlocked: recall(blockedName, "sessionStorage") !== undefined,
         onSocketBlocked: (isBlocked) => {
@@ -89,6 +129,7 @@ export class Client {
       ...options,
       transport: this.#transport,
       reconnect: this.reconnect,
+      metadata: () => (this.#metadata ? { metadata: this.#metadata } : {}),
       classifyError: (error) => this.#classifyError(error),
       onChange: () => {
         this.#closeStale();
@@ -97,6 +138,7 @@ export class Client {
       },
       onAnswerEnd: (message) => {
         if (message.status === "done") this.key.accepted();
+        this.#wasRenewed = false;
         options.onAnswerEnd(message);
       },
     });
@@ -104,16 +146,23 @@ export class Client {
       server,
       id,
       store,
-      read: () => ({ ...this.session.data, agent: this.info?.agent ?? this.#agent }),
+      read: () => ({ ...this.session.data, agent: this.info?.agent ?? this.#agent, user: this.user }),
+      mayShow: (user) => (this.isKnown && user === this.user) || (user === "" && !this.isHidden),
+      isAsking: () => !this.isKnown && !this.refusal,
+      onErased: () => options.onForget?.(false),
       restore: (stored, reportedUntil, isNewer) => this.#restore(stored, reportedUntil, isNewer),
       onDraft,
       place: options.place,
       onChange,
     });
+    this.setUserToken(options.userToken);
+    this.setMetadata(options.metadata);
   }
 
   /** Goes on with a run, restores the conversation of an earlier page load, and asks the server about its agent until it answers. */
   open(persist: boolean): void {
+    this.#isOpen = true;
+    this.#identity?.open();
     if (persist) this.keeper.open();
     this.session.resume();
     this.reconnect.retryNow();
@@ -129,6 +178,85 @@ export class Client {
     if (!this.key.isOfSite) return;
     this.#unlock();
     void this.#load();
+  }
+
+  /** Who is there, from now on. Without a change it is not asked. */
+  setUserToken(token: UserToken | null | undefined): void {
+    const before = this.userToken;
+    this.userToken = token || undefined;
+    if (before === this.userToken) return;
+    this.#asksUser = true;
+    if (this.isKnown && typeof before === "function" && typeof this.userToken === "function")
+      this.#identity?.checkSoon();
+    else if (this.#isOpen) void this.reload();
+  }
+
+  /** What goes with each message from now on. */
+  setMetadata(metadata: unknown): void {
+    if (!metadata && !this.#metadata) return;
+    this.#checking = this.#withIdentity().then((it) => {
+      this.#metadata = it?.metadata(metadata, (text) => this.#diagnosis.hint(text));
+    });
+  }
+
+  /** Why no message can be sent, if none can, after it was asked who sends it. */
+  async admit(): Promise<Refusal | undefined> {
+    await this.#checking;
+    this.#wasRenewed = false;
+    if (this.#asksUser) {
+      await (await this.#withIdentity())?.check();
+      if (!this.isKnown && !this.refusal) return { code: "unreachable", retryable: true };
+    } else if (this.refusal) this.askAgain();
+    return this.refusal;
+  }
+
+  /** Forgets the user, and all that the browser has of them. Resolves when nothing is left. */
+  async signOut(): Promise<void> {
+    this.userToken = undefined;
+    this.#forget();
+    await this.#withIdentity();
+    await this.keeper.purge("nobody");
+    this.#identity?.signOut();
+    this.#transport.close();
+    await this.reload();
+  }
+
+  /** For `Identity`: another tab has signed the user out, or has another one. */
+  leave(isSignedOut: boolean): void {
+    if (isSignedOut) {
+      this.userToken = undefined;
+      void this.keeper.purge("nobody");
+    }
+    this.#forget();
+    if (this.#isOpen) void this.reload();
+  }
+
+  /** Asks once more who is there. */
+  reload(): Promise<void> {
+    this.#loading?.abort();
+    this.#loading = undefined;
+    this.isKnown = false;
+    this.#asksUser = true;
+    if (this.refusal) this.phase = this.info ? "ready" : "connecting";
+    this.#options.onChange();
+    return this.#load();
+  }
+
+  /** For `Identity`: the page does not say who is there. */
+  refuse(): void {
+    this.phase = "user_unknown";
+    this.#options.onChange();
+  }
+
+  /** Whether nothing is shown of the conversation, because it is not known who is there. */
+  get isHidden(): boolean {
+    return this.#asksUser && !this.isKnown;
+  }
+
+  /** To be called on `pageshow` if the page was left before: another page may have another user. */
+  async returned(): Promise<void> {
+    if (this.#asksUser) await this.reload();
+    this.keeper.resume();
   }
 
   /** Tries a key that the person typed; then a waiting message is sent. */
@@ -158,7 +286,21 @@ export class Client {
   undo(): void {
     this.session.undo();
     // The key that it waited for may have been given meanwhile.
-    if (this.info && !this.key.prompt) this.session.unlock();
+    if (this.isKnown && !this.key.prompt) this.session.unlock();
+  }
+
+  /** Sends the rating of an answer, after those before, if the server takes any. Resolves with why it was not taken. */
+  sendFeedback({ run, feedback }: AssistantMessage): Promise<Failure | undefined> {
+    if (!this.info?.feedback || !run) return Promise.resolve(undefined);
+    const { rating = null, reason, comment } = feedback ?? {};
+    const { conversation } = this.session.data.state;
+    const send = async () => {
+      const refusal = await this.admit();
+      const metadata = this.#metadata;
+      return refusal?.code ?? this.#transport.rate({ run, conversation, rating, reason, comment, metadata });
+    };
+    this.#feedback = this.#feedback.then(send);
+    return this.#feedback.then((code) => (code ? { code: errorCodeOf(code), retryable: true } : undefined));
   }
 
   /** Forgets the typed key here and in the browser's storage. */
@@ -206,12 +348,15 @@ export class Client {
     this.session.pause();
     this.networkChanged();
     this.keeper.close();
+    this.#identity?.close();
+    this.#isOpen = false;
   }
 
   /** Why the server takes no messages of this page, if it takes none. */
-  get refusal(): Failure | undefined {
+  get refusal(): Refusal | undefined {
     const { phase } = this;
-    return phase === "unauthorized" || phase === "forbidden" ? { code: phase, retryable: false } : undefined;
+    if (phase === "connecting" || phase === "ready" || phase === "unreachable") return undefined;
+    return { code: phase, retryable: phase === "user_unknown" };
   }
 
   /** To be called when a page that was refused tries once more: the site's owner may have mended it. */
@@ -219,32 +364,60 @@ export class Client {
     void this.#load();
   }
 
-  /** Asks about the agent, again and again until the server answers or refuses the page. */
-  async #load(): Promise<void> {
-    if (this.info || this.#loading) return;
-    this.#loading = new AbortController();
-    const { signal } = this.#loading;
-    for (;;) {
-      const known = this.#options.info;
-      const info = await (known ??
-        fetchAgentInfo(this.server, signal).catch((error: unknown) =>
-          this.#diagnosis.explain(error, this.phase === "unreachable", signal),
-        ));
-      // The element has left the page, or has another server by now.
-      if (signal.aborted) return;
-      if (typeof info === "object" && !this.#lacksKey(info)) {
-        this.#loading = undefined;
-        await this.#begin(info);
-        return;
-      }
-      this.phase = typeof info === "object" ? "unauthorized" : info;
-      this.#options.onChange();
-      if (this.refusal) {
-        this.#loading = undefined;
-        return;
-      }
-      await this.reconnect.wait();
+  /** Asks about the agent and the user, again and again until the server answers or refuses the page. */
+  #load(): Promise<void> {
+    if (!this.isKnown && !this.#loading) {
+      this.#loading = new AbortController();
+      this.#attempt = this.#tryOnce(this.#loading.signal);
     }
+    return this.#attempt;
+  }
+
+  async #tryOnce(signal: AbortSignal): Promise<void> {
+    const info = await this.#ask(signal).catch(async (error: unknown) => {
+      const why = await this.#diagnosis.explain(error, this.phase === "unreachable", signal);
+      // It has not asked with the user's token.
+      return typeof why === "object" && this.#asksUser ? "unreachable" : why;
+    });
+    // The element has left the page, or has another server or user by now.
+    if (signal.aborted) return;
+    if (typeof info !== "object") this.phase = info;
+    else if (this.#lacksKey(info)) this.phase = "unauthorized";
+    else {
+      this.#loading = undefined;
+      this.#begin(info);
+      return;
+    }
+    if (this.refusal) this.#loading = undefined;
+    else void this.reconnect.wait().then(() => (signal.aborted ? undefined : this.#tryOnce(signal)));
+    this.keeper.userChanged();
+    this.#options.onChange();
+  }
+
+  async #ask(signal: AbortSignal): Promise<AgentInfo | "user_unknown"> {
+    const { info } = this.#options;
+    if (info && !this.info) {
+      if (!info.user_pending && !this.#asksUser) return info;
+      this.#asksUser = true;
+      this.info = info;
+      this.phase = "ready";
+      this.#options.onChange();
+    }
+    if (!this.#asksUser) return fetchAgentInfo(this.server, signal);
+    return (await this.#loadIdentity()).ask(signal);
+  }
+
+  async #loadIdentity(): Promise<Identity> {
+    const { Identity } = await identity.load();
+    if (!this.#identity) {
+      this.#identity = new Identity(this);
+      if (this.#isOpen) this.#identity.open();
+    }
+    return this.#identity;
+  }
+
+  #withIdentity(): Promise<Identity | undefined> {
+    return this.#loadIdentity().catch(() => undefined);
   }
 
   /** Whether the site has forgotten its key. */
@@ -256,16 +429,60 @@ export class Client {
     return true;
   }
 
-  async #begin(info: AgentInfo): Promise<void> {
+  /** The server has said what the agent is, and who is there. */
+  #begin(info: AgentInfo): void {
+    const { user = "" } = info;
     this.reconnect.succeeded();
     this.info = info;
+    // Who has left is known only then: until a user comes, or is signed out, what is kept waits.
+    if (user || recall(this.userName)) void this.#withIdentity().then((it) => it?.settled(user));
+    if (info.login_required) {
+      this.#requireLogin();
+      return;
+    }
     this.phase = "ready";
+    if (this.user && this.user !== user) this.#forget();
     if (this.#isOtherAgent(this.#agent)) void this.session.reset();
     if (info.auth_required && this.key.value === undefined) this.key.prompt = "required";
+    this.user = user;
+    this.isKnown = true;
+    this.#asksUser ||= user !== "";
+    this.keeper.userChanged();
     this.#options.onChange();
-    this.#options.onReady(info);
-    await this.keeper.restored;
-    if (!this.key.prompt) this.session.unlock();
+    if (!this.#wasReady) this.#options.onReady(info);
+    this.#wasReady = true;
+    void this.keeper.restored.then(() => {
+      if (this.isKnown && !this.key.prompt) this.session.unlock();
+    });
+  }
+
+  /** The server does not know the user. Their message goes back to them; an answer that has begun waits. */
+  #requireLogin(): void {
+    this.phase = "login_required";
+    this.isKnown = false;
+    this.#asksUser = true;
+    const unsent = this.session.withdraw(true);
+    this.keeper.userChanged();
+    this.#options.onChange();
+    this.#options.onLoginRequired?.(unsent);
+  }
+
+  /** Asks once for each message who is there now: the token, or a session of the site, may be another one. */
+  #renew(): void {
+    this.#transport.close();
+    if (this.#wasRenewed) this.#requireLogin();
+    else void this.reload();
+    this.#wasRenewed = true;
+  }
+
+  /** Leaves nothing of the user here. The connection is theirs, too. */
+  #forget(): void {
+    void this.session.reset();
+    this.#transport.close();
+    this.#agent = "";
+    this.keeper.forget();
+    this.user = "";
+    this.#options.onForget?.(true);
   }
 
   #restore(stored: Restored, reportedUntil: number, isNewer: boolean): void {
@@ -275,7 +492,7 @@ export class Client {
     this.#agent = stored.agent;
     this.session.restore(stored, reportedUntil);
     if (isNewer) this.#transport.close();
-    if (this.info && !this.key.prompt) this.session.unlock();
+    if (this.isKnown && !this.key.prompt) this.session.unlock();
   }
 
   /** Whether the conversation was with another agent at this address: this one knows nothing of it. */
@@ -297,6 +514,10 @@ export class Client {
   }
 
   #classifyError(error: ErrorEvent): ErrorEvent | undefined {
+    if (error.code === "login_required") {
+      this.#renew();
+      return undefined;
+    }
     if (this.#asksForKey(error)) return undefined;
     const { code, data } = error;
     if (code !== "unauthorized" && code !== "forbidden") return error;

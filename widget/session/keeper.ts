@@ -19,9 +19,10 @@ const DELETE_AFTER_MS = 24 * 60 * 60_000;
 const TOUCH_AFTER_MS = 60 * 60_000;
 
 /** What another page of this tab leaves when it has started a new conversation. */
-const NOTHING: Restored = { agent: "", messages: [], state: {}, isCut: false };
+const NOTHING: Restored = { agent: "", user: "", messages: [], state: {}, isCut: false };
 
-export type Restored = SessionData & { readonly agent: string };
+/** `user` is whose it is, as `/api/info` names them; empty for nobody. */
+export type Restored = SessionData & { readonly agent: string; readonly user?: string };
 
 export interface KeeperOptions {
   readonly server: URL;
@@ -30,6 +31,12 @@ export interface KeeperOptions {
   readonly store: ConversationStore;
   /** What is to be kept at the moment. */
   readonly read: () => Restored;
+  /** Whether what is kept of this user, or of nobody, may be shown: to none as long as it is not known who is there. */
+  readonly mayShow: (user: string) => boolean;
+  /** Whether that may change soon. */
+  readonly isAsking: () => boolean;
+  /** What another user has left here was not shown, and is gone. */
+  readonly onErased: () => void;
   /** An earlier page load has kept this. `isNewer`: another page has kept it while this one was left. */
   readonly restore: (stored: Restored, reportedUntil: number, isNewer: boolean) => void;
   readonly onDraft: (draft: Draft) => void;
@@ -58,6 +65,8 @@ export class ConversationKeeper {
   #draft = EMPTY_DRAFT;
   /** Whether the page was left, and may be shown again. */
   #isLeft = false;
+  /** Whether what is kept waits for its user, and stays as it is. */
+  #isHeld = false;
   #isDirty = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #savedProgress = "";
@@ -70,7 +79,7 @@ export class ConversationKeeper {
   /** Takes a slot, and restores what is kept there. What this element shows stays where nothing newer is kept. */
   open(): void {
     if (this.#slot) return;
-    const { server, id, read, onDraft } = this.#options;
+    const { server, id, read } = this.#options;
     this.#slot = new TabSlot(server, id, () => this.#takeOver());
     this.#lengthAtOpen = read().messages.length;
     if (this.#slot.name === this.#leftSlot) {
@@ -78,7 +87,25 @@ export class ConversationKeeper {
       return;
     }
     this.#isLeft = false;
-    const content = this.#slot.read();
+    this.#isHeld = true;
+    this.userChanged();
+  }
+
+  /** To be called when it is known, or not to be found out, who is there. */
+  userChanged(): void {
+    if (!this.#slot || !this.#isHeld) return;
+    const { read, onDraft, mayShow, isAsking, onErased } = this.#options;
+    let content = this.#slot.read();
+    if (content && !mayShow(content.user)) {
+      const { user } = read();
+      this.isRestoring = isAsking() && content.id !== undefined;
+      if (isAsking() || !user) return;
+      if (content.id) void this.#options.store.delete(content.id).catch(() => undefined);
+      this.#slot.clear();
+      content = undefined;
+      onErased();
+    }
+    this.#isHeld = false;
     if (content) {
       this.restoredPlace = content.place;
       this.#draft = content.draft;
@@ -87,8 +114,17 @@ export class ConversationKeeper {
     this.#id = content?.isInUse ? undefined : content?.id;
     this.isRestoring = content?.id !== undefined;
     this.restored = this.#load(false);
-    void this.restored.then(() => this.#deleteAbandoned());
+    void this.restored.then(() => this.purge(read().user));
     if (read().messages.length > 0) this.changed();
+  }
+
+  /** Deletes what is kept here of a user who has left. */
+  forget(): void {
+    this.#delete();
+    this.#draft = EMPTY_DRAFT;
+    this.#slot?.clear();
+    this.isRestoring = false;
+    if (this.#isHeld) this.userChanged();
   }
 
   /** To be called after every change of the conversation. */
@@ -114,7 +150,7 @@ export class ConversationKeeper {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     // What is stored would be overwritten before it is shown: it is saved then.
-    if (!this.#slot || this.isRestoring) return;
+    if (!this.#slot || this.isRestoring || this.#isHeld) return;
     const data = this.#options.read();
     this.#savedProgress = progressOf(data);
     if (data.messages.length === 0) {
@@ -138,7 +174,7 @@ export class ConversationKeeper {
 
   /** To be called on `pageshow` if the page was left before: the conversation may have gone on in another one. */
   resume(): void {
-    if (!this.#slot) return;
+    if (!this.#slot || this.#isHeld) return;
     this.#isLeft = false;
     this.isRestoring = true;
     this.restored = this.#load(true);
@@ -210,7 +246,8 @@ export class ConversationKeeper {
   #writeSlot(slot: TabSlot, reported: RunPosition | undefined): boolean {
     if (this.#id !== undefined || this.#draft.text !== "" || this.#draft.files.length > 0) {
       const place = this.#options.place?.();
-      return slot.write({ id: this.#id, draft: this.#draft, reported, place, isInUse: !this.#isLeft });
+      const { user = "" } = this.#options.read();
+      return slot.write({ id: this.#id, user, draft: this.#draft, reported, place, isInUse: !this.#isLeft });
     }
     slot.clear();
     return true;
@@ -240,12 +277,14 @@ export class ConversationKeeper {
     this.#id = undefined;
   }
 
-  async #deleteAbandoned(): Promise<void> {
+  /** Deletes conversations of tabs that were closed; those of all users but one at once, if one is named. */
+  async purge(user = ""): Promise<void> {
     const { store } = this.#options;
     const conversations = await store.list().catch(() => []);
     const before = Date.now() - DELETE_AFTER_MS;
-    for (const { id, updatedAt } of conversations) {
-      if (updatedAt < before && id !== this.#id) await store.delete(id).catch(() => undefined);
+    for (const it of conversations) {
+      const isForeign = user !== "" && it.user && it.user !== user;
+      if ((isForeign || it.updatedAt < before) && it.id !== this.#id) await store.delete(it.id).catch(() => undefined);
     }
   }
 }

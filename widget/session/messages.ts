@@ -44,6 +44,8 @@ export interface AssistantMessage {
   /** The agent no longer knows this answer and what came before it. */
   readonly forgotten?: boolean;
   readonly feedback?: Feedback | undefined;
+  /** Id of its run, once that has ended: a rating names it. */
+  readonly run?: string;
 }
 
 export type Message = UserMessage | AssistantMessage;
@@ -110,6 +112,9 @@ export interface Failure {
   /** When the server takes a message again, in milliseconds, where it said so. */
   readonly retryAt?: number;
 }
+
+/** Why no message can be sent. `user_unknown`: the page does not say who its user is. */
+export type Refusal = Omit<Failure, "code"> & { readonly code: FailureCode | "user_unknown" };
 
 export function emptyAnswer(id: string): AssistantMessage {
   return { role: "assistant", id, blocks: [], status: "streaming" };

@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly start: Omit<StartRequest, "run"> | undefined;
   /** The position of a run that an earlier page load started. */
   readonly position?: RunPosition | undefined;
+  /** What goes with each message. */
+  readonly metadata?: () => Pick<StartRequest, "metadata">;
 }
 
 export class ResumableRun {
@@ -47,6 +49,12 @@ export class ResumableRun {
   /** How the server's log names the run: only the start of the id, because all of it would open the run. */
   get reference(): string {
     return this.#id.slice(0, 8);
+  }
+
+  /** Whether it is a message that the server has not taken. */
+  get isUnsent(): boolean {
+    const { start } = this.#options;
+    return start !== undefined && !start.approvals && !this.#wasSent;
   }
 
   /** Asks the server to end the run. Nothing more is sent; events that are still on their way are reported. */
@@ -106,8 +114,8 @@ export class ResumableRun {
   }
 
   #request(): RunRequest {
-    const { start } = this.#options;
-    return start && !this.#wasSent ? { run: this.#id, ...start } : this.position;
+    const { start, metadata } = this.#options;
+    return start && !this.#wasSent ? { run: this.#id, ...start, ...metadata?.() } : this.position;
   }
 
   #isNew(event: RunEvent): boolean {

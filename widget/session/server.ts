@@ -2,6 +2,7 @@
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import { isRecord } from "../../server/protocol/json.ts";
+import { userHeader } from "../transport/fetch.ts";
 
 const ANSWER_WITHIN_MS = 10_000;
 
@@ -22,30 +23,33 @@ export function parseServer(text: string, base: string): URL | undefined {
 export class NotParleyError extends Error {}
 
 /**
- * `GET /api/info`. Rejects when the server cannot be reached or does not answer like one of ours, and when the signal
- * aborts.
+ * `GET /api/info`. Rejects when the server cannot be reached, does not find out who is asking or does not answer like one
+ * of ours, and when the signal aborts.
  */
-export async function fetchAgentInfo(server: URL, signal: AbortSignal): Promise<AgentInfo> {
+export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken?: string): Promise<AgentInfo> {
   const response = await fetch(new URL("api/info", server), {
-    credentials: "omit",
+    headers: userHeader(userToken),
     signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
   });
   const { ok, status, headers } = response;
   // A proxy may answer for a server that is down.
   if (status >= 500) throw new Error(`GET /api/info gave ${status}`);
   const text = await response.text();
+  if (!ok) throw new NotParleyError(`${status}`);
+  let info: AgentInfo;
   try {
-    if (ok) return parseAgentInfo(JSON.parse(text));
+    info = parseAgentInfo(JSON.parse(text));
   } catch {
     throw new NotParleyError(`${headers.get("content-type")}`);
   }
-  throw new NotParleyError(`${status}`);
+  if (info.user_pending) throw new Error("GET /api/info does not say who is asking");
+  return info;
 }
 
 /** Only the specification's three fields are required: the others are our server's additions. */
 export function parseAgentInfo(value: unknown): AgentInfo {
   const info = isRecord(value) ? value : {};
-  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = info;
+  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments, user } = info;
   if (typeof name !== "string" || typeof agent !== "string") {
     throw new TypeError("/api/info has no name or agent");
   }
@@ -63,6 +67,10 @@ export function parseAgentInfo(value: unknown): AgentInfo {
       max_count: numberOf(limits.max_count) ?? 0,
     },
     max_body_bytes: numberOf(info.max_body_bytes) ?? Infinity,
+    ...(typeof user === "string" ? { user } : {}),
+    ...(info.login_required === true ? { login_required: true } : {}),
+    ...(info.user_pending === true ? { user_pending: true } : {}),
+    ...(info.feedback === true ? { feedback: true } : {}),
   };
 }
 

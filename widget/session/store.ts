@@ -10,13 +10,15 @@ export interface StoredConversation extends SessionData {
   readonly id: string;
   /** Another agent at the same address must not get it. */
   readonly agent: string;
+  /** As `/api/info` names them; empty or absent for nobody. */
+  readonly user?: string;
   /** When it was saved, in milliseconds. */
   readonly updatedAt: number;
 }
 
 /** Keeps the conversations of one server. Its methods reject where the browser forbids storage or has no room. */
 export interface ConversationStore {
-  list(): Promise<readonly Pick<StoredConversation, "id" | "updatedAt">[]>;
+  list(): Promise<readonly Pick<StoredConversation, "id" | "updatedAt" | "user">[]>;
   load(id: string): Promise<StoredConversation | undefined>;
   /** Where there is little room, the oldest messages are left out. */
   save(conversation: StoredConversation): Promise<void>;
@@ -43,7 +45,7 @@ export class IndexedDbStore implements ConversationStore {
 
   async list() {
     const rows = await this.#read<Row[]>((table) => table.index("server").getAll(this.#server));
-    return rows.map(({ id, updatedAt }) => ({ id, updatedAt }));
+    return rows.map(({ id, updatedAt, user = "" }) => ({ id, updatedAt, user }));
   }
 
   async load(id: string): Promise<StoredConversation | undefined> {

@@ -29,6 +29,8 @@ export interface Place {
 export interface SlotContent {
   /** Names the conversation in the store; absent before the first message. */
   readonly id?: string | undefined;
+  /** Whose it is, as `/api/info` names them; empty for nobody. */
+  readonly user: string;
   readonly draft: Draft;
   /** The last event that the page was informed of. The stored conversation may be older. */
   readonly reported?: RunPosition | undefined;
@@ -104,9 +106,10 @@ export class TabSlot {
 
 function parse(text: string): SlotContent | undefined {
   try {
-    const { id, draft, reported, place, isInUse } = JSON.parse(text);
+    const { id, user, draft, reported, place, isInUse } = JSON.parse(text);
     return {
       id: typeof id === "string" ? id : undefined,
+      user: String(user ?? ""),
       draft: { text: String(draft.text), files: draft.files.map(String) },
       reported: isRecord(reported) ? { run: String(reported.run), after: Number(reported.after) } : undefined,
       place: isRecord(place)

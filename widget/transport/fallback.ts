@@ -1,7 +1,8 @@
 /** WebSocket where it works, HTTP where something between browser and server blocks it. */
 
+import type { FeedbackRequest } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
-import { cancelRun } from "./fetch.ts";
+import { cancelRun, sendFeedback } from "./fetch.ts";
 import type { HttpTransport } from "./http.ts";
 import { type Endpoint, type RunEvent, type RunRequest, type Transport, TransportError } from "./transport.ts";
 import { WebSocketTransport } from "./websocket.ts";
@@ -47,6 +48,11 @@ export class FallbackTransport implements Transport {
 
   cancel(run: string): Promise<boolean> {
     return cancelRun(this.#endpoint, run);
+  }
+
+  /** See `sendFeedback`. */
+  rate(feedback: FeedbackRequest): Promise<string | undefined> {
+    return sendFeedback(this.#endpoint, feedback);
   }
 
   check(): Promise<ErrorEvent | undefined> {

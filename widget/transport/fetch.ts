@@ -1,5 +1,6 @@
 /** Requests to the server over HTTP. */
 
+import type { FeedbackRequest } from "../../server/protocol/chat.ts";
 import { type Endpoint, TransportError } from "./transport.ts";
 
 /**
@@ -9,15 +10,18 @@ import { type Endpoint, TransportError } from "./transport.ts";
 export async function fetchFrom(endpoint: Endpoint, path: string, init: RequestInit): Promise<Response> {
   const key = endpoint.key();
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const headers = { ...init.headers, ...authorization };
-  const response = await fetch(new URL(path, endpoint.server), { ...init, headers, credentials: "omit" }).catch(
-    (cause: unknown) => {
-      throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
-    },
-  );
+  const headers = { ...init.headers, ...authorization, ...userHeader(endpoint.userToken?.()) };
+  // Cookies go to a server of the page's own origin alone.
+  const response = await fetch(new URL(path, endpoint.server), { ...init, headers }).catch((cause: unknown) => {
+    throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
+  });
   if (isOfProxy(response)) throw new TransportError("unreachable");
   endpoint.onOpen?.();
   return response;
+}
+
+export function userHeader(token: string | undefined): Record<string, string> {
+  return token === undefined ? {} : { "x-user-token": token };
 }
 
 /** See `Transport.cancel`. */
@@ -27,6 +31,17 @@ export function cancelRun(endpoint: Endpoint, run: string): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
+}
+
+/** Sends a rating. Resolves with the code of the refusal, or `unreachable`; with nothing if it was taken. */
+export async function sendFeedback(endpoint: Endpoint, feedback: FeedbackRequest): Promise<string | undefined> {
+  const init = { method: "POST", headers: { "content-type": "application/json" }, keepalive: true };
+  const response = await fetchFrom(endpoint, "api/feedback", { ...init, body: JSON.stringify(feedback) }).catch(
+    () => undefined,
+  );
+  if (response?.ok) return undefined;
+  const body = await response?.json().catch(() => undefined);
+  return String(body?.error?.code ?? "unreachable");
 }
 
 /** Whether a proxy answers for a server that is down: the server's own errors are JSON. */

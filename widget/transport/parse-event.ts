@@ -89,7 +89,7 @@ function toolResult({ id, tool, output, status, duration_ms }: Fields) {
 }
 
 function finishReasonOf({ finish_reason }: Fields): EndReason {
-  const isKnown = /^(length|content_filter|max_turns|stopped|approval_required)$/.test(String(finish_reason));
+  const isKnown = /^(length|content_filter|max_turns|stopped|refused|approval_required)$/.test(String(finish_reason));
   return isKnown ? (finish_reason as EndReason) : "stop";
 }
 

@@ -21,6 +21,8 @@ export interface StartRequest {
   readonly state: ConversationState;
   /** Decisions about the tool calls that ended the last run. */
   readonly approvals?: readonly ApprovalDecision[];
+  /** What the page says about the message. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** A run that the server knows, and the number of its last event that arrived, or 0. As a request: the events after. */
@@ -35,11 +37,12 @@ export function isResume(request: RunRequest): request is RunPosition {
   return "after" in request;
 }
 
-/** Where the server is, and the key at the time of the request. */
+/** Where the server is, and the key and the user's token at the time of the request. */
 export interface Endpoint {
   /** Ends with a slash. */
   readonly server: URL;
   readonly key: () => string | undefined;
+  readonly userToken?: () => string | undefined;
   /** Called when a connection is open or a response arrives: the server is there, whatever it says and when. */
   readonly onOpen?: () => void;
   /** What was found out earlier: WebSocket is blocked on the way to the server. */

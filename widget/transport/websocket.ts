@@ -55,6 +55,7 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
     this.#endpoint.onOpen?.();
     if (signal.aborted) return;
     try {
+      connection.authenticate(this.#endpoint.userToken?.());
       const message: SocketRequest = isResume(request) ? { type: "resume", ...request } : request;
       await connection.run(message, onEvent, signal);
     } finally {
@@ -140,6 +141,8 @@ class SocketConnection {
   #lastError: ErrorEvent | undefined;
   #run: ActiveRun | undefined;
   #cleared: ((refusal?: ErrorEvent) => void) | undefined;
+  /** The token that was sent last. */
+  #userToken = "";
   #hasReceived = false;
   #wasUnsent = 0;
 
@@ -151,6 +154,12 @@ class SocketConnection {
 
   get isOpen(): boolean {
     return this.#end === undefined && this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  /** Says whose messages come next. */
+  authenticate(token = ""): void {
+    if (token !== this.#userToken) this.#send({ type: "authenticate", token });
+    this.#userToken = token;
   }
 
   /** See `Transport.run`. */

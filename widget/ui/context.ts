@@ -4,7 +4,7 @@ import type { Strings } from "../i18n/strings.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { OutgoingMessage, SendOutcome } from "../session/chat-session.ts";
 import type { Draft } from "../session/client.ts";
-import type { AssistantMessage, UserMessage } from "../session/messages.ts";
+import type { AssistantMessage, Failure, UserMessage } from "../session/messages.ts";
 import type { MessageAction, ToolRenderers } from "./extensions.ts";
 
 /** `auto`: thoughts are open while they stream, tool calls are closed. The person's own choice always wins. */
@@ -51,8 +51,8 @@ export interface ChatActions {
   loadKeyPrompt(): void;
   /** Tries a key that the person has entered. */
   submitKey(key: string): void;
-  /** Takes an answer with another `feedback`. */
-  rate(message: AssistantMessage): void;
+  /** Takes an answer with another `feedback`. Resolves with why the server did not take it, if it should have. */
+  rate(message: AssistantMessage): Promise<Failure | undefined>;
   /** Has texts spoken when the reader pauses. */
   announce(...texts: string[]): void;
   /** Has a text spoken at once: for failures. */

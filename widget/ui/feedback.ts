@@ -1,8 +1,8 @@
 /** Thumbs on answers. Loaded where the page asks for them. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
-import type { Strings } from "../i18n/strings.ts";
-import type { AssistantMessage, Feedback, FeedbackReason } from "../session/messages.ts";
+import { failureText, type Strings } from "../i18n/strings.ts";
+import type { AssistantMessage, Failure, Feedback, FeedbackReason } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
 import { renderActions } from "./actions.ts";
@@ -48,8 +48,10 @@ const sheet = sheetOf(styles);
 
 /** Two thumbs, and after the lower one a form that asks why. A second press takes a rating back. */
 export class FeedbackElement extends ChatPart {
-  static override properties = { message: { attribute: false }, isAsking: { state: true } };
+  static override properties = { message: { attribute: false }, isAsking: { state: true }, failure: { state: true } };
   message!: AssistantMessage;
+  /** Why the last rating did not reach the server. */
+  private failure: Failure | undefined;
   /** Whether the form is open. */
   private isAsking = false;
 
@@ -68,7 +70,8 @@ export class FeedbackElement extends ChatPart {
     const saidWhy = reason !== undefined || comment !== undefined;
     return html`
       ${renderActions(thumbs(strings), this)}
-      ${saidWhy && !this.isAsking ? html`<span class="thanks">${strings.feedbackThanks}</span>` : nothing}
+      ${this.failure ? html`<span class="thanks">${failureText(this.failure, strings)}</span>` : nothing}
+      ${saidWhy && !this.isAsking && !this.failure ? html`<span class="thanks">${strings.feedbackThanks}</span>` : nothing}
       ${this.isAsking ? this.#renderForm() : nothing}
     `;
   }
@@ -108,7 +111,7 @@ export class FeedbackElement extends ChatPart {
     if (event.detail > 1) return;
     const { strings } = this.context;
     const rating = pressed === this.message.feedback?.rating ? undefined : pressed;
-    this.#rate(rating && { rating });
+    void this.#rate(rating && { rating });
     if (rating) this.context.actions.announce(rating === "down" ? strings.feedbackQuestion : strings.feedbackThanks);
     this.#show(rating === "down");
   }
@@ -119,8 +122,11 @@ export class FeedbackElement extends ChatPart {
     this.isAsking = isAsking;
   }
 
-  #rate(feedback: Feedback | undefined): void {
-    this.context.actions.rate({ ...this.message, feedback });
+  async #rate(feedback: Feedback | undefined): Promise<void> {
+    const { strings, actions } = this.context;
+    this.failure = undefined;
+    this.failure = await actions.rate({ ...this.message, feedback });
+    if (this.failure) actions.alert(failureText(this.failure, strings));
   }
 
   readonly #close = (): void => {
@@ -136,7 +142,7 @@ export class FeedbackElement extends ChatPart {
     const comment = String(data.get("comment")).trim();
     this.#close();
     if (reason === null && comment === "") return;
-    this.#rate({ rating: "down", ...(reason && { reason }), ...(comment && { comment }) });
+    void this.#rate({ rating: "down", ...(reason && { reason }), ...(comment && { comment }) });
     this.context.actions.announce(this.context.strings.feedbackThanks);
   };
 

@@ -97,7 +97,7 @@ function renderLabel({ name, mediaType, size }: SentFile, { lang }: Strings): Te
     <span class="file-text">
       <span class="file-name" title=${name}>${name}</span>
       <span class="file-kind">
-        ${MEDIA_TYPES[mediaType].label}${size === undefined ? "" : ` · ${formatBytes(size, lang)}`}
+        <bdi>${MEDIA_TYPES[mediaType].label}</bdi>${size === undefined ? "" : html` · <bdi>${formatBytes(size, lang)}</bdi>`}
       </span>
     </span>
   `;

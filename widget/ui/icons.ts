@@ -4,13 +4,14 @@
  */
 
 import { html, type TemplateResult } from "lit";
+import { COPIED, COPY } from "../clipboard/clipboard.ts";
 
 /** A line in the colour of the text, or with the class `solid` a filled shape. */
 export const icon = (path: string, className = "icon"): TemplateResult => html`
   <svg class=${className} viewBox="0 0 24 24" aria-hidden="true"><path d=${path}></path></svg>
 `;
 
-const check = icon("M5 12.8l4.4 4.4L19 7.2");
+const check = icon(COPIED);
 
 export const icons = {
   send: icon("M12 19V5m-6.5 6.5L12 5l6.5 6.5"),
@@ -34,10 +35,7 @@ export const icons = {
   key: icon("M15.5 4a4.5 4.5 0 1 1 0 9a4.5 4.5 0 0 1 0-9zM12.3 11.7L4.5 19.5m4.2-4.2l2.3 2.3m-5-.1l1.5 1.5"),
   /** The second is shown in place of the first on a button that has copied. */
   copy: html`
-    ${icon(
-      "M11 9h7a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2zM5.5 15A1.5 1.5 0 0 1 4 13.5V6a2 2 0 0 1 2-2h7.5A1.5 1.5 0 0 1 15 5.5",
-    )}
-    ${check}
+    ${icon(COPY)} ${check}
   `,
   retry: icon("M19.5 4.5v5h-5M19 9.5A7.7 7.7 0 1 0 19.7 13"),
   file: icon("M13.5 3.5H7.5a2 2 0 0 0-2 2v13a2 2 0 0 0 2 2h9a2 2 0 0 0 2-2v-10zm0 0v5h5"),

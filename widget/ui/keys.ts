@@ -22,9 +22,10 @@ export function keepTyping(event: KeyboardEvent): void {
 /** Whether keys are pressed together that are written as in "Ctrl+Shift+O", where ⌘ does as well as Ctrl. */
 export function isShortcut(event: KeyboardEvent, shortcut: string): boolean {
   const names = shortcut.toLowerCase().split("+");
-  // Where a layout, or Alt on a Mac, has no Latin letter on a key, it is known by its place.
-  const isLatin = /^[\x21-\x7e]$/.test(event.key);
-  const key = isLatin ? event.key : event.code.replace(/^(?:Key|Digit)/, "");
+  // Where a layout, or Alt on a Mac, has no Latin letter on a key, it is known by its place; so is a digit, whose key
+  // writes something else with Shift, and on French keyboards without it.
+  const isWritten = /^[!-~]$/.test(event.key) && !/^Digit/.test(event.code);
+  const key = isWritten ? event.key : event.code.replace(/Key|Digit/, "");
   return (
     names.pop() === key.toLowerCase() &&
     names.includes("ctrl") === (event.ctrlKey || event.metaKey) &&

@@ -15,16 +15,16 @@ const PARTS = {
   "agent-chat-key-prompt": lazy(() => import("./key-prompt.ts"), "KeyPromptElement"),
 };
 
-const lightbox = lazy(() => import("./lightbox.ts"), "showImage");
+const lightbox = lazy(() => import("./lightbox.ts"), "showLarge");
 
-/** Images that open, and buttons with one. */
-const OPENERS = "img.image[role], .sent-files button";
+/** Images that open, and buttons with one; the buttons of wide tables and programs. */
+const OPENERS = "img.image[role], .sent-files button, .enlarge";
 
-/** Shows an image large that was pressed; not later, if the code cannot be loaded now. */
-export async function openImage({ target }: Event, { strings }: ChatContext): Promise<void> {
+/** Shows large what was pressed; not later, if the code cannot be loaded now. */
+export async function openLarge({ target }: Event, { strings }: ChatContext): Promise<void> {
   const opener = (target as Element).closest(OPENERS);
   const module = opener && (await lightbox.load().catch(() => undefined));
-  if (opener?.isConnected) module?.showImage(opener, OPENERS, strings);
+  if (opener?.isConnected) module?.showLarge(opener, OPENERS, strings);
 }
 
 type PartName = keyof typeof PARTS;

@@ -1,7 +1,8 @@
-/** Shows the images of a message large, one after the other. Loaded with the first one that is opened. */
+/** Shows the images of a message large, one after the other, and wide tables and programs. Loaded with the first one that is opened. */
 
 import { html, nothing, render, type TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
+import { colourCode } from "../markdown/code-blocks/code-blocks.ts";
 import type { SentFile } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/lightbox.css";
@@ -19,40 +20,102 @@ interface LargeImage {
   readonly src: string;
 }
 
-/** `opener` is the button that was pressed, or an image that is one, and `selector` finds all of them in its message. */
-export function showImage(opener: Element, selector: string, strings: Strings): void {
-  const openers = [...(opener.closest("article")?.querySelectorAll(selector) ?? [])];
+/**
+ * `opener` is the button that was pressed, or an image that is one, and `selector` finds all of them in its message.
+ */
+export function showLarge(opener: Element, selector: string, strings: Strings): void {
+  const box = opener.matches(".enlarge") && opener.closest<HTMLElement>(".code, .table");
+  if (box) showBox(opener, box, strings);
+  else showImages(opener, selector, strings);
+}
+
+function showImages(opener: Element, selector: string, strings: Strings): void {
+  const all = [...(opener.closest("article")?.querySelectorAll(selector) ?? [])];
+  const openers = all.filter((it) => !it.matches(".enlarge"));
   const images = openers.map(imageOf);
-  const dialog = document.createElement("dialog");
-  dialog.className = "lightbox";
-  dialog.part.add("lightbox");
   let place = openers.indexOf(opener);
   const go = (by: number) => {
     place = (place + by + images.length) % images.length;
     draw();
   };
+  const dialog = openDialog(opener, () => {
+    for (const { src } of images) if (src.startsWith("blob:")) URL.revokeObjectURL(src);
+  });
   const draw = () => {
     dialog.ariaLabel = images[place]?.name || strings.enlargeImage;
     render(renderImage(images, place, strings, { go, close: () => dialog.close() }), dialog);
   };
   draw();
-  dialog.addEventListener("keydown", (event) => {
-    // Escape closes the dialog: it neither stops an answer nor closes a panel.
-    event.stopPropagation();
-    const side = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  dialog.addEventListener("keydown", ({ key }) => {
+    const side = { ArrowLeft: -1, ArrowRight: 1 }[key];
     if (side !== undefined) go(dialog.matches(":dir(rtl)") ? -side : side);
   });
+}
+
+/** A copy of the table or the program, which follows it as long as it grows. */
+function showBox(opener: Element, box: HTMLElement, strings: Strings): void {
+  const isTable = box.matches(".table");
+  const source = box.querySelector("table, pre") as HTMLElement;
+  const name = isTable ? strings.table : (box.querySelector(".code-language")?.textContent ?? strings.code);
+  const copy = document.createElement("div");
+  copy.className = box.className;
+  copy.dir = isTable ? "auto" : "ltr";
+  copy.tabIndex = 0;
+  copy.autofocus = true;
+  copy.role = "group";
+  copy.ariaLabel = name;
+  copy.toggleAttribute("data-ui-pinned", box.hasAttribute("data-ui-pinned"));
+  const draw = () => {
+    copy.replaceChildren(copyOf(source));
+    void colourCode(copy);
+  };
+  const growth = new MutationObserver(draw);
+  const dialog = openDialog(opener, () => growth.disconnect());
+  dialog.classList.add("of-box");
+  dialog.ariaLabel = name;
+  draw();
+  growth.observe(source, { childList: true, characterData: true, subtree: true });
+  render(
+    html`
+      <div class="lightbox-bar">
+        <p><bdi>${name}</bdi></p>
+        ${iconButton("close-image", strings.feedbackClose, icons.close, () => dialog.close())}
+      </div>
+      <div class="markdown">${copy}</div>
+    `,
+    dialog,
+  );
+  copy.focus();
+}
+
+/** What only works in its place, such as the link to a note, is text there. */
+function copyOf(source: HTMLElement): Node {
+  const copy = source.cloneNode(true) as HTMLElement;
+  for (const name of ["tabindex", "role", "aria-label"]) {
+    for (const it of [copy, ...copy.querySelectorAll("img")]) it.removeAttribute(name);
+  }
+  for (const it of copy.querySelectorAll('button, a[href^="#"]')) it.replaceWith(...it.childNodes);
+  return copy;
+}
+
+/** A modal dialog, which takes the whole window, beside the conversation. The focus returns from there to what has it now. */
+function openDialog(opener: Element, onClose: () => void): HTMLDialogElement {
+  const dialog = document.createElement("dialog");
+  dialog.className = "lightbox";
+  dialog.part.add("lightbox");
+  // Escape closes the dialog: it neither stops an answer nor closes a panel.
+  dialog.addEventListener("keydown", (event) => event.stopPropagation());
   dialog.addEventListener("click", ({ target }) => {
     if (target === dialog) dialog.close();
   });
   dialog.addEventListener("close", () => {
     dialog.remove();
-    for (const { src } of images) if (src.startsWith("blob:")) URL.revokeObjectURL(src);
+    onClose();
   });
   opener.closest(".chat")?.append(dialog);
   adoptSheet(dialog, sheet);
-  // The focus returns from there to what has it now.
   dialog.showModal();
+  return dialog;
 }
 
 function renderImage(

@@ -15,15 +15,25 @@ export class MessageFoldElement extends ChatPart {
   private isOpen = false;
   #bubble: HTMLElement | null = null;
   #lines = 0;
+  /** In another width a text has another number of lines. */
+  readonly #resized = new ResizeObserver(() => this.requestUpdate());
 
   override connectedCallback(): void {
     super.connectedCallback();
     adoptSheet(this, sheet);
     this.#bubble = this.parentElement?.querySelector<HTMLElement>(".bubble") ?? null;
     this.#bubble?.addEventListener("scroll", this.#found);
+    if (this.parentElement) this.#resized.observe(this.parentElement);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#resized.disconnect();
   }
 
   protected override willUpdate(): void {
+    // Folded, it has no scrollbar, which would take room from the lines.
+    if (!this.isOpen) this.#bubble?.setAttribute("data-folded", "");
     if (this.#bubble) this.#lines = linesOf(this.#bubble);
   }
 

@@ -7,11 +7,12 @@ import { drawInline, takeStart } from "../markdown/inline-text.ts";
 import type { Client } from "../session/client.ts";
 import type { ChatContext } from "./context.ts";
 import { SENTENCE_END } from "./controllers/announcer.ts";
+import type { ScrollPosition } from "./controllers/scroll-position.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
 import { keepTyping } from "./keys.ts";
-import { openImage } from "./lazy-parts.ts";
+import { openLarge } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
 import { renderMessages } from "./message-list.ts";
 
@@ -37,7 +38,7 @@ export interface ScreenView {
   readonly editing: string | undefined;
   readonly isDragging: boolean;
   readonly isKeyPromptMissing: boolean;
-  readonly isEndVisible: boolean;
+  readonly wayToEnd: ScrollPosition["wayToEnd"];
   readonly announcements: TemplateResult;
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
@@ -84,7 +85,7 @@ export interface ScreenView {
  * @csspart attach - The button for files.
  * @csspart attachments - The files of a message.
  * @csspart attachment - One file.
- * @csspart lightbox - The dialog that shows an image large.
+ * @csspart lightbox - The dialog that shows an image, a wide table or a wide program large.
  * @csspart previous-image - Its button to the image before.
  * @csspart next-image - Its button to the image after.
  * @csspart close-image - Its button that closes it.
@@ -100,7 +101,9 @@ export interface ScreenView {
 export function renderScreen(screen: ScreenView): TemplateResult {
   const { client, context, onKeyDown } = screen;
   const { strings } = context;
-  const isEmpty = !client?.session.messages.length && !client?.keeper.isRestoring;
+  const isRefused = client?.isHidden && client.refusal;
+  const isEmpty = !!isRefused || (!client?.session.messages.length && !client?.keeper.isRestoring);
+  const wayToEnd = isEmpty ? "none" : screen.wayToEnd;
   const disclaimer = screen.disclaimer || client?.info?.disclaimer;
   const keyDown = (event: KeyboardEvent) => {
     keepTyping(event);
@@ -108,7 +111,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   };
   return html`
     <div
-      class=${isEmpty ? `chat is-empty${client?.key.prompt ? " is-locked" : ""}` : "chat"}
+      class=${isEmpty ? `chat is-empty${client?.key.prompt ? " is-locked" : ""}` : client?.isHidden ? "chat is-unknown" : "chat"}
       lang=${strings.lang}
       dir=${screen.direction}
       @keydown=${keyDown}
@@ -124,15 +127,15 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         aria-label=${strings.conversation}
         aria-describedby="conversation-keys"
         tabindex="0"
-        @click=${(event: Event) => void openImage(event, context)}
+        @click=${(event: Event) => void openLarge(event, context)}
       >
         <div class="column">
           ${isEmpty ? renderStart(screen) : nothing} ${client && !isEmpty ? renderMessages(client, screen) : nothing}
         </div>
       </div>
       <span id="conversation-keys" hidden>${strings.conversationKeys}</span>
-      <div class="dock">
-        ${isEmpty || screen.isEndVisible ? nothing : renderJump(context, client?.session.status === "running")}
+      <div class="dock ${wayToEnd}">
+        ${wayToEnd === "shown" ? renderJump(context, client?.session.status === "running") : nothing}
         ${client?.session.canUndo ? renderClosed(context) : nothing}
         ${client ? renderStatus(client, context, isEmpty) : nothing}
         <slot name="before-composer"></slot>
@@ -192,7 +195,9 @@ function renderStart({ client, context }: ScreenView): TemplateResult | typeof n
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
   if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
-  if (client.refusal) return renderFailure(failureText(client.refusal, context.strings), context);
+  const { refusal } = client;
+  const retry = refusal?.retryable ? () => client.askAgain() : undefined;
+  if (refusal) return renderFailure(failureText(refusal, context.strings), context, retry);
   return renderUnreachable(context, () => client.reconnect.retryNow());
 }
 

@@ -1,12 +1,13 @@
 /**
- * Tools of code blocks and tables: wrap lines, fold what is long, copy a table, scroll by keyboard, colours of code.
+ * Tools of code blocks and tables: wrap lines, fold what is long, copy a table, keep its first column in view, enlarge
+ * what is wide, scroll by keyboard, colours of code.
  * Loaded with the first such box; without them it is whole.
  *
  * Tools stand last in the element that they belong to, with the class `tools`, and their attributes begin with
  * `data-ui-`.
  */
 
-import { copyFrom, copyText } from "../../clipboard/clipboard.ts";
+import { COPIED, COPY, copyFrom, copyText } from "../../clipboard/clipboard.ts";
 import type { Strings } from "../../i18n/strings.ts";
 import { lazy } from "../../loading/lazy.ts";
 import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
@@ -16,6 +17,16 @@ import { setAttribute } from "../patch-dom.ts";
 /** Longer code is folded at this line, a longer table at the same height. */
 const MAX_LINES = 40;
 const MAX_ROWS = 100;
+
+/** A first column that takes no more than this part of the width stays in view. */
+const PINNED_PART = 0.4;
+
+/** Icons on a grid of 24 by 24. */
+const WRAP = "M4 6h16M4 12h13.5a3 3 0 0 1 0 6H12m2.5-2.5L12 18l2.5 2.5M4 18h4";
+const GRID =
+  "M5.5 5h13A1.5 1.5 0 0 1 20 6.5v11a1.5 1.5 0 0 1-1.5 1.5h-13A1.5 1.5 0 0 1 4 17.5v-11A1.5 1.5 0 0 1 5.5 5zM4 10h16M4 14.5h16M10 5v14";
+const ENLARGE = "M14 4.5h5.5V10m0-5.5l-6 6M10 19.5H4.5V14m0 5.5l6-6";
+const SVG = "http://www.w3.org/2000/svg";
 
 /** How often the lines of code that still grows are counted again, in milliseconds. */
 const COUNT_AGAIN = 250;
@@ -30,8 +41,8 @@ const countAgain = new WeakMap<Element, (isSettled: boolean) => void>();
 /** Boxes that have their tools, with what they are called where they scroll. */
 const names = new WeakMap<Element, () => string>();
 
-/** The buttons that wrap lines, by their boxes. */
-const wrapButtons = new WeakMap<Element, HTMLButtonElement>();
+/** The buttons of boxes that are there only while something is too wide. */
+const wideButtons = new WeakMap<Element, readonly HTMLButtonElement[]>();
 
 /**
  * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. To
@@ -53,10 +64,11 @@ function addCodeTools(box: HTMLElement, strings: Strings): void {
   const header = box.querySelector(".code-header") as HTMLElement;
   const pre = box.querySelector("pre") as HTMLElement;
   const code = box.querySelector("code") as HTMLElement;
-  const wrap = addButton(addToolsTo(header), strings.wrapLines);
+  const tools = addToolsTo(header);
+  const wrap = addIconButton(tools, WRAP, strings.wrapLines);
   wrap.setAttribute("aria-pressed", "false");
   wrap.hidden = true;
-  wrapButtons.set(box, wrap);
+  wideButtons.set(box, [wrap, addEnlarge(tools, strings)]);
   wrap.addEventListener("click", () => {
     wrap.setAttribute("aria-pressed", String(box.toggleAttribute("data-ui-wrap")));
     lookAgain(box);
@@ -73,11 +85,13 @@ function addCodeTools(box: HTMLElement, strings: Strings): void {
 function addTableTools(box: HTMLElement, strings: Strings): void {
   const table = box.querySelector("table") as HTMLTableElement;
   const tools = addToolsTo(box);
-  for (const [label, textOf] of [
-    [strings.copyAsMarkdown, tableAsMarkdown],
-    [strings.copyAsCsv, tableAsCsv],
+  wideButtons.set(box, [addEnlarge(tools, strings)]);
+  for (const [icon, word, label, textOf] of [
+    [COPY, "Markdown", strings.copyAsMarkdown, tableAsMarkdown],
+    [GRID, "CSV", strings.copyAsCsv, tableAsCsv],
   ] as const) {
-    const button = addButton(tools, label);
+    const button = addIconButton(tools, icon, label, word);
+    button.prepend(iconOf(COPIED));
     button.addEventListener("click", () => void copyFrom(button, copyText(textOf(table), button), strings));
   }
   foldLong(box, box, {
@@ -102,6 +116,35 @@ function addButton(tools: Element, text: string): HTMLButtonElement {
   button.textContent = text;
   tools.append(button);
   return button;
+}
+
+/** A button with an icon, and on touch a word beside it: there is no pointer that could ask what the icon means. */
+function addIconButton(tools: Element, icon: string, label: string, word = label): HTMLButtonElement {
+  const button = addButton(tools, "");
+  const shown = document.createElement("span");
+  shown.textContent = word;
+  button.append(iconOf(icon), shown);
+  button.title = label;
+  button.setAttribute("aria-label", label);
+  return button;
+}
+
+/** What it does is no matter of Markdown: the chat hears the click. */
+function addEnlarge(tools: Element, strings: Strings): HTMLButtonElement {
+  const button = addIconButton(tools, ENLARGE, strings.enlarge);
+  button.className = "enlarge";
+  button.setAttribute("aria-haspopup", "dialog");
+  button.hidden = true;
+  return button;
+}
+
+function iconOf(path: string): SVGElement {
+  const icon = document.createElementNS(SVG, "svg");
+  icon.setAttribute("class", "icon");
+  icon.setAttribute("viewBox", "0 0 24 24");
+  icon.setAttribute("aria-hidden", "true");
+  icon.appendChild(document.createElementNS(SVG, "path")).setAttribute("d", path);
+  return icon;
 }
 
 interface Length {
@@ -185,10 +228,13 @@ const sizes = new ResizeObserver((entries) => {
   });
   // All are read before any is written: else the page is laid out for each.
   const wide = boxes.filter(overflows);
+  const pinned = wide.filter(hasNarrowFirstColumn);
   for (const box of boxes) {
     nameIfScrollable(box, wide.includes(box) || scrollerOf(box).matches(":focus"));
-    const wrap = wrapButtons.get(box);
-    if (wrap && !wrap.matches(":focus")) wrap.hidden = !wide.includes(box) && !box.hasAttribute("data-ui-wrap");
+    box.toggleAttribute("data-ui-pinned", pinned.includes(box));
+    for (const button of wideButtons.get(box) ?? []) {
+      if (!button.matches(":focus")) button.hidden = !wide.includes(box) && !box.hasAttribute("data-ui-wrap");
+    }
   }
 });
 
@@ -208,6 +254,11 @@ function parentOf(node: Element): Element | null {
 function overflows(box: HTMLElement): boolean {
   const { scrollWidth, clientWidth } = scrollerOf(box);
   return scrollWidth > clientWidth;
+}
+
+function hasNarrowFirstColumn(box: HTMLElement): boolean {
+  const first = box.querySelector("th");
+  return !!first && first.offsetWidth <= box.clientWidth * PINNED_PART;
 }
 
 /**
@@ -275,7 +326,7 @@ export function grammarOf(code: Element): string | undefined {
 }
 
 /** Colours the code in a node. */
-async function colourCode(node: Element): Promise<void> {
+export async function colourCode(node: Element): Promise<void> {
   // Browsers that paint no ranges show code in one colour.
   if (typeof Highlight === "undefined") return;
   for (const code of node.querySelectorAll<HTMLElement>("pre > code[class]")) {

@@ -154,7 +154,7 @@ const observers = new WeakMap<Element, IntersectionObserver>();
 
 /** Observing an element again reports it again. */
 function observe(code: Element): void {
-  const scroller = code.closest(".scroller") ?? document.documentElement;
+  const scroller = code.closest(".scroller, dialog") ?? document.documentElement;
   // Code is coloured before it is scrolled to.
   const observer = observers.get(scroller) ?? new IntersectionObserver(look, { root: scroller, rootMargin: "100%" });
   observers.set(scroller, observer);

@@ -36,8 +36,11 @@ const LONGEST_GLIDE_MS = 1_000;
 const UPWARD_KEYS = /^(ArrowUp|PageUp|Home)$/;
 
 export class ScrollPosition implements ReactiveController {
-  /** Whether no way to the end needs to be offered. */
-  isEndVisible = true;
+  /**
+   * Whether a way to the end is shown. Its place is kept from the start of an answer, of which less would be seen later,
+   * until the end is followed.
+   */
+  wayToEnd: "none" | "kept" | "shown" = "none";
   readonly #host: LitElement;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
   #scroller: HTMLElement | null = null;
@@ -331,11 +334,11 @@ export class ScrollPosition implements ReactiveController {
   }
 
   #checkEnd(): void {
-    const isAtEnd = this.#mode === "following" || this.#distanceToEnd() <= AT_END;
-    const isEndVisible = isAtEnd || this.#isMoving;
-    if (isEndVisible === this.isEndVisible) return;
-    this.isEndVisible = isEndVisible;
-    this.#host.requestUpdate();
+    const before = this.wayToEnd;
+    if (this.#mode === "following") this.wayToEnd = "none";
+    else if (this.#distanceToEnd() > AT_END && !this.#isMoving) this.wayToEnd = "shown";
+    else if (this.#mode === "anchored" || before === "shown") this.wayToEnd = "kept";
+    if (this.wayToEnd !== before) this.#host.requestUpdate();
   }
 }
 

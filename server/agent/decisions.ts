@@ -1,0 +1,146 @@
+/** The decisions of an agent's hooks while a run goes on: `onMessage` and `onAnswer`. */
+
+import type { ReceivedFile } from "../protocol/attachments.ts";
+import type { StreamEvent, ThinkingEvent, TokenEvent } from "../protocol/events.ts";
+import { isRecord } from "../protocol/json.ts";
+import { describeFile, type Hooks, HookTimeout, hookFailure, type Refusal, type Replacement } from "./hooks.ts";
+import type { RunContext } from "./run-context.ts";
+import { rejectWhenAborted } from "./tools.ts";
+
+/**
+ * What the hook decided. Whatever else it does, nothing passes: one that throws, is late or returns something else is a
+ * failure of the server. @throws ApiError `internal`, or the reason of an abort
+ */
+async function decisionOf(
+  name: "onMessage" | "onAnswer",
+  decide: (context: RunContext) => unknown,
+  context: RunContext,
+  maxMs: number,
+): Promise<Partial<Refusal & Replacement>> {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), maxMs);
+  const signal = AbortSignal.any([context.signal, timeout.signal]);
+  try {
+    const work = Promise.resolve({ ...context, signal }).then(decide);
+    return checkDecision(name, await Promise.race([work, rejectWhenAborted(signal)]));
+  } catch (error) {
+    context.signal.throwIfAborted();
+    throw hookFailure(name, timeout.signal.aborted ? new HookTimeout(maxMs) : error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const DECISIONS = {
+  onMessage: ["refuse", "message"],
+  onAnswer: ["refuse"],
+} as const;
+
+/** A misspelt field must not let anything pass. */
+function checkDecision(name: "onMessage" | "onAnswer", returned: unknown): Partial<Refusal & Replacement> {
+  if (returned === undefined || returned === null) return {};
+  const known: readonly string[] = DECISIONS[name];
+  const [[field, text] = [], ...others] = isRecord(returned) ? Object.entries(returned) : [];
+  if (field !== undefined && others.length === 0 && known.includes(field) && isText(text)) {
+    return { [field]: text.toWellFormed() };
+  }
+  const allowed = known.map((one) => `{ ${one}: "…" }`).join(" or ");
+  // What it returned is not named: it may be somebody's words.
+  throw new TypeError(`${name} must return nothing, or ${allowed} with a text that is not empty.`);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+/** What `onMessage` decides on the message of a run. @throws ApiError, or the reason of an abort */
+export async function decideOnMessage(
+  { onMessage }: Hooks,
+  { message, attachments }: { message: string; attachments: readonly ReceivedFile[] },
+  context: RunContext,
+  maxMs: number,
+): Promise<Partial<Refusal & Replacement>> {
+  if (onMessage === undefined) return {};
+  const incoming = { message, attachments: attachments.map(describeFile) };
+  return decisionOf("onMessage", (ctx) => onMessage(incoming, ctx), context, maxMs);
+}
+
+/** Keeps an answer's text and thinking until `onAnswer` has let them pass. Without that hook everything passes at once. */
+export class WithheldAnswer {
+  readonly #onAnswer: Hooks["onAnswer"];
+  readonly #events: StreamEvent[] = [];
+  /** The texts between tools. */
+  readonly #texts: string[] = [];
+  /** Whether a tool came after the last text. */
+  #isParted = true;
+  /** The piece of text that goes on. */
+  #open: TokenEvent | undefined;
+
+  constructor({ onAnswer }: Hooks) {
+    this.#onAnswer = onAnswer;
+  }
+
+  get isWithholding(): boolean {
+    return this.#onAnswer !== undefined;
+  }
+
+  /** The events that clients may have now. */
+  pass(events: StreamEvent[]): StreamEvent[] {
+    return this.#onAnswer === undefined ? events : events.filter((event) => !this.#withhold(event));
+  }
+
+  /** Why all of it is refused; `undefined`: it may be released. `final` is the text of `done`. @throws ApiError */
+  async refusal(final: string, context: RunContext, maxMs: number): Promise<string | undefined> {
+    const onAnswer = this.#onAnswer;
+    if (onAnswer === undefined) return undefined;
+    const texts = this.#texts;
+    const isKnown = texts.some((_, index) => texts.slice(index).join("") === final);
+    const answer = (isKnown ? texts : [...texts, final]).join(SEPARATOR);
+    const { refuse } = await decisionOf("onAnswer", (ctx) => onAnswer({ answer }, ctx), context, maxMs);
+    return refuse;
+  }
+
+  /** What was withheld, in its order. */
+  release(): StreamEvent[] {
+    return this.#events;
+  }
+
+  #withhold(event: StreamEvent): boolean {
+    if (event.type === "token") this.#addText(event.data);
+    else if (event.type === "thinking") this.#addThinking(event);
+    else {
+      this.#isParted = true;
+      this.#open = undefined;
+      return false;
+    }
+    return true;
+  }
+
+  #addText(delta: string): void {
+    if (this.#isParted) {
+      // Tools are told of at once, so texts that they parted stand side by side when they are released.
+      if (this.#texts.length > 0) this.#events.push({ type: "token", data: SEPARATOR });
+      this.#texts.push("");
+      this.#isParted = false;
+    }
+    if (this.#open === undefined) {
+      this.#open = { type: "token", data: "" };
+      this.#events.push(this.#open);
+    }
+    this.#open.data += delta;
+    this.#texts.push(`${this.#texts.pop()}${delta}`);
+  }
+
+  #addThinking(event: ThinkingEvent): void {
+    // The text was thinking, as the model's end has shown: it is said again as that.
+    if (this.#open !== undefined && this.#open.data === event.data) {
+      const text = this.#texts.pop() ?? "";
+      this.#texts.push(text.slice(0, text.length - event.data.length));
+      this.#open.data = "";
+    }
+    this.#open = undefined;
+    this.#events.push(event);
+  }
+}
+
+const SEPARATOR = "\n\n";

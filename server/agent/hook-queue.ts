@@ -1,0 +1,123 @@
+/** Hooks that run after the answer: nobody waits for them but a server that stops. */
+
+import type { FailedRun } from "../observe/log.ts";
+import { type Hooks, HookTimeout, hookFailure } from "./hooks.ts";
+import type { ModuleLife } from "./module-life.ts";
+
+type LateHook = keyof Pick<Hooks, "onRunEnd" | "onFeedback">;
+
+export type HookOutcome = "done" | "failed" | "timeout" | "dropped";
+
+/** One call of a hook. */
+interface Job {
+  readonly hook: LateHook;
+  /** For the log. */
+  readonly about: FailedRun;
+  call(): unknown;
+  /** What the agent's module has opened stays open until it has been called. */
+  readonly life: ModuleLife;
+}
+
+interface Waiting extends Job {
+  leave(): void;
+}
+
+export interface HookQueueParts {
+  readonly maxMs: number;
+  count(hook: LateHook, outcome: HookOutcome): void;
+  warn(sentence: string): void;
+  fail(error: unknown, about: FailedRun): void;
+}
+
+const MAX_RUNNING = 8;
+const MAX_WAITING = 1_000;
+
+export class HookQueue {
+  readonly #parts: HookQueueParts;
+  #waiting: Waiting[] = [];
+  readonly #running = new Set<Waiting>();
+  #hasWarned = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(parts: HookQueueParts) {
+    this.#parts = parts;
+  }
+
+  /** Calls the hook soon, never at once. Returns whether it will be called: a full queue takes no more. */
+  add(job: Job): boolean {
+    if (this.#waiting.length >= MAX_WAITING) {
+      this.#parts.count(job.hook, "dropped");
+      this.#warnOnce(job.hook);
+      return false;
+    }
+    this.#waiting.push({ ...job, leave: job.life.use() });
+    setImmediate(() => this.#next());
+    return true;
+  }
+
+  /** Resolves when all were called. After the time of one hook, the rest is dropped. */
+  async drain(): Promise<void> {
+    if (this.#isIdle) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+      timer = setTimeout(resolve, this.#parts.maxMs);
+    });
+    clearTimeout(timer);
+    this.#abandon();
+  }
+
+  get #isIdle(): boolean {
+    return this.#running.size === 0 && this.#waiting.length === 0;
+  }
+
+  #next(): void {
+    if (this.#running.size >= MAX_RUNNING) return;
+    const job = this.#waiting.shift();
+    if (job === undefined) return;
+    this.#running.add(job);
+    void this.#call(job).then((outcome) => {
+      if (!this.#running.delete(job)) return;
+      this.#parts.count(job.hook, outcome);
+      job.leave();
+      if (this.#isIdle) this.#onIdle?.();
+      else this.#next();
+    });
+  }
+
+  async #call({ hook, about, call }: Waiting): Promise<HookOutcome> {
+    const { maxMs, fail } = this.#parts;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new HookTimeout(maxMs)), maxMs).unref();
+    });
+    try {
+      await Promise.race([Promise.resolve().then(call), late]);
+      return "done";
+    } catch (error) {
+      fail(hookFailure(hook, error), about);
+      return error instanceof HookTimeout ? "timeout" : "failed";
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The process ends. */
+  #abandon(): void {
+    const { count, warn } = this.#parts;
+    const dropped = this.#waiting.splice(0);
+    if (dropped.length > 0) warn(`${dropped.length} calls of hooks were dropped, because the server has stopped.`);
+    for (const job of dropped) count(job.hook, "dropped");
+    for (const job of this.#running) count(job.hook, "timeout");
+    for (const job of [...dropped, ...this.#running]) job.leave();
+    this.#running.clear();
+  }
+
+  #warnOnce(hook: LateHook): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#parts.warn(
+      `${hook} is slower than messages come: ${MAX_WAITING} calls wait, and more are dropped. Make it quicker, or hand over to a queue of your own; /metrics counts them.`,
+    );
+  }
+}

@@ -1,0 +1,78 @@
+/** `POST /api/feedback`: what somebody thinks of an answer, for the agent's `onFeedback`. */
+
+import type { Feedback } from "../agent/hooks.ts";
+import type { Caller } from "../auth/access.ts";
+import { withBody } from "../http/body.ts";
+import type { RequestContext } from "../http/request.ts";
+import { RUN_ID } from "../protocol/chat.ts";
+import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import { isRecord } from "../protocol/json.ts";
+import { visitOf } from "./identity.ts";
+import { parseJson } from "./parse-json.ts";
+import { isGiven, parseMetadata } from "./parse-message.ts";
+import type { Service } from "./service.ts";
+
+/** Each character of the longest texts may be an escape of six. */
+const MAX_BYTES = 128 * 1024;
+
+const MAX_CHARS = { reason: 200, comment: 4_000 } as const;
+
+export const feedback =
+  ({ runtime, settings, identity, limits, memory, hooks }: Service) =>
+  async (context: RequestContext, caller: Caller): Promise<void> => {
+    const { res, id: requestId } = context;
+    const served = runtime.current;
+    const { onFeedback } = served.agent.hooks;
+    if (onFeedback === undefined)
+      throw new ApiError("not_found", "This agent takes no feedback: it has no onFeedback.");
+    const leave = served.life.use();
+    const body = memory.openMessage();
+    const release = body.share();
+    try {
+      const { user, address } = await identity.admitMessage(served, caller, visitOf(context));
+      if (res.destroyed) return;
+      const rules = { limits, maxBytes: MAX_BYTES, address, memory: body };
+      const parse = async (bytes: Buffer) => parseFeedback(parseJson(bytes, settings.maxJsonDepth));
+      const said: Feedback = { ...(await withBody(context, rules, parse)), user };
+      const job = { hook: "onFeedback", about: { requestId, runId: said.run }, life: served.life } as const;
+      if (!hooks.add({ ...job, call: () => onFeedback(said) })) {
+        const message = "The server has too much feedback to take more at the moment. Please try again.";
+        throw new ApiError("overloaded", message, { retryAfter: 10, detail: "the queue of hooks is full" });
+      }
+      res.writeHead(204).end();
+    } finally {
+      leave();
+      release();
+    }
+  };
+
+/** @throws ApiError `invalid_request` that names the field */
+function parseFeedback(body: unknown): Omit<Feedback, "user"> {
+  if (!isRecord(body)) throw invalidRequest("", "The feedback must be an object with run and rating.");
+  const { rating } = body;
+  if (rating !== "up" && rating !== "down" && rating !== null) {
+    throw invalidRequest("/rating", 'rating must be "up", "down", or null to take a rating back.');
+  }
+  if (!isGiven(body.run)) throw invalidRequest("/run", "run is missing. It is the id of the run that gave the answer.");
+  return {
+    run: idOf(body, "run"),
+    conversation: isGiven(body.conversation) ? idOf(body, "conversation") : undefined,
+    rating,
+    reason: textOf(body, "reason"),
+    comment: textOf(body, "comment"),
+    metadata: parseMetadata(body.metadata),
+  };
+}
+
+function idOf(body: Record<string, unknown>, field: "run" | "conversation"): string {
+  const value = body[field];
+  if (typeof value === "string" && RUN_ID.test(value)) return value;
+  throw invalidRequest(`/${field}`, `${field} must be an id of 16 to 64 characters of A-Z, a-z, 0-9, _ and -.`);
+}
+
+function textOf(body: Record<string, unknown>, field: "reason" | "comment"): string | undefined {
+  const value = body[field];
+  if (!isGiven(value)) return undefined;
+  if (typeof value === "string" && value.length <= MAX_CHARS[field]) return value.toWellFormed();
+  throw invalidRequest(`/${field}`, `${field} must be a string of at most ${MAX_CHARS[field]} characters.`);
+}

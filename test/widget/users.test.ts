@@ -1,0 +1,261 @@
+/** Who is asking, as the element's client knows it: what the page says, what the server makes of it, and what is kept for whom. */
+
+import assert from "node:assert/strict";
+import { beforeEach, type TestContext, test } from "node:test";
+import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.ts";
+import type { Metadata, UserToken } from "../../widget/session/client.ts";
+import type { ConversationStore, StoredConversation } from "../../widget/session/store.ts";
+import { gate, within } from "../support/deadline.ts";
+import { call, say, type Turn } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+import { TestStorage } from "./browser-stubs.ts";
+import { openClient, type TestClient, text, textsOf } from "./chat-client.ts";
+
+class MemoryStore implements ConversationStore {
+  readonly rows = new Map<string, StoredConversation>();
+  list = async () => [...this.rows.values()];
+  load = async (id: string) => this.rows.get(id);
+  save = async (row: StoredConversation) => void this.rows.set(row.id, structuredClone(row));
+  delete = async (id: string) => void this.rows.delete(id);
+}
+
+const store = new MemoryStore();
+
+beforeEach(() => {
+  localStorage.clear();
+  store.rows.clear();
+  openTab();
+});
+
+function openTab(storage = new TestStorage()): void {
+  Object.assign(globalThis, { sessionStorage: storage });
+  Reflect.deleteProperty(globalThis, Symbol.for("agent-chat-slots"));
+}
+
+/** Nobody may chat, too; some tokens are refused, and some cannot be checked. */
+const byToken: Authenticate = ({ token }) => {
+  if (token?.startsWith("expired")) throw new Unauthorized();
+  if (token === "broken") throw new Error("no database");
+  return token === undefined ? undefined : { id: token };
+};
+
+interface Page {
+  userToken?: UserToken | undefined;
+  metadata?: unknown;
+}
+
+async function start(
+  t: TestContext,
+  turns: Turn[] = Array.from({ length: 9 }, () => [say("ok")]),
+  tools: AnyToolDefinition[] = [],
+) {
+  const asked: string[] = [];
+  const agent = {
+    tools,
+    instructions: ({ user, metadata }: { user?: { id: string } | undefined; metadata: Metadata }) => {
+      asked.push(`${user?.id ?? "nobody"} ${JSON.stringify(metadata)}`);
+      return "Help.";
+    },
+  };
+  const { url } = await startServer(t, { authenticate: byToken, turns, agent });
+  const open = ({ userToken, metadata }: Page = {}, until?: (it: TestClient["client"]) => boolean) =>
+    openClient(t, { url: `${url}/`, store, userToken, metadata: metadata as Metadata, ...(until && { until }) });
+  return { asked, open };
+}
+
+/** As the element does: it is asked first who sends the message. Gives the code of a refusal. */
+async function ask({ client }: TestClient, message: string): Promise<string | undefined> {
+  const refusal = await client.admit();
+  await client.keeper.restored;
+  if (!refusal) await client.session.send(text(message)).ended;
+  return refusal?.code;
+}
+
+const shownIn = ({ client }: TestClient) => (client.isHidden ? [] : textsOf(client.session.messages));
+
+const leave = ({ client }: TestClient) => {
+  client.suspend();
+  client.close();
+  openTab(sessionStorage as unknown as TestStorage);
+};
+
+/** Texts of all that is kept. */
+const kept = () => [...store.rows.values()].flatMap(({ messages }) => textsOf(messages).slice(0, 1));
+
+/** What the console is warned of. */
+function warnings(t: TestContext): string[] {
+  const said: string[] = [];
+  t.mock.method(console, "warn", (...words: unknown[]) => said.push(words.join(" ")));
+  return said;
+}
+
+test("what nobody has begun is shown at once and becomes the user's, and is gone with them", async (t) => {
+  const { asked, open } = await start(t);
+  const chat = await open();
+  await ask(chat, "Hi");
+  chat.client.setUserToken("ada");
+  await chat.until(({ isKnown, user }) => isKnown && user !== "");
+  await ask(chat, "More");
+  assert.deepEqual(shownIn(chat), ["Hi", "ok", "More", "ok"]);
+  assert.deepEqual(asked, ["nobody {}", "ada {}"]);
+  await chat.client.signOut();
+  assert.deepEqual([shownIn(chat), kept(), Object.keys(localStorage), Object.keys(sessionStorage)], [[], [], [], []]);
+});
+
+test("a page that gives its token late finds the user's conversation again, and until then shows and stores nothing of it", async (t) => {
+  const { open } = await start(t);
+  const first = await open({ userToken: "ada" });
+  await ask(first, "Ada here");
+  first.client.keeper.saveDraft({ text: "Ada writes", files: [] });
+  leave(first);
+  const second = await open();
+  assert.deepEqual([shownIn(second), second.drafts], [[], []]);
+  second.client.setUserToken(async () => "ada");
+  await second.until(({ session }) => session.messages.length > 0);
+  assert.deepEqual(shownIn(second), ["Ada here", "ok"]);
+  assert.deepEqual(second.drafts, [{ text: "Ada writes", files: [] }]);
+});
+
+test("another user finds nothing of the one before, who has closed the tab, and nothing of them is kept", async (t) => {
+  const { open } = await start(t);
+  const first = await open({ userToken: "ada" });
+  await ask(first, "Ada here");
+  first.client.keeper.saveDraft({ text: "Ada writes", files: [] });
+  leave(first);
+  const second = await open({ userToken: "bob" });
+  assert.deepEqual([shownIn(second), second.drafts, kept()], [[], [], []]);
+  assert.doesNotMatch(JSON.stringify(sessionStorage), /Ada/);
+});
+
+test("two tabs with two users leave each other alone after the first change", async (t) => {
+  const { open } = await start(t);
+  const one = await open({ userToken: "ada" });
+  await ask(one, "Ada here");
+  openTab();
+  const two = await open({ userToken: "bob" });
+  const name = Object.keys(localStorage).find((it) => it.startsWith("agent-chat-user")) ?? "";
+  window.dispatchEvent(Object.assign(new Event("storage"), { key: name, newValue: localStorage.getItem(name) }));
+  await one.until(({ isKnown }) => isKnown);
+  assert.deepEqual([shownIn(one), shownIn(two)], [[], []]);
+  await ask(two, "Bob here");
+  await ask(one, "Ada again");
+  assert.deepEqual(
+    [shownIn(one), shownIn(two)],
+    [
+      ["Ada again", "ok"],
+      ["Bob here", "ok"],
+    ],
+  );
+});
+
+test("a function that gives another user's token before a message begins a conversation of theirs with it", async (t) => {
+  const { asked, open } = await start(t);
+  let token = "ada";
+  const chat = await open({ userToken: () => token });
+  await ask(chat, "Ada here");
+  token = "bob";
+  await ask(chat, "Bob here");
+  assert.deepEqual(
+    [shownIn(chat), asked],
+    [
+      ["Bob here", "ok"],
+      ["ada {}", "bob {}"],
+    ],
+  );
+});
+
+for (const [what, userToken] of [
+  ["throws", () => assert.fail("no session")],
+  ["rejects", () => Promise.reject(new Error("no session"))],
+  ["returns no text", () => 42 as unknown as string],
+  ["returns what no header can carry", () => "a\nb"],
+] as [string, UserToken][]) {
+  test(`a userToken that ${what} is said in the chat and the console, and tried again with the next message`, async (t) => {
+    const said = warnings(t);
+    const { open } = await start(t);
+    let works = false;
+    const token = async () => (works ? "ada" : (userToken as () => string)());
+    const chat = await open({ userToken: token }, ({ phase }) => phase === "user_unknown");
+    assert.match(said.join(), /userToken has failed/);
+    assert.equal(await ask(chat, "Hi"), "user_unknown");
+    works = true;
+    assert.equal(await ask(chat, "Hi"), undefined);
+    works = false;
+    assert.equal(await ask(chat, "More"), "user_unknown");
+    assert.deepEqual(shownIn(chat), ["Hi", "ok"]);
+    works = true;
+    assert.equal(await ask(chat, "More"), undefined);
+  });
+}
+
+test("a userToken that never answers is given up after ten seconds", async (t) => {
+  const said = warnings(t);
+  const { open } = await start(t);
+  const setTimer = globalThis.setTimeout;
+  t.mock.method(globalThis, "setTimeout", (run: () => void, ms = 0, ...more: unknown[]) =>
+    setTimer(run, ms === 10_000 ? 0 : ms, ...more),
+  );
+  const chat = await open({ userToken: () => new Promise(() => {}) }, ({ phase }) => phase === "user_unknown");
+  assert.match(said.join(), /longer than 10 seconds/);
+  assert.equal(chat.client.isHidden, true);
+});
+
+test("where the server cannot check the token nothing is lost: it is asked again, and the user's conversation is there", async (t) => {
+  const { open } = await start(t);
+  const chat = await open({ userToken: "ada" });
+  await ask(chat, "Ada here");
+  chat.client.setUserToken("broken");
+  await chat.until(({ phase }) => phase === "unreachable");
+  assert.deepEqual([shownIn(chat), await ask(chat, "Hi"), kept()], [[], "unreachable", ["Ada here"]]);
+  chat.client.setUserToken("ada");
+  await chat.until(({ isKnown }) => isKnown);
+  assert.deepEqual(shownIn(chat), ["Ada here", "ok"]);
+});
+
+test("signing out ends a running answer, at the server too", async (t) => {
+  const [running, aborted] = [gate(), gate()];
+  const slow = tool({
+    name: "slow",
+    description: "Waits.",
+    parameters: { type: "object" },
+    execute: (_args, { signal }) => {
+      signal.addEventListener("abort", aborted.open);
+      running.open();
+      return aborted.opened.then(() => "late");
+    },
+  });
+  const { open } = await start(t, [[call("c1", "slow", {})]], [slow]);
+  const chat = await open({ userToken: "ada" });
+  await chat.client.admit();
+  const { ended } = chat.client.session.send(text("Go"));
+  await running.opened;
+  await chat.client.signOut();
+  await within(Promise.all([ended, aborted.opened]), "the end of the answer");
+  assert.deepEqual([shownIn(chat), chat.client.session.busy, kept()], [[], false, []]);
+});
+
+test("metadata goes with each message; a field that is wrong is named in the console, and left out", async (t) => {
+  const said = warnings(t);
+  const { asked, open } = await start(t);
+  const many = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`n${index}`, "x"]));
+  const chat = await open({ metadata: { page: "cart", count: 3, "a b": "x", long: "x".repeat(513) } });
+  for (const metadata of [undefined, many, "text", null]) {
+    if (metadata !== undefined) chat.client.setMetadata(metadata);
+    assert.equal(await ask(chat, "Hi"), undefined);
+  }
+  const { n16: _, ...sixteen } = many;
+  assert.deepEqual(
+    asked,
+    [{ page: "cart" }, sixteen, {}, {}].map((it) => `nobody ${JSON.stringify(it)}`),
+  );
+  const expected = [
+    /metadata\.count must be a string/,
+    /the name "a b"/,
+    /metadata\.long/,
+    /metadata\.n16/,
+    /must be an object/,
+  ];
+  for (const [index, pattern] of expected.entries()) assert.match(said[index] ?? "", pattern);
+  assert.equal(said.length, expected.length);
+});

@@ -1,0 +1,193 @@
+/** Who is asking, as the page says, and which other tabs know of. Loaded where the page or the server knows of users. */
+
+import type { AgentInfo } from "../../server/protocol/chat.ts";
+import { isRecord } from "../../server/protocol/json.ts";
+import { forget, recall, remember } from "../storage/storage.ts";
+import { fetchAgentInfo } from "./server.ts";
+
+/** How long the page may take to give the token. */
+const TOKEN_WITHIN_MS = 10_000;
+
+/** A page that sets a new function with each of its renders is not asked more often. */
+const ASK_EVERY_MS = 1_000;
+
+/** What a header can carry, and the server takes. */
+const TOKEN = /^[\x21-\x7e](?:[\x20-\x7e]{0,16382}[\x21-\x7e])?$/;
+
+const MAX_METADATA = 16;
+const METADATA_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+const MAX_METADATA_CHARS = 512;
+
+/** Proves to the server who the user is. A function is asked before each message. */
+export type UserToken = string | (() => string | Promise<string>);
+
+/** What the page says about messages, by name. */
+export type Metadata = Readonly<Record<string, string>>;
+
+/** The client, as far as its user is concerned. */
+export interface IdentityHost {
+  readonly server: URL;
+  /** Where `localStorage` has the user of this browser, as `/api/info` names them. */
+  readonly userName: string;
+  readonly userToken: UserToken | undefined;
+  readonly user: string;
+  readonly isKnown: boolean;
+  readonly refusal: object | undefined;
+  /** Asks the server about the user. Resolves after its answer, or the first failure. */
+  reload(): Promise<void>;
+  /** The page does not say who the user is. */
+  refuse(): void;
+  /** Another tab has signed the user out, or has another one. */
+  leave(isSignedOut: boolean): void;
+}
+
+/** Those of the elements that are in this page: browsers inform other pages only of what was stored. */
+const present = new Set<Identity>();
+
+export class Identity {
+  /** What the page has said last. */
+  token: string | undefined;
+  readonly #host: IdentityHost;
+  #known: string | undefined;
+  /** Whether another tab has another user, and this one had to see who its own is. */
+  #isFollower = false;
+  /** Whether the server has not been asked about the token. */
+  #isNew = false;
+  #listeners = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(host: IdentityHost) {
+    this.#host = host;
+    this.#known = recall(host.userName);
+  }
+
+  open(): void {
+    this.#listeners = new AbortController();
+    present.add(this);
+    const takeNote = ({ key, newValue }: StorageEvent) => {
+      if (key === null || key === this.#host.userName) this.#userChanged(newValue ?? undefined);
+    };
+    addEventListener("storage", takeNote, { signal: this.#listeners.signal });
+    this.#userChanged(recall(this.#host.userName));
+  }
+
+  close(): void {
+    this.#listeners.abort();
+    present.delete(this);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** What the server says, after the page was asked for the token: twice, if the first one is refused. */
+  async ask(signal: AbortSignal): Promise<AgentInfo | "user_unknown"> {
+    for (let isLast = false; ; isLast = true) {
+      if (!this.#isNew && !(await this.#askPage())) return "user_unknown";
+      this.#isNew = false;
+      const info = await fetchAgentInfo(this.#host.server, signal, this.token);
+      if (isLast || !info.login_required || typeof this.#host.userToken !== "function") return info;
+    }
+  }
+
+  /** To be called before a message: asks the page for the token, and the server about a new one. */
+  async check(): Promise<void> {
+    const host = this.#host;
+    const { token } = this;
+    if (!(await this.#askPage())) return host.refuse();
+    if (host.isKnown && !host.refusal && token === this.token) return;
+    this.#isNew = true;
+    await host.reload();
+  }
+
+  /** To be called when the page has set another function, which may have the same token. */
+  checkSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#host.isKnown) void this.check();
+    }, ASK_EVERY_MS);
+  }
+
+  /** To be called with the user as the server names them, and without one where it knows none. */
+  settled(user = ""): void {
+    const kept = recall(this.#host.userName);
+    const byCookie = this.token === undefined ? "cookie:" : "";
+    if (user !== "") {
+      this.#known = byCookie + user;
+      if (!this.#isFollower) this.#tell(this.#known);
+    } else if (byCookie && kept?.startsWith(byCookie)) {
+      // The page has no token to come: the session of its site has ended.
+      this.signOut();
+      this.#host.leave(true);
+    }
+  }
+
+  signOut(): void {
+    this.token = undefined;
+    this.#isNew = false;
+    this.#isFollower = false;
+    this.#known = undefined;
+    this.#tell(undefined);
+  }
+
+  /** What may go with a message; a field that the server would refuse is named in a warning and left out. */
+  metadata(given: unknown, warn: (text: string) => void): Metadata | undefined {
+    if (given === undefined || given === null) return undefined;
+    if (!isRecord(given) || Array.isArray(given)) {
+      warn("metadata must be an object of strings.");
+      return undefined;
+    }
+    const entries = Object.entries(given).filter(([name, value]) => {
+      const isName = METADATA_NAME.test(name);
+      const isValue = typeof value === "string" && value.length <= MAX_METADATA_CHARS;
+      if (!isName) warn(`metadata: the name ${JSON.stringify(name)} must be 1 to 64 of A-Z a-z 0-9 _ . -`);
+      else if (!isValue) warn(`metadata.${name} must be a string of at most ${MAX_METADATA_CHARS} characters.`);
+      return isName && isValue;
+    });
+    for (const [name] of entries.slice(MAX_METADATA)) {
+      warn(`metadata.${name} is left out: a message takes at most ${MAX_METADATA} fields.`);
+    }
+    return Object.fromEntries(entries.slice(0, MAX_METADATA)) as Metadata;
+  }
+
+  /** Whether the page has given the token, or has none. */
+  async #askPage(): Promise<boolean> {
+    const { userToken } = this.#host;
+    try {
+      const given = typeof userToken === "function" ? await inTime(userToken) : userToken;
+      const token = given || undefined;
+      if (token !== undefined && !(typeof token === "string" && TOKEN.test(token))) {
+        throw new TypeError("it must be, or return, a string of at most 16 KiB in ASCII.");
+      }
+      // The page may have set another one meanwhile, which is asked for by itself.
+      if (userToken === this.#host.userToken) this.token = token;
+      return true;
+    } catch (error) {
+      console.warn("<agent-chat> userToken has failed:", error);
+      return false;
+    }
+  }
+
+  #userChanged(now: string | undefined): void {
+    if (now === this.#known) return;
+    const hadUser = this.#known !== undefined;
+    this.#known = now;
+    this.#isFollower = now !== undefined;
+    if (hadUser) this.#host.leave(now === undefined);
+  }
+
+  /** Informs other tabs, and other elements of this page. */
+  #tell(user: string | undefined): void {
+    const { userName } = this.#host;
+    if (user === undefined) forget(userName);
+    else if (recall(userName) !== user) remember(userName, user);
+    for (const other of present) if (other !== this && other.#host.userName === userName) other.#userChanged(user);
+  }
+}
+
+async function inTime(ask: () => unknown): Promise<unknown> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const message = `it has taken longer than ${TOKEN_WITHIN_MS / 1000} seconds.`;
+    timer = setTimeout(() => reject(new Error(message)), TOKEN_WITHIN_MS);
+  });
+  return Promise.race([ask(), late]).finally(() => clearTimeout(timer));
+}
