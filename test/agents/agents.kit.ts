@@ -217,7 +217,7 @@ test("the agents compile against their frameworks' own types", () => {
         target: "ES2022",
         module: "NodeNext",
         moduleResolution: "NodeNext",
-        lib: ["ES2023", "DOM", "DOM.AsyncIterable"],
+        lib: ["ES2024", "DOM", "DOM.AsyncIterable"],
       },
       ...{
         strict: true,
