@@ -37,7 +37,7 @@ import { RunRegistry } from "./runs/run-registry.ts";
 import { createMemoryRunStore } from "./runs/run-store.ts";
 
 /** One agent with all that serves it, but without a server that listens. */
-export interface Parley {
+export interface ParleyCore {
   handler: Handler;
   log: Log;
   /**
@@ -51,6 +51,8 @@ export interface Parley {
    * the former agent's has.
    */
   replaceAgent(next: AgentModule): Promise<void>;
+  /** The page for Prometheus, as of this process. */
+  metrics(): string;
   /** Whether an answer is running. */
   isBusy(): boolean;
   /**
@@ -60,7 +62,7 @@ export interface Parley {
   drain(closeServer?: () => Promise<void>): Promise<void>;
 }
 
-export interface ParleyServer extends Parley {
+export interface ParleyServer extends ParleyCore {
   http: Server;
 }
 
@@ -106,13 +108,13 @@ export interface ParleyServerOptions extends AgentModule {
 /** @throws ConfigError */
 export async function createParleyServer(options: ParleyServerOptions): Promise<ParleyServer> {
   const { settings, lingerMs = LINGER_MS } = options;
-  const parley = await createParley(options);
-  const http = createHttpServer(parley.handler, settings, lingerMs);
-  return { ...parley, http, drain: () => parley.drain(() => closeServer(http, lingerMs)) };
+  const core = await createCore(options);
+  const http = createHttpServer(core.handler, settings, lingerMs);
+  return { ...core, http, drain: () => core.drain(() => closeServer(http, lingerMs)) };
 }
 
 /** @throws ConfigError */
-export async function createParley(options: ParleyServerOptions): Promise<Parley> {
+export async function createCore(options: ParleyServerOptions): Promise<ParleyCore> {
   const { settings, openTelemetry, lingerMs = LINGER_MS } = options;
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
@@ -164,6 +166,7 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
       closing.add(runtime.current.life);
       runtime.current = served;
     },
+    metrics: () => renderMetrics(metrics.families()),
     isBusy: () => service.runs.isBusy,
     async drain(closeServer) {
       await service.runs.drain(settings.drainSeconds * 1000);

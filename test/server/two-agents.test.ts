@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
 import { readSettings } from "../../server/config/settings.ts";
-import { createParley } from "../../server/server.ts";
+import { createCore } from "../../server/server.ts";
 import { post } from "../support/chat-transports.ts";
 import { DIST } from "../support/command.ts";
 import { connect } from "../support/socket-client.ts";
@@ -16,7 +16,7 @@ import type { Cleanup } from "../support/start-server.ts";
 
 /** An agent below a path, as a project would make one within its own process. */
 function parleyAt(basePath: string, name: string) {
-  return createParley({
+  return createCore({
     agent: checkAgent({ name, model: "demo" }),
     settings: readSettings({ PARLEY_BASE_PATH: basePath, PARLEY_DRAIN_SECONDS: "1" }),
     logSink: () => {},
