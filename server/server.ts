@@ -11,7 +11,7 @@ import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
-import { applyLive, type Environment, type Settings } from "./config/settings.ts";
+import { applyLive, type Environment, type Settings, UNKNOWN_HOST } from "./config/settings.ts";
 import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
 import { type SocketOptions, WebSockets } from "./http/websocket.ts";
@@ -122,7 +122,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const hooks = createHookQueue(options, log, (hook, outcome) => metrics.hook(hook, outcome));
   const serving = { ...options, stateSecrets: stateSecretsOf(settings, shared), hooks };
-  const runtime: AgentRuntime = { current: await serve(options, serving) };
+  const runtime: AgentRuntime = { current: await serve(options, serving).catch((error) => giveUp(error, shared)) };
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
     isTool: (name) => runtime.current.isTool(name),
@@ -138,6 +138,8 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const sendMs = settings.sendSeconds * 1000;
   const sockets = createSockets(service, { sendMs, lingerMs, onError: metrics.error });
   const routes = { ...routesOf(service), ...options.routes };
+  // A host's server has addresses of its own for what concerns its process.
+  if (settings.host === UNKNOWN_HOST) delete routes["GET /metrics"];
   const socketRoutes = socketRoutesOf(service);
   const handler = createHandler({
     routes,
@@ -180,6 +182,12 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
       await tracing?.flush();
     },
   };
+}
+
+/** A process that goes on without the agent keeps no connection of it. */
+async function giveUp(error: unknown, shared: Shared | undefined): Promise<never> {
+  await shared?.close();
+  throw error;
 }
 
 /** How long a shutdown waits for what modules have opened. */
@@ -315,6 +323,16 @@ async function serve({ agent, close, authenticate }: AgentModule, options: Servi
 function stateSecretsOf(settings: Settings, shared: Shared | undefined): () => readonly string[] {
   const own = [randomBytes(32).toString("base64url")];
   return () => (settings.stateSecrets.length > 0 ? settings.stateSecrets : (shared?.stateSecrets ?? own));
+}
+
+/** What does not survive where states have to be signed and no setting says with what. */
+export function stateSecretWarning({ stateSecrets, redisUrl }: Settings): string | undefined {
+  if (stateSecrets.length > 0) return undefined;
+  const lost =
+    redisUrl === ""
+      ? "Conversations end with this process, and no other can continue them"
+      : "Conversations end when Redis loses its data";
+  return `${lost}, because authenticate says who sends each message and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
 }
 
 function createProvider(
