@@ -25,6 +25,7 @@ const server = {
   entryPoints: [
     "cli.ts",
     "server/parley-agent.ts",
+    "server/mount.ts",
     "server/routes/parse-worker.ts",
     "server/observe/watchdog-thread.ts",
   ],

@@ -6,6 +6,7 @@ import { dts } from "rollup-plugin-dts";
 /** By the name of the file that it becomes. The elements come first: those of the frameworks refer to it. */
 const ENTRIES = {
   "parley-agent": "server/parley-agent.ts",
+  mount: "server/mount.ts",
   widget: "widget/element/public-types.ts",
   react: "widget/element/jsx/react.ts",
   preact: "widget/element/jsx/preact.ts",

@@ -11,7 +11,7 @@ import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
-import { applyLive, type Environment, type Settings } from "./config/settings.ts";
+import { applyLive, type Environment, type Settings, UNKNOWN_HOST } from "./config/settings.ts";
 import { hostedSource } from "./hosted/source.ts";
 import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
@@ -38,7 +38,7 @@ import { RunRegistry } from "./runs/run-registry.ts";
 import { createMemoryRunStore } from "./runs/run-store.ts";
 
 /** One agent with all that serves it, but without a server that listens. */
-export interface Parley {
+export interface ParleyCore {
   handler: Handler;
   log: Log;
   /**
@@ -52,6 +52,8 @@ export interface Parley {
    * the former agent's has.
    */
   replaceAgent(next: AgentModule): Promise<void>;
+  /** The page for Prometheus, as of this process. */
+  metrics(): string;
   /** Whether an answer is running. */
   isBusy(): boolean;
   /**
@@ -61,7 +63,7 @@ export interface Parley {
   drain(closeServer?: () => Promise<void>): Promise<void>;
 }
 
-export interface ParleyServer extends Parley {
+export interface ParleyServer extends ParleyCore {
   http: Server;
 }
 
@@ -107,13 +109,13 @@ export interface ParleyServerOptions extends AgentModule {
 /** @throws ConfigError */
 export async function createParleyServer(options: ParleyServerOptions): Promise<ParleyServer> {
   const { settings, lingerMs = LINGER_MS } = options;
-  const parley = await createParley(options);
-  const http = createHttpServer(parley.handler, settings, lingerMs);
-  return { ...parley, http, drain: () => parley.drain(() => closeServer(http, lingerMs)) };
+  const core = await createCore(options);
+  const http = createHttpServer(core.handler, settings, lingerMs);
+  return { ...core, http, drain: () => core.drain(() => closeServer(http, lingerMs)) };
 }
 
 /** @throws ConfigError */
-export async function createParley(options: ParleyServerOptions): Promise<Parley> {
+export async function createCore(options: ParleyServerOptions): Promise<ParleyCore> {
   const { settings, openTelemetry, lingerMs = LINGER_MS } = options;
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
@@ -121,7 +123,7 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const hooks = createHookQueue(options, log, (hook, outcome) => metrics.hook(hook, outcome));
   const serving = { ...options, log, stateSecrets: stateSecretsOf(settings, shared), hooks };
-  const runtime: AgentRuntime = { current: await serve(options, serving) };
+  const runtime: AgentRuntime = { current: await serve(options, serving).catch((error) => giveUp(error, shared)) };
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
     isTool: (name) => runtime.current.isTool(name),
@@ -137,6 +139,8 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   const sendMs = settings.sendSeconds * 1000;
   const sockets = createSockets(service, { sendMs, lingerMs, onError: metrics.error });
   const routes = { ...routesOf(service), ...options.routes };
+  // A host's server has addresses of its own for what concerns its process.
+  if (settings.host === UNKNOWN_HOST) delete routes["GET /metrics"];
   const socketRoutes = socketRoutesOf(service);
   const handler = createHandler({
     routes,
@@ -165,6 +169,7 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
       closing.add(runtime.current.life);
       runtime.current = served;
     },
+    metrics: () => renderMetrics(metrics.families()),
     isBusy: () => service.runs.isBusy,
     async drain(closeServer) {
       await service.runs.drain(settings.drainSeconds * 1000);
@@ -178,6 +183,12 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
       await tracing?.flush();
     },
   };
+}
+
+/** A process that goes on without the agent keeps no connection of it. */
+async function giveUp(error: unknown, shared: Shared | undefined): Promise<never> {
+  await shared?.close();
+  throw error;
 }
 
 /** How long a shutdown waits for what modules have opened. */
@@ -287,10 +298,10 @@ interface Serving extends ParleyServerOptions {
 }
 
 /** @throws ConfigError */
-async function serve({ agent, close, authenticate }: AgentModule, options: Serving): Promise<ServedAgent> {
+async function serve(module: AgentModule, options: Serving): Promise<ServedAgent> {
+  const { agent, close, authenticate } = module;
   const provider = options.provider ?? (await createSource(agent, options));
   const { settings, stateSecrets, hooks, hookMs = HOOK_MS } = options;
-  const alwaysSigns = authenticate !== undefined || agent.ownRun !== undefined;
   const { onRunEnd } = agent.hooks;
   const life = new ModuleLife(close);
   const sink = onRunEnd && {
@@ -304,7 +315,7 @@ async function serve({ agent, close, authenticate }: AgentModule, options: Servi
     provider,
     ...toolsOf(agent),
     authenticate,
-    stateSecrets: alwaysSigns ? stateSecrets : () => settings.stateSecrets,
+    stateSecrets: signerOf(module) === undefined ? () => settings.stateSecrets : stateSecrets,
     life,
     hookMs,
     sink,
@@ -315,6 +326,22 @@ async function serve({ agent, close, authenticate }: AgentModule, options: Servi
 function stateSecretsOf(settings: Settings, shared: Shared | undefined): () => readonly string[] {
   const own = [randomBytes(32).toString("base64url")];
   return () => (settings.stateSecrets.length > 0 ? settings.stateSecrets : (shared?.stateSecrets ?? own));
+}
+
+/** Why states are signed whatever the settings say, in words. */
+export function signerOf({ authenticate, agent }: AgentModule): string | undefined {
+  if (authenticate !== undefined) return "authenticate says who sends each message";
+  return agent.ownRun === undefined ? undefined : "the agent has run";
+}
+
+/** What does not survive where states have to be signed and no setting says with what. */
+export function stateSecretWarning({ stateSecrets, redisUrl }: Settings, signer: string): string | undefined {
+  if (stateSecrets.length > 0) return undefined;
+  const lost =
+    redisUrl === ""
+      ? "Conversations end with this process, and no other can continue them"
+      : "Conversations end when Redis loses its data";
+  return `${lost}, because ${signer} and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
 }
 
 async function createSource(

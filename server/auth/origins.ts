@@ -1,9 +1,9 @@
 /** Which sites' pages may use the server: one rule for CORS, the socket and `frame-ancestors`. */
 
 import type { IncomingHttpHeaders } from "node:http";
-import { isLoopbackHost, isPublic } from "../config/exposure.ts";
+import { isLoopbackHost } from "../config/exposure.ts";
 import { originOf } from "../config/kinds.ts";
-import { requiresKey, type Settings } from "../config/settings.ts";
+import { requiresKey, type Settings, UNKNOWN_HOST } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 
 /** The page that a request comes from. `none`: it does not come from a page. */
@@ -15,7 +15,9 @@ const LOOPBACK_SOURCES = ["http://localhost:*", "http://127.0.0.1:*", "https://l
 
 /**
  * Without a list, every site may use a server that a key protects or that listens publicly. A server without keys on a
- * loopback address is open to pages of this machine only, or any web site could use the agent of its visitor.
+ * loopback address is open to pages of this machine only, or any web site could use the agent of its visitor. Where it is
+ * not known on which address the server listens, its own pages are those of this machine and those that come over https:
+ * a site can make its name resolve to 127.0.0.1, but has no certificate there.
  */
 export class Origins {
   readonly #settings: Settings;
@@ -29,7 +31,7 @@ export class Origins {
     if (origin === undefined) return "none";
     if (this.areAllAllowed) return isOwnOrigin(headers) ? "own" : "allowed";
     const isLoopbackPage = URL.canParse(origin) && isLoopbackHost(new URL(origin).hostname);
-    if (isOwnOrigin(headers) && (this.#isHostTrusted || isLoopbackPage)) return "own";
+    if (isOwnOrigin(headers) && (this.#isHostTrusted || isLoopbackPage || this.#isCertified(origin))) return "own";
     const { allowedOrigins } = this.#settings;
     const isAllowed = allowedOrigins.length === 0 ? isLoopbackPage : allowedOrigins.includes(originOf(origin) ?? "");
     return isAllowed ? "allowed" : "refused";
@@ -74,11 +76,16 @@ export class Origins {
 
   /** Otherwise a site that makes its name resolve to 127.0.0.1 would be our own by its `Host`. */
   get #isHostTrusted(): boolean {
-    return requiresKey(this.#settings) || isPublic(this.#settings);
+    return this.#isOpenByDefault || this.#settings.trustedProxies.rules.length > 0;
+  }
+
+  #isCertified(origin: string): boolean {
+    return this.#settings.host === UNKNOWN_HOST && /^https:/i.test(origin);
   }
 
   get #isOpenByDefault(): boolean {
-    return requiresKey(this.#settings) || !isLoopbackHost(this.#settings.host);
+    const { host } = this.#settings;
+    return requiresKey(this.#settings) || !(host === UNKNOWN_HOST || isLoopbackHost(host));
   }
 }
 

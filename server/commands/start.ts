@@ -11,6 +11,7 @@ import { closeOnSignal, listen } from "../process-life.ts";
 import { demoAgent } from "../project/demo-agent.ts";
 import { findProject, loadProject, projectHere } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
+import { signerOf, stateSecretWarning } from "../server.ts";
 import { createProjectServer, openInBrowser, openProject, summaryOf } from "./open-project.ts";
 import { isSupervised, superviseWorkers } from "./workers.ts";
 
@@ -65,22 +66,6 @@ function refuseWithoutRedis({ redisUrl, workers }: Settings): void {
 }
 
 const DEMO_NOTE = "\nThere is no agent.ts in this folder, so the demo agent is served.\n";
-
-/** Why states are signed whatever the settings say, in words. */
-function signerOf({ authenticate, agent }: AgentModule): string | undefined {
-  if (authenticate !== undefined) return "agent.ts exports authenticate";
-  return agent.ownRun === undefined ? undefined : "the agent has run";
-}
-
-/** What does not survive where states have to be signed and no setting says with what. */
-function stateSecretWarning({ stateSecrets, redisUrl }: Settings, signer: string): string | undefined {
-  if (stateSecrets.length > 0) return undefined;
-  const lost =
-    redisUrl === ""
-      ? "Conversations end with this process, and no other can continue them"
-      : "Conversations end when Redis loses its data";
-  return `${lost}, because ${signer} and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
-}
 
 /** Below this, a key or secret can be guessed: 20 random characters are some 100 bits. */
 const MIN_KEY_CHARS = 20;

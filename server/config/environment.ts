@@ -63,6 +63,38 @@ function checkFileNames(file: string, variables: Environment): void {
   }
 }
 
+/** What concerns the server that listens, its process and its files. */
+const NOT_OF_AN_AGENT = [
+  SETTINGS.port,
+  SETTINGS.host,
+  SETTINGS.envFile,
+  SETTINGS.workers,
+  SETTINGS.headerSeconds,
+  SETTINGS.maxConnections,
+  SETTINGS.metrics,
+].map(({ name }) => name);
+
+/**
+ * For an agent on a server that is not ours: `given` wins over the variables of the process. Those that concern the server
+ * itself are not ours, and no file is read. @throws ConfigError
+ */
+export function mountedEnvironment(env: Environment, given: Readonly<Record<string, unknown>>): Environment {
+  for (const [name, value] of Object.entries(given)) {
+    if (isUnknown(name)) throw new ConfigError(`settings has ${unknownSentence(name)}`);
+    if (NOT_OF_AN_AGENT.includes(name)) {
+      throw new ConfigError(`settings has ${name}, which is a matter of your own server. Take it out.`);
+    }
+    if (typeof value !== "string") {
+      throw new ConfigError(
+        `${name} in settings must be a string, but is ${typeof value}. Leave it out to use its default.`,
+      );
+    }
+  }
+  checkProcessNames(env);
+  const inherited = Object.entries(env).filter(([name]) => !NOT_OF_AN_AGENT.includes(name));
+  return { ...Object.fromEntries(inherited), ...(given as Environment) };
+}
+
 /** @throws ConfigError for a near miss of a name that protects the server */
 function checkProcessNames(env: Environment): void {
   for (const name of Object.keys(env).filter(isUnknown)) {

@@ -313,6 +313,9 @@ export type Settings = {
   readonly [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
 };
 
+/** Stands for the host where the server is not ours: nothing says where it listens. */
+export const UNKNOWN_HOST = "";
+
 /** Options of the command, which win over the environment. */
 export interface Flags {
   port?: string | undefined;
@@ -395,8 +398,9 @@ export function requireSetting(
 ): string {
   const value = settings[key];
   if (value !== "") return value;
+  const place = settings.host === UNKNOWN_HOST ? "in settings" : "in .env beside agent.ts";
   throw new ConfigError(
-    `model "${id}/${model}" needs ${SETTINGS[key].name}: set it to ${meaning}, in the environment or in .env beside agent.ts.`,
+    `model "${id}/${model}" needs ${SETTINGS[key].name}: set it to ${meaning}, in the environment or ${place}.`,
   );
 }
 

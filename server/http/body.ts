@@ -25,6 +25,7 @@ export async function withBody<Value>(
   use: (body: Buffer) => Promise<Value>,
 ): Promise<Value> {
   refuseOtherMedia(req);
+  if (req.readableDidRead) throw alreadyRead();
   const length = Number(req.headers["content-length"] ?? 0);
   if (length > rules.maxBytes) throw tooLarge(rules.maxBytes);
   const reader = new BodyReader(req, length, rules);
@@ -120,6 +121,15 @@ function refuseOtherMedia({ headers }: IncomingMessage): void {
 
 function unsupported(message: string): ApiError {
   return new ApiError("unsupported_media_type", message);
+}
+
+/** On a server that is not ours, something before us may have taken the body. */
+function alreadyRead(): ApiError {
+  return new ApiError(
+    "internal",
+    "Another part of this server has read the message's body. Its operator has to call parley.handle before express.json() or whatever else parses bodies.",
+    { detail: "the body was read before Parley" },
+  );
 }
 
 function tooLarge(maxBytes: number): ApiError {

@@ -68,6 +68,8 @@ export interface HandlerParts {
 /** What answers requests and upgrades of one agent, on a server of ours or of somebody else. */
 export interface Handler {
   request(req: IncomingMessage, res: ServerResponse): void;
+  /** Whether a route below the base path is for the request, or the upgrade. */
+  owns(req: IncomingMessage): boolean;
   /** Whether the upgrade is taken. One that offers another protocol than WebSocket is not, and nothing was done with it. */
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer): boolean;
   /** Closes the sockets. Resolves when they are closed. */
@@ -77,11 +79,18 @@ export interface Handler {
 }
 
 export function createHandler(parts: HandlerParts): Handler {
+  const { basePath } = parts;
   const responses = new OpenResponses();
-  const dispatch = createDispatch(parts);
-  const dispatchUpgrade = createUpgradeDispatch(parts);
+  const routers = { http: createRouter(parts.routes), socket: createRouter(parts.socketRoutes) };
+  const dispatch = createDispatch(parts, routers.http);
+  const dispatchUpgrade = createUpgradeDispatch(parts, routers.socket);
   return {
     responses,
+    owns(req) {
+      const { path, redirect, isAtRoot } = readTarget(req, basePath);
+      const router = offersWebSocket(req) ? routers.socket : routers.http;
+      return redirect !== undefined || (!isAtRoot && router.methodsOf(path).length > 0);
+    },
     request(req, res) {
       responses.add(res);
       void dispatch(req, res);
@@ -106,9 +115,11 @@ export function offersWebSocket({ headers }: IncomingMessage): boolean {
 }
 
 /** Takes each request through its row of the table: headers, route, access, handler, and one exit for errors. */
-function createDispatch(parts: HandlerParts): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
+function createDispatch(
+  parts: HandlerParts,
+  router: Router<Route>,
+): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
   const { access, origins, limits, log, metrics, sendMs, lingerMs } = parts;
-  const router = createRouter<Route>(parts.routes);
 
   async function handle(context: RequestContext): Promise<void> {
     const { req, res, method, path, query } = context;
@@ -232,9 +243,9 @@ function recordWhenClosed(
 /** Takes a request for a WebSocket through the table of sockets. */
 function createUpgradeDispatch(
   parts: HandlerParts,
+  router: Router<SocketRoute>,
 ): (req: IncomingMessage, socket: Socket, head: Buffer) => Promise<void> {
   const { access, limits, sockets, log, metrics, lingerMs } = parts;
-  const router = createRouter<SocketRoute>(parts.socketRoutes);
 
   /** @throws ApiError */
   async function admitSocket(
@@ -297,6 +308,8 @@ function recordSocketWhenClosed(socket: Socket, requestId: string, route: string
   });
   return report;
 }
+
+type Router<Route> = ReturnType<typeof createRouter<Route>>;
 
 /**
  * Finds the row of a table for a method and a path. Paths are compared as they come: nothing is decoded or joined. A key is

@@ -15,6 +15,8 @@ export interface RequestContext {
   query: URLSearchParams;
   /** Where the bare base path leads. */
   redirect: string | undefined;
+  /** The address stands outside the base path, where probes and Prometheus ask the process itself. */
+  isAtRoot: boolean;
   /** The path as in the table of routes, for logs and metrics. */
   route: string;
   /** The segments of the path that the route has names for. */
@@ -48,23 +50,24 @@ export function traceHeaders({ headers }: IncomingMessage): TraceHeaders {
 /** Most requests have no query, and none is ever changed. */
 const NO_QUERY = new URLSearchParams();
 
-/** These paths are answered at the root, too, where probes and Prometheus ask the process itself. */
+/** These paths are answered at the root, too. */
 const AT_ROOT = new Set(["/health", "/health/ready", "/metrics"]);
 
 /** Takes the base path off. Outside it, `path` is empty, which no route is. */
 export function readTarget(
   req: IncomingMessage & { originalUrl?: string },
   basePath: string,
-): Pick<RequestContext, "path" | "query" | "redirect"> {
+): Pick<RequestContext, "path" | "query" | "redirect" | "isAtRoot"> {
   // Express takes the path that a handler is mounted at out of `url`.
   const { path, query } = splitTarget(req.originalUrl ?? req.url ?? "/");
-  if (basePath === "" || AT_ROOT.has(path)) return { path, query, redirect: undefined };
+  const isAtRoot = basePath !== "" && AT_ROOT.has(path);
+  if (basePath === "" || isAtRoot) return { path, query, redirect: undefined, isAtRoot };
   // Relative, because a proxy may show the path below another one.
   const name = basePath.slice(basePath.lastIndexOf("/") + 1);
   const redirect = path === basePath ? `./${name}/${query.size === 0 ? "" : `?${query}`}` : undefined;
   const below = path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : "";
   // The metrics are at the root alone: a proxy that passes only the base path on does not show them.
-  return { path: below === "/metrics" ? "" : below, query, redirect };
+  return { path: below === "/metrics" ? "" : below, query, redirect, isAtRoot };
 }
 
 /** A client may name the whole address, as it does to a proxy (RFC 9112, 3.2.2). Nothing is decoded or joined. */

@@ -14,9 +14,10 @@ export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "referrer-p
 
 const EXPOSED_HEADERS = "x-request-id, x-run-id, retry-after";
 
-/** Lets pages of allowed sites read the answer; never with credentials. */
+/** Lets pages of allowed sites read the answer; never with credentials, and whatever a host's server has said before. */
 export function setCorsHeaders(origins: Origins, headers: OriginHeaders, res: ServerResponse): void {
   const { origin } = headers;
+  for (const name of res.getHeaderNames()) if (name.startsWith("access-control-")) res.removeHeader(name);
   if (origins.areAllAllowed) {
     res.setHeader("access-control-allow-origin", "*");
   } else {

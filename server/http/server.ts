@@ -39,7 +39,7 @@ export function createHttpServer(
   server.on("checkContinue", handler.request);
   server.on("checkExpectation", handler.request);
   server.on("upgrade", (req: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (!handler.upgrade(req, socket, head)) ignoreUpgrade(server, req, socket, head);
+    if (!handler.upgrade(req, socket, head)) serveWithoutOffer(server, req, socket, head);
   });
   server.on("connect", (req: IncomingMessage, socket: Duplex) => {
     if (handler.responses.isWaiting(socket)) {
@@ -96,7 +96,7 @@ interface UpgradeChoice {
  * and `curl --http2` offer h2c with each plain request. A Node that does not ask `shouldUpgradeCallback` emits "upgrade" for
  * every offer and stops reading, so the request is put back without it, to be read again.
  */
-function ignoreUpgrade(server: Server, req: IncomingMessage, socket: Duplex, head: Buffer): void {
+export function serveWithoutOffer(server: Server, req: IncomingMessage, socket: Duplex, head: Buffer): void {
   const lines = [`${req.method} ${req.url} HTTP/${req.httpVersion}`];
   for (let index = 0; index < req.rawHeaders.length; index += 2) {
     const name = req.rawHeaders[index] as string;
@@ -104,5 +104,5 @@ function ignoreUpgrade(server: Server, req: IncomingMessage, socket: Duplex, hea
   }
   if (/\bclose\b/i.test(req.headers.connection ?? "")) lines.push("connection: close");
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
-  server.emit("connection", socket);
+  server.emit("encrypted" in socket ? "secureConnection" : "connection", socket);
 }

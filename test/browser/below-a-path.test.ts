@@ -1,9 +1,13 @@
 /** The chat below a path of a site: in the server's own page and on another site, and what the browser keeps for it. */
 
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { after, type TestContext, test } from "node:test";
+import { createParley } from "../../server/mount.ts";
+import { atEnd } from "../support/at-end.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
+import { listen } from "../support/listen.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -101,6 +105,35 @@ for (const way of Object.keys(WAYS) as Way[]) {
     await chatIn(page.locator("agent-chat")).ask("Hi", "Hello.");
   });
 }
+
+test("in a server of one's own the page and an element of the host's page chat below the path", async (t) => {
+  const settings = { PARLEY_LOG: "off", PARLEY_DRAIN_SECONDS: "0" };
+  const agent = { name: "Acme Support", model: "demo" };
+  const parley = await createParley({ agent, settings, basePath: "/team/support" });
+  atEnd(t, () => parley.close());
+  const html = sitePage(`<script src="/team/support/widget.js"></script>${chatTag(400, 'server="/team/support"')}`);
+  const host = createServer((req, res) =>
+    parley.handle(req, res, () => res.setHeader("content-type", "text/html").end(html)),
+  );
+  const url = await listen(t, host.on("upgrade", parley.upgrade));
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  const seen = watchAddresses(page);
+  const chats = async (chat: ReturnType<typeof chatIn>) => {
+    await chat.say("Hi");
+    await chat.answer.getByText("demo model").waitFor();
+    await chat.answered();
+  };
+  await page.goto(`${url}/team/support`);
+  await chats(chatIn(page));
+  assert.equal(page.url(), `${url}/team/support/`);
+  await page.goto(`${url}/shop/`);
+  await chats(chatIn(page.locator("agent-chat")));
+  assert.deepEqual(
+    seen.sockets.map((address) => new URL(address).pathname),
+    ["/team/support/ws/chat", "/team/support/ws/chat"],
+  );
+});
 
 test("the bare path leads to the page, in a frame of another site, too", async (t) => {
   const { url } = await startBelow(t, "below PARLEY_BASE_PATH", {

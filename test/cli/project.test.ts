@@ -353,7 +353,7 @@ test("the start says that the agent's own run answers, what does not survive it,
   } };`;
   const { url, command } = await start(t, [temporaryProject(t, { "agent.ts": agent })]);
   assert.match(command.stdout, /model +none: the agent's run answers\n/);
-  assert.match(command.stderr, /because the agent has run and no secret is set to sign them/);
+  await command.printed("stderr", /because the agent has run and no secret is set to sign them/);
   assert.match(await (await post({ url }, { message: "Hello", stream: false })).text(), /"response":"Hi"/);
   await command.printed("stderr", /streams what OpenAI Agents SDK makes/);
 });

@@ -135,6 +135,12 @@ const HOOKS_RECIPES = [
   "import sqlite",
 ];
 
+/** What the first lines of the blocks say that test/recipes runs. */
+const EMBEDDING_RECIPES = [
+  "agent.js",
+  ...["node:http", "Express", "Fastify", "Next", "two agents"].map((host) => `server.js, with ${host}`),
+];
+
 const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["README.md", "npm test", "This file is a part of it."],
   [
@@ -167,6 +173,7 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/hooks.md", "select message", RECIPES],
   ["docs/hooks.md", "OTEL_EXPORTER", "It needs an account at Langfuse."],
   ...HOOKS_RECIPES.map((begins): [string, string, string] => ["docs/hooks.md", begins, RECIPES]),
+  ...EMBEDDING_RECIPES.map((name): [string, string, string] => ["docs/embedding.md", `// ${name}\n`, RECIPES]),
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "Enter  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "process of the reader", "A drawing of what two processes say to each other."],

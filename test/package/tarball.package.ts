@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import ts from "typescript-5";
 import { REPOSITORY } from "../support/command.ts";
@@ -78,6 +79,7 @@ test("the tarball holds what runs, the types and the licence, and nothing else",
     "LICENSE",
     "dist/cli.js",
     "dist/parley-agent.js",
+    "dist/mount.js",
     "dist/custom-elements.json",
     "dist/widget/browser.js",
     "dist/widget/server.js",
@@ -92,6 +94,7 @@ test("the tarball holds what runs, the types and the licence, and nothing else",
     [],
   );
   assert.deepEqual(files.filter((path) => path.startsWith("dist/types/")).sort(), [
+    "dist/types/mount.d.ts",
     "dist/types/parley-agent.d.ts",
     "dist/types/preact.d.ts",
     "dist/types/react.d.ts",
@@ -160,6 +163,14 @@ for (const [name, compiler] of Object.entries(COMPILERS)) {
     });
   }
 
+  for (const resolution of [{ module: "node16" }, { module: "esnext", moduleResolution: "bundler" }]) {
+    test(`${name}, ${resolution.module}: a server of one's own compiles, and mistakes are found`, async () => {
+      writeFileSync(join(project, "package.json"), '{"type":"module"}');
+      await compile(compiler, ["server.ts"], resolution);
+      rmSync(join(project, "package.json"));
+    });
+  }
+
   for (const framework of ["react", "preact", "solid-js"]) {
     test(`${name}: templates of ${framework} know the elements, and refuse a wrong word`, async () => {
       const entry = framework.replace("-js", "");
@@ -182,6 +193,28 @@ for (const [name, compiler] of Object.entries(COMPILERS)) {
     });
   }
 }
+
+test("the declarations of parley-agent/server name only what hosts pass and get", () => {
+  const text = readFileSync(join(project, "node_modules/parley-agent/dist/types/mount.d.ts"), "utf8");
+  assert.deepEqual(text.match(/(?<=from ')[^']+/g), ["node:http", "node:stream", "./parley-agent.js"]);
+  const declared = [...text.matchAll(/^(?:export )?(?:declare )?(?:interface|type|function|class|const) (\w+)/gm)];
+  assert.deepEqual(
+    declared.map(([, one]) => one),
+    ["ParleyOptions", "Parley", "createParley"],
+  );
+});
+
+test("a host imports parley-agent/server from the package, and its agent answers", async (t) => {
+  const { createParley } = await import(
+    pathToFileURL(join(project, "node_modules/parley-agent", manifest.exports["./server"].default)).href
+  );
+  const agent = { name: "Acme", model: "demo" };
+  const parley = await createParley({ agent, basePath: "/support", settings: { PARLEY_LOG: "off" } });
+  t.after(() => parley.close());
+  const url = await listen(t, createServer(parley.handle));
+  const info = await (await fetch(`${url}/support/api/info`)).json();
+  assert.equal(info.name, "Acme");
+});
 
 test("an editor offers models, fields and the arguments of a tool", () => {
   const offered = (source: string): string[] => {

@@ -3,14 +3,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { connect as connectTls } from "node:tls";
 import { atEnd } from "../support/at-end.ts";
 import { within } from "../support/deadline.ts";
+import { connectByPsk, createPskServer } from "../support/psk.ts";
 import { chatRequest, RawConnection } from "../support/raw-connection.ts";
 import { endlessTurn, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -32,19 +31,14 @@ const onUnixSocket: Entrance = async (t, { server }) => {
   return () => createConnection(path);
 };
 
-/** A key that both sides know takes the place of a certificate. */
-const PSK = { psk: Buffer.alloc(32, 7), identity: "test" };
-const CIPHERS = { ciphers: "PSK", maxVersion: "TLSv1.2" } as const;
-
 const overTls: Entrance = async (t, { server }) => {
-  const front = createHttpsServer({ ...CIPHERS, pskCallback: () => PSK.psk });
+  const front = createPskServer();
   for (const event of ["request", "upgrade"]) front.on(event, (...args) => server.http.emit(event, ...args));
   front.listen(0, "127.0.0.1");
   await once(front, "listening");
   atEnd(t, () => front.close());
   const { port } = front.address() as AddressInfo;
-  return () =>
-    connectTls({ ...CIPHERS, port, host: "127.0.0.1", pskCallback: () => PSK, checkServerIdentity: () => undefined });
+  return () => connectByPsk(port);
 };
 
 const KINDS: Readonly<Record<string, Entrance>> = { "a Unix socket": onUnixSocket, TLS: overTls };
