@@ -23,4 +23,3 @@ export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-s
 export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";
 export type { Register, User } from "./auth/user.ts";
 export type { AttachedFile } from "./observe/run-observer.ts";
-export type { Usage } from "./protocol/chat.ts";
