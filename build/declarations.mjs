@@ -3,17 +3,21 @@
 import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
 
-/** By the name of the file that it becomes. The elements come first: those of the frameworks refer to it. */
-const ENTRIES = {
-  "parley-agent": "server/parley-agent.ts",
-  mount: "server/mount.ts",
-  widget: "widget/element/public-types.ts",
-  react: "widget/element/jsx/react.ts",
-  preact: "widget/element/jsx/preact.ts",
-  solid: "widget/element/jsx/solid.ts",
-  vue: "widget/element/jsx/vue.ts",
-  svelte: "widget/element/jsx/svelte.ts",
-};
+/**
+ * By the name of the file that it becomes. The first of each group has what the others refer to. Groups share no file: it
+ * would be one more, with a name that nobody imports.
+ */
+const GROUPS = [
+  { "parley-agent": "server/parley-agent.ts", mount: "server/mount.ts" },
+  {
+    widget: "widget/element/public-types.ts",
+    react: "widget/element/jsx/react.ts",
+    preact: "widget/element/jsx/preact.ts",
+    solid: "widget/element/jsx/solid.ts",
+    vue: "widget/element/jsx/vue.ts",
+    svelte: "widget/element/jsx/svelte.ts",
+  },
+];
 
 /** Comments that stand at the head of our source files and describe no declaration: they mean nothing to users. */
 const ofFiles = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=\n|\/\*\*)/gm;
@@ -27,18 +31,20 @@ function withNode(code) {
   return `${IGNORED}/// <reference types="node" />\n${code.replace(/^(?=import .* from ['"]node:)/gm, IGNORED)}`;
 }
 
-const bundle = await rollup({
-  input: ENTRIES,
-  // The types of `node:` come from @types/node. Vue and Svelte are not installed here: test/frameworks compiles with them.
-  external: /^(?:node:|vue$|svelte\/)/,
-  plugins: [dts()],
-  onwarn(warning) {
-    throw new Error(warning.message);
-  },
-});
-await bundle.write({
-  dir: "dist/types",
-  format: "es",
-  plugins: [{ name: "comments", renderChunk: (code) => withNode(code.replace(ofFiles, "").replace(/^\n+/, "")) }],
-});
-await bundle.close();
+for (const input of GROUPS) {
+  const bundle = await rollup({
+    input,
+    // The types of `node:` come from @types/node. Vue and Svelte are not installed here: test/frameworks compiles with them.
+    external: /^(?:node:|vue$|svelte\/)/,
+    plugins: [dts()],
+    onwarn(warning) {
+      throw new Error(warning.message);
+    },
+  });
+  await bundle.write({
+    dir: "dist/types",
+    format: "es",
+    plugins: [{ name: "comments", renderChunk: (code) => withNode(code.replace(ofFiles, "").replace(/^\n+/, "")) }],
+  });
+  await bundle.close();
+}

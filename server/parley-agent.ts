@@ -25,4 +25,3 @@ export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authen
 export type { Register, User } from "./auth/user.ts";
 export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";
 export type { AttachedFile } from "./observe/run-observer.ts";
-export type { Usage } from "./protocol/chat.ts";

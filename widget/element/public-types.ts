@@ -3,7 +3,7 @@
  * so a site needs neither to compile. The classes implement these interfaces.
  */
 
-import type { AgentInfo, ApprovalDecision, FinishReason, ToolApproval } from "../../server/protocol/chat.ts";
+import type { AgentInfo, ApprovalDecision, FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { Strings, StringsOverride } from "../i18n/strings.ts";
 import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
@@ -37,7 +37,6 @@ export type {
   StepMode,
   Strings,
   StringsOverride,
-  ToolApproval,
   ToolCall,
   ToolRenderers,
   TranscriptFormat,
