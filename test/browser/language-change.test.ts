@@ -142,7 +142,7 @@ test("of two chats in one page each speaks its own language, whichever is drawn 
   await german.locator(".copy").click();
   await german.locator(".copy").getByText("Kopiert").waitFor();
   await german.getByRole("button", { name: "CSV" }).click();
-  await german.locator(".table button").getByText("Kopiert").waitFor();
+  await german.locator(".table").getByRole("button", { name: "Kopiert" }).waitFor();
   await german.getByRole("button", { name: "images.example" }).click();
   await german.getByText("Das Bild konnte nicht geladen werden").waitFor();
 

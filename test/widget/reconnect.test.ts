@@ -104,7 +104,7 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
 const timeless = (value: unknown) =>
   JSON.parse(
     JSON.stringify(value, (key, item: unknown) =>
-      /^(startedAt|endedAt|durationMs|conversation)$/.test(key) ? undefined : item,
+      /^(startedAt|endedAt|durationMs|conversation|run)$/.test(key) ? undefined : item,
     ),
   );
 
