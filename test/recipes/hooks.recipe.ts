@@ -202,7 +202,7 @@ const CLIENT = 3;
 
 /**
  * Names, kinds and required attributes of spans as of the repository open-telemetry/semantic-conventions-genai, to which
- * the conventions moved after version 1.41 of open-telemetry/semantic-conventions. It has no release yet.
+ * the conventions moved with version 1.42 of open-telemetry/semantic-conventions. It has no release yet.
  */
 test("an OTLP receiver gets the spans of a run by the conventions for generative AI", async (t) => {
   const spans: OtlpSpan[] = [];
