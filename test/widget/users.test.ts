@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, type TestContext, test } from "node:test";
 import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import type { Feedback } from "../../server/agent/hooks.ts";
 import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.ts";
 import type { Metadata, UserToken } from "../../widget/session/client.ts";
 import type { ConversationStore, StoredConversation } from "../../widget/session/store.ts";
@@ -10,7 +11,7 @@ import { gate, within } from "../support/deadline.ts";
 import { call, say, type Turn } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { TestStorage } from "./browser-stubs.ts";
-import { openClient, type TestClient, text, textsOf } from "./chat-client.ts";
+import { lastAnswer, openClient, type TestClient, text, textsOf } from "./chat-client.ts";
 
 class MemoryStore implements ConversationStore {
   readonly rows = new Map<string, StoredConversation>();
@@ -51,8 +52,10 @@ async function start(
   tools: AnyToolDefinition[] = [],
 ) {
   const asked: string[] = [];
+  const rated: string[] = [];
   const agent = {
     tools,
+    onFeedback: ({ user, run }: Feedback) => void rated.push(`${user?.id ?? "nobody"} ${run}`),
     instructions: ({ user, metadata }: { user?: { id: string } | undefined; metadata: Metadata }) => {
       asked.push(`${user?.id ?? "nobody"} ${JSON.stringify(metadata)}`);
       return "Help.";
@@ -61,7 +64,7 @@ async function start(
   const { url } = await startServer(t, { authenticate: byToken, turns, agent });
   const open = ({ userToken, metadata }: Page = {}, until?: (it: TestClient["client"]) => boolean) =>
     openClient(t, { url: `${url}/`, store, userToken, metadata: metadata as Metadata, ...(until && { until }) });
-  return { asked, open };
+  return { asked, rated, open };
 }
 
 /** As the element does: it is asked first who sends the message. Gives the code of a refusal. */
@@ -163,6 +166,40 @@ test("a function that gives another user's token before a message begins a conve
       ["ada {}", "bob {}"],
     ],
   );
+});
+
+test("a rating is sent for the user who gave it, and for nobody who has come since", async (t) => {
+  const { rated, open } = await start(t);
+  let token = "ada";
+  const chat = await open({ userToken: () => token });
+  const rateAnswer = () => {
+    const answer = lastAnswer(chat.client);
+    assert.ok(answer?.run);
+    return { run: answer.run, sent: chat.client.sendFeedback({ ...answer, feedback: { rating: "up" } }) };
+  };
+  await ask(chat, "Ada here");
+  const ofAda = rateAnswer();
+  await ofAda.sent;
+  const late = rateAnswer();
+  token = "bob";
+  await late.sent;
+  await ask(chat, "Bob here");
+  const ofBob = rateAnswer();
+  const signedOut = chat.client.signOut();
+  await Promise.all([ofBob.sent, signedOut]);
+  assert.deepEqual(rated, [`ada ${ofAda.run}`]);
+});
+
+test("a page that is shown again has forgotten a user who has signed out in another page of its tab", async (t) => {
+  const { open } = await start(t);
+  const chat = await open({ userToken: "ada" });
+  await ask(chat, "Ada here");
+  chat.client.suspend();
+  // A page that was left is told of nothing.
+  for (const name of Object.keys(localStorage)) localStorage.removeItem(name);
+  await chat.client.returned();
+  assert.deepEqual([shownIn(chat), chat.client.userToken, kept()], [[], undefined, []]);
+  assert.deepEqual(Object.keys(localStorage), []);
 });
 
 for (const [what, userToken] of [

@@ -255,6 +255,7 @@ export class Client {
 
   /** To be called on `pageshow` if the page was left before: another page may have another user. */
   async returned(): Promise<void> {
+    this.#identity?.lookUp();
     if (this.#asksUser) await this.reload();
     this.keeper.resume();
   }
@@ -293,9 +294,12 @@ export class Client {
   sendFeedback({ run, feedback }: AssistantMessage): Promise<Failure | undefined> {
     if (!this.info?.feedback || !run) return Promise.resolve(undefined);
     const { rating = null, reason, comment } = feedback ?? {};
+    const { user } = this;
     const { conversation } = this.session.data.state;
     const send = async () => {
       const refusal = await this.admit();
+      // Somebody else is here by now, who has rated nothing.
+      if (user && user !== this.user) return undefined;
       const metadata = this.#metadata;
       return refusal?.code ?? this.#transport.rate({ run, conversation, rating, reason, comment, metadata });
     };

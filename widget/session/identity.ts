@@ -68,6 +68,11 @@ export class Identity {
       if (key === null || key === this.#host.userName) this.#userChanged(newValue ?? undefined);
     };
     addEventListener("storage", takeNote, { signal: this.#listeners.signal });
+    this.lookUp();
+  }
+
+  /** To be called when the page is shown again: meanwhile it was not informed of other pages. */
+  lookUp(): void {
     this.#userChanged(recall(this.#host.userName));
   }
 
