@@ -34,11 +34,11 @@ function openTab(storage = new TestStorage()): void {
   Reflect.deleteProperty(globalThis, Symbol.for("agent-chat-slots"));
 }
 
-/** Nobody may chat, too; some tokens are refused, and some cannot be checked. */
+/** Nobody may chat, too; some tokens are refused, and some cannot be checked. A user may have many, by number. */
 const byToken: Authenticate = ({ token }) => {
   if (token?.startsWith("expired")) throw new Unauthorized();
   if (token === "broken") throw new Error("no database");
-  return token === undefined ? undefined : { id: token };
+  return token === undefined ? undefined : { id: token.replace(/\d+$/, "") };
 };
 
 interface Page {
@@ -166,6 +166,40 @@ test("a function that gives another user's token before a message begins a conve
       ["ada {}", "bob {}"],
     ],
   );
+});
+
+test("with a new token for each message, a message and a rating at once are both sent", async (t) => {
+  const { rated, open } = await start(t);
+  let count = 0;
+  const chat = await open({ userToken: async () => `ada${count++}` });
+  await ask(chat, "Ada here");
+  const answer = lastAnswer(chat.client);
+  assert.ok(answer);
+  const sent = chat.client.sendFeedback({ ...answer, feedback: { rating: "up" } });
+  assert.deepEqual([await ask(chat, "More"), await sent], [undefined, undefined]);
+  assert.deepEqual([shownIn(chat), rated.length], [["Ada here", "ok", "More", "ok"], 1]);
+});
+
+test("a message that waits for the token of a user who signs out is not sent for nobody", async (t) => {
+  const { asked, open } = await start(t);
+  const [isAsked, held] = [gate(), gate()];
+  let isSlow = false;
+  const userToken = async () => {
+    if (isSlow) isAsked.open();
+    if (isSlow) await held.opened;
+    return "ada";
+  };
+  const chat = await open({ userToken });
+  await ask(chat, "Ada here");
+  isSlow = true;
+  const refusal = ask(chat, "Ada's secret");
+  await isAsked.opened;
+  await chat.client.signOut();
+  held.open();
+  assert.equal(await refusal, "login_required");
+  assert.deepEqual([asked, shownIn(chat), kept()], [["ada {}"], [], []]);
+  assert.equal(await ask(chat, "Hi"), undefined);
+  assert.deepEqual(asked, ["ada {}", "nobody {}"]);
 });
 
 test("a rating is sent for the user who gave it, and for nobody who has come since", async (t) => {

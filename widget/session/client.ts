@@ -203,8 +203,13 @@ export class Client {
   async admit(): Promise<Refusal | undefined> {
     await this.#checking;
     this.#wasRenewed = false;
+    const { user } = this;
     if (this.#asksUser) {
       await (await this.#withIdentity())?.check();
+      // Another message, or the page, may have asked anew meanwhile.
+      await this.#attempt;
+      // The user who wrote it has signed out.
+      if (user && !this.user) return { code: "login_required", retryable: false };
       if (!this.isKnown && !this.refusal) return { code: "unreachable", retryable: true };
     } else if (this.refusal) this.askAgain();
     return this.refusal;
