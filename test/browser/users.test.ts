@@ -88,6 +88,31 @@ async function assertNothingOf(page: Page, what: RegExp, tab: string): Promise<v
   assert.doesNotMatch(await stored(page), what, tab);
 }
 
+/** Attaches a file that takes until the returned function is called, whose promise resolves when the file was judged. */
+const attachSlowly = (page: Page, name: string) =>
+  page.locator("agent-chat").evaluateHandle((chat: AgentChat, fileName) => {
+    const file = new File(["no picture"], fileName);
+    const held = { open(_bytes: ArrayBuffer) {} };
+    const bytes = new Promise<ArrayBuffer>((resolve) => {
+      held.open = resolve;
+    });
+    const part = {
+      arrayBuffer() {
+        return bytes;
+      },
+    };
+    Object.assign(file, {
+      slice() {
+        return part;
+      },
+    });
+    const attached = chat.attach([file]);
+    return () => {
+      held.open(new ArrayBuffer(8));
+      return attached;
+    };
+  }, name);
+
 const isEmpty = (chat: ChatElement) => chat.questions.first().waitFor({ state: "detached" });
 
 test("of a user who has signed out nothing is left, on screen, in storage and in other tabs, and the next one is asked as themself", async (t) => {
@@ -116,9 +141,11 @@ test("of a user who has signed out nothing is left, on screen, in storage and in
   assert.equal(await shown(one.answer), "Fine, Bob.");
   // Without a sign-out, the page has another user.
   await one.input.fill("Bob was writing");
+  const readOn = await attachSlowly(one.page, "Bob.png");
   await set(one.page, "eve");
   await isEmpty(one);
   await one.greeting.waitFor();
+  await readOn.evaluate((go) => go());
   await assertNothingOf(one.page, /Bob/, "after Bob");
   await one.ask("Eve here", "Fine, Eve.");
   assert.deepEqual(users, ["ada page home", "ada page home", "bob page home", "eve page home"]);

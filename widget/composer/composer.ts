@@ -52,7 +52,7 @@ export class Composer extends ChatPart implements ComposerPort {
   #busyNoteTimer: ReturnType<typeof setTimeout> | undefined;
   /** Grows with each change of the draft. */
   private draftVersion = 0;
-  readonly #files = new DraftFiles(() => this.#changed());
+  #files = new DraftFiles(() => this.#changed());
   #text = "";
   /** Whether the person has typed the text, or a part of it. */
   #isTyped = false;
@@ -105,11 +105,12 @@ export class Composer extends ChatPart implements ComposerPort {
 
   /** Resolves when the files have been read. What is refused is said in place and aloud. */
   async addFiles(files: Iterable<File>): Promise<void> {
-    const outcomes = await this.#files.add([...files], async () => {
+    const draft = this.#files;
+    const outcomes = await draft.add([...files], async () => {
       const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#infoWaiters.push(resolve)));
       return { rules, sentWith: [this.session.stateFor(this.editing), this.#text] };
     });
-    this.#announce(outcomes);
+    if (draft === this.#files) this.#announce(outcomes);
   }
 
   /** Begins to change an earlier message. What was being written waits until that has ended. */
@@ -133,8 +134,9 @@ export class Composer extends ChatPart implements ComposerPort {
   /** Leaves nothing of what a user has written who has left. */
   clear(): void {
     if (this.#editing) this.#endEditing();
-    this.#replace("", []);
-    this.#changed();
+    // Files that are still being read go, too.
+    this.#files = new DraftFiles(() => this.#changed());
+    this.draft = "";
   }
 
   /** Puts a message that was not sent above what is being written, to go on with both. */
