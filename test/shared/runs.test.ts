@@ -1,9 +1,11 @@
 /** Runs of several servers with one Redis: a client reads on anywhere, each event once and in order. */
 
 import assert from "node:assert/strict";
+import type { RunRecord } from "../../server/agent/hooks.ts";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { fieldOf, post, timeless } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
+import { onceCalled } from "../support/once-called.ts";
 import { startTwo, testWithRedis } from "../support/redis-server.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
 import { call, endlessTurn, hang, say, settled, type Turn, think, wait } from "../support/scripted-provider.ts";
@@ -73,6 +75,52 @@ testWithRedis(
     // Each piece is an event. The first ones may be kept no more: how much a connection takes in differs.
     await openLine.sse(t, other, { resume: run, after: paused - 10 });
     while (taken() === paused) await new Promise(setImmediate);
+  },
+);
+
+testWithRedis(
+  "an answer that onAnswer has not let pass goes through Redis only after its yes, and its run has one record",
+  async (t, redis) => {
+    const [asked, held] = [gate(), gate()];
+    const { hook: onRunEnd, next } = onceCalled<RunRecord>();
+    const records: string[] = [];
+    const [owner, other] = await startTwo(t, redis, {
+      agent: {
+        tools: [echo],
+        async onAnswer() {
+          asked.open();
+          await held.opened;
+        },
+        onRunEnd(record) {
+          records.push(record.run);
+          onRunEnd(record);
+        },
+      },
+      turns: [
+        [think("Friday?"), say("It may be Friday."), call("c1", "echo", { text: "a" })],
+        [say("On Friday.")],
+        [say("Bye.")],
+      ],
+    });
+    const traffic = await redis.monitor(t);
+    const run = newRun();
+    const first = await openLine.sse(t, owner, { message: "When?", run });
+    await first.next();
+    const second = await openLine.socket(t, other, { resume: run, after: 0 });
+    await first.cut();
+    await second.next();
+    await asked.opened;
+    await redis.command("PING");
+    assert.match(traffic(), /tool_call/);
+    assert.doesNotMatch(traffic(), /Friday/);
+    held.open();
+    assert.equal((await second.rest()).at(-1)?.data, "On Friday.");
+    assert.match(traffic(), /On Friday/);
+    await (await openLine.sse(t, other, { resume: run, after: 0 })).rest();
+    await (await openLine.sse(t, other, { message: "Bye" })).rest();
+    assert.equal((await next()).message, "When?");
+    assert.equal((await next()).message, "Bye");
+    assert.equal(records.length, 2);
   },
 );
 

@@ -20,6 +20,8 @@ export interface RedisServer {
   freeze(): void;
   thaw(): void;
   command(...args: readonly (string | number)[]): Promise<string>;
+  /** All that is sent to it from now on. */
+  monitor(t: Cleanup): Promise<() => string>;
 }
 
 export async function startRedis(t: Cleanup, ...settings: readonly string[]): Promise<RedisServer> {
@@ -45,6 +47,7 @@ export async function startRedis(t: Cleanup, ...settings: readonly string[]): Pr
     freeze: () => void child.kill("SIGSTOP"),
     thaw: () => void child.kill("SIGCONT"),
     command: (...args) => send(port, args),
+    monitor: (test) => monitor(test, port),
   };
 }
 
@@ -81,6 +84,18 @@ const answers = (port: number) =>
     (answer) => answer.startsWith("+PONG"),
     () => false,
   );
+
+async function monitor(t: Cleanup, port: number): Promise<() => string> {
+  let seen = "";
+  const socket = createConnection(port, "127.0.0.1", () => socket.write("MONITOR\r\n"));
+  t.after(() => void socket.destroy());
+  socket.on("error", () => {});
+  socket.on("data", (data) => {
+    seen += data;
+  });
+  await once(socket, "data");
+  return () => seen;
+}
 
 /** One command, in Redis' own protocol. */
 function send(port: number, args: readonly (string | number)[]): Promise<string> {
