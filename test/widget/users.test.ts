@@ -44,6 +44,7 @@ const byToken: Authenticate = ({ token }) => {
 interface Page {
   userToken?: UserToken | undefined;
   metadata?: unknown;
+  id?: string;
 }
 
 async function start(
@@ -62,8 +63,8 @@ async function start(
     },
   };
   const { url } = await startServer(t, { authenticate: byToken, turns, agent });
-  const open = ({ userToken, metadata }: Page = {}, until?: (it: TestClient["client"]) => boolean) =>
-    openClient(t, { url: `${url}/`, store, userToken, metadata: metadata as Metadata, ...(until && { until }) });
+  const open = ({ userToken, metadata, id = "" }: Page = {}, until?: (it: TestClient["client"]) => boolean) =>
+    openClient(t, { url: `${url}/`, store, id, userToken, metadata: metadata as Metadata, ...(until && { until }) });
   return { asked, rated, open };
 }
 
@@ -130,6 +131,30 @@ test("another user finds nothing of the one before, who has closed the tab, and 
   assert.deepEqual([shownIn(second), second.drafts, kept()], [[], [], []]);
   assert.doesNotMatch(JSON.stringify(sessionStorage), /Ada/);
 });
+
+for (const how of ["signs out", "is followed by another one"]) {
+  test(`a user who ${how} leaves nothing in the tab for elements of pages that were left`, async (t) => {
+    const { open } = await start(t);
+    const [chat, other] = [await open({ userToken: "ada" }), await open({ userToken: "ada", id: "help" })];
+    await ask(other, "Ada here");
+    other.client.keeper.saveDraft({ text: "Ada writes", files: [] });
+    other.client.suspend();
+    other.client.close();
+    const slot = Object.keys(sessionStorage).find((name) => name.endsWith("#help")) ?? "";
+    const content = sessionStorage.getItem(slot) ?? "";
+    assert.match(content, /Ada writes/);
+    const ofOtherServer = slot.replace("#help", "other/");
+    sessionStorage.setItem(ofOtherServer, content);
+    if (how === "signs out") await chat.client.signOut();
+    else {
+      chat.client.setUserToken("bob");
+      await ask(chat, "Bob here");
+    }
+    assert.equal(sessionStorage.getItem(ofOtherServer), content);
+    sessionStorage.removeItem(ofOtherServer);
+    assert.doesNotMatch(JSON.stringify([sessionStorage, kept()]), /Ada/);
+  });
+}
 
 test("two tabs with two users leave each other alone after the first change", async (t) => {
   const { open } = await start(t);

@@ -50,6 +50,9 @@ export interface ClientOptions extends SessionListener {
 
 type RefusedPhase = "unauthorized" | "forbidden" | "login_required" | "user_unknown";
 
+/** A name that no user has. */
+const NOBODY = "nobody";
+
 /** For networks that block WebSocket. */
 const http = lazy(() => import("../transport/http.ts"), "HttpTransport");
 
@@ -218,9 +221,7 @@ export class Client {
   /** Forgets the user, and all that the browser has of them. Resolves when nothing is left. */
   async signOut(): Promise<void> {
     this.userToken = undefined;
-    this.#forget();
-    await this.#withIdentity();
-    await this.keeper.purge("nobody");
+    await Promise.all([this.#forget(NOBODY), this.#withIdentity()]);
     this.#identity?.signOut();
     this.#transport.close();
     await this.reload();
@@ -228,11 +229,9 @@ export class Client {
 
   /** For `Identity`: another tab has signed the user out, or has another one. */
   leave(isSignedOut: boolean): void {
-    if (isSignedOut) {
-      this.userToken = undefined;
-      void this.keeper.purge("nobody");
-    }
-    this.#forget();
+    if (isSignedOut) this.userToken = undefined;
+    // Of two users, the other tab removes what is kept.
+    void this.#forget(isSignedOut ? NOBODY : "");
     if (this.#isOpen) void this.reload();
   }
 
@@ -450,7 +449,7 @@ export class Client {
       return;
     }
     this.phase = "ready";
-    if (this.user && this.user !== user) this.#forget();
+    if (this.user && this.user !== user) void this.#forget(user || NOBODY);
     if (this.#isOtherAgent(this.#agent)) void this.session.reset();
     if (info.auth_required && this.key.value === undefined) this.key.prompt = "required";
     this.user = user;
@@ -484,14 +483,15 @@ export class Client {
     this.#wasRenewed = true;
   }
 
-  /** Leaves nothing of the user here. The connection is theirs, too. */
-  #forget(): void {
+  /** Leaves nothing of the user here, and keeps nothing of anybody but `next`, if one is named. The connection is theirs, too. */
+  #forget(next: string): Promise<void> {
     void this.session.reset();
     this.#transport.close();
     this.#agent = "";
     this.keeper.forget();
     this.user = "";
     this.#options.onForget?.(true);
+    return this.keeper.purge(next);
   }
 
   #restore(stored: Restored, reportedUntil: number, isNewer: boolean): void {

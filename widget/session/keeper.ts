@@ -8,7 +8,7 @@ import type { RunPosition } from "../transport/transport.ts";
 import type { SessionData } from "./chat-session.ts";
 import { randomId } from "./resumable-run.ts";
 import type { ConversationStore } from "./store.ts";
-import { type Draft, EMPTY_DRAFT, type Place, TabSlot } from "./tab-slot.ts";
+import { type Draft, EMPTY_DRAFT, forgetSlots, type Place, TabSlot } from "./tab-slot.ts";
 
 const SAVE_EVERY_MS = 1_000;
 
@@ -277,9 +277,10 @@ export class ConversationKeeper {
     this.#id = undefined;
   }
 
-  /** Deletes conversations of tabs that were closed; those of all users but one at once, if one is named. */
+  /** Deletes conversations of tabs that were closed; what is kept of all users but one at once, if one is named. */
   async purge(user = ""): Promise<void> {
-    const { store } = this.#options;
+    const { server, store } = this.#options;
+    if (user) forgetSlots(server, user);
     const conversations = await store.list().catch(() => []);
     const before = Date.now() - DELETE_AFTER_MS;
     for (const it of conversations) {

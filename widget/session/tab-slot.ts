@@ -5,7 +5,7 @@
  */
 
 import { isRecord, toJson } from "../../server/protocol/json.ts";
-import { forget, recall, remember } from "../storage/storage.ts";
+import { forget, namesIn, recall, remember } from "../storage/storage.ts";
 import type { RunPosition } from "../transport/transport.ts";
 
 /** What is in the composer, as it is kept: of its files the names alone. */
@@ -61,7 +61,7 @@ export class TabSlot {
   /** `onFree` is called when the element has left that had the slot before, and this one did not get it. */
   constructor(server: URL, id: string, onFree: () => void) {
     this.#key = `${server.href}#${id}`;
-    const shared = `agent-chat-session:${server.href}`;
+    const shared = sharedName(server);
     let reserved = `${shared}${framePath(window)}#${id}`;
     while (isTaken(reserved)) reserved += "+";
     this.#reserved = reserved;
@@ -76,7 +76,7 @@ export class TabSlot {
   }
 
   read(): SlotContent | undefined {
-    return parse(recall(this.name, "sessionStorage") ?? "");
+    return readSlot(this.name);
   }
 
   /** Returns whether there was room for it. */
@@ -103,6 +103,20 @@ export class TabSlot {
     if (next) substitutes.get(next)?.();
   }
 }
+
+/** Empties the slots of all users but one, also those of elements of other pages. */
+export function forgetSlots(server: URL, user: string): void {
+  for (const name of namesIn("sessionStorage")) {
+    // A longer address is another server's.
+    const isSlot = /^([@#]|$)/.test(name.split(sharedName(server))[1] ?? "/");
+    const owner = isSlot && readSlot(name)?.user;
+    if (owner && owner !== user) forget(name, "sessionStorage");
+  }
+}
+
+const sharedName = ({ href }: URL): string => `agent-chat-session:${href}`;
+
+const readSlot = (name: string): SlotContent | undefined => parse(recall(name, "sessionStorage") ?? "");
 
 function parse(text: string): SlotContent | undefined {
   try {
