@@ -1,4 +1,4 @@
-/** Who sends a message, or asks for a run: the project's `authenticate` is asked, within the rates of key and address. */
+/** Finds out who sends a message, or asks for a run: the project's `authenticate` is asked, within the rates of key and address. */
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";

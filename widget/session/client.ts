@@ -183,7 +183,7 @@ export class Client {
     void this.#load();
   }
 
-  /** Who is there, from now on. Without a change it is not asked. */
+  /** Says who is there from now on. Without a change the server is not asked. */
   setUserToken(token: UserToken | null | undefined): void {
     const before = this.userToken;
     this.userToken = token || undefined;
@@ -230,7 +230,7 @@ export class Client {
   /** For `Identity`: another tab has signed the user out, or has another one. */
   leave(isSignedOut: boolean): void {
     if (isSignedOut) this.userToken = undefined;
-    // Of two users, the other tab removes what is kept.
+    // If another user has come, their tab removes what is kept.
     void this.#forget(isSignedOut ? NOBODY : "");
     if (this.#isOpen) void this.reload();
   }
@@ -442,7 +442,7 @@ export class Client {
     const { user = "" } = info;
     this.reconnect.succeeded();
     this.info = info;
-    // Who has left is known only then: until a user comes, or is signed out, what is kept waits.
+    // Until a user comes, or is signed out, what is kept waits: before that nobody is known to have left.
     if (user || recall(this.userName)) void this.#withIdentity().then((it) => it?.settled(user));
     if (info.login_required) {
       this.#requireLogin();

@@ -1,4 +1,4 @@
-/** Who is asking, as the page says, and which other tabs know of. Loaded where the page or the server knows of users. */
+/** The user as the page names them, and as other tabs know them. Loaded where the page or the server knows of users. */
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import { isRecord } from "../../server/protocol/json.ts";
@@ -41,7 +41,7 @@ export interface IdentityHost {
   leave(isSignedOut: boolean): void;
 }
 
-/** Those of the elements that are in this page: browsers inform other pages only of what was stored. */
+/** One for each element in this page: browsers inform only other pages of what was stored. */
 const present = new Set<Identity>();
 
 export class Identity {
