@@ -125,7 +125,7 @@ function handleOf(handler: Handler, basePath: string, log: Log): Parley["handle"
 
 function upgradeOf(handler: Handler): Parley["upgrade"] {
   return function upgrade(req, socket, head) {
-    const { server } = socket as Duplex & { server?: Server };
+    const { server } = req.socket as Socket & { server?: Server };
     const listeners = server?.listeners("upgrade");
     // Where nobody else listens, a connection that is left alone would stay open for ever.
     const isAlone = listeners?.length === 1 && listeners[0] === upgrade;

@@ -1,6 +1,6 @@
 /** `node:http` with its quirks: time limits, broken HTTP, proxies' requests, offers of other protocols, and the end. */
 
-import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerOptions, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Settings } from "../config/settings.ts";
@@ -97,6 +97,12 @@ interface UpgradeChoice {
  * every offer and stops reading, so the request is put back without it, to be read again.
  */
 export function serveWithoutOffer(server: Server, req: IncomingMessage, socket: Duplex, head: Buffer): void {
+  if (!req.complete || req.readableLength > 0) {
+    // While the body arrives, what Node hands over is no socket, and nothing can be read after it.
+    if (socket !== req.socket) socket.on("error", () => socket.destroy());
+    answerWithoutOffer(server, req, socket === req.socket);
+    return;
+  }
   const lines = [`${req.method} ${req.url} HTTP/${req.httpVersion}`];
   for (let index = 0; index < req.rawHeaders.length; index += 2) {
     const name = req.rawHeaders[index] as string;
@@ -104,5 +110,30 @@ export function serveWithoutOffer(server: Server, req: IncomingMessage, socket: 
   }
   if (/\bclose\b/i.test(req.headers.connection ?? "")) lines.push("connection: close");
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+  readOn(server, socket);
+}
+
+/** From Node 26 on, the body of such a request comes with the request, and so only a response is missing. */
+function answerWithoutOffer(server: Server, req: IncomingMessage, canGoOn: boolean): void {
+  const { socket } = req;
+  const res = new ServerResponse(req);
+  res.shouldKeepAlive = canGoOn && !/\bclose\b/i.test(req.headers.connection ?? "");
+  res.assignSocket(socket);
+  // Node has taken its own listener away, and without one a connection that breaks would end the process.
+  const destroy = () => socket.destroy();
+  socket.on("error", destroy);
+  res.once("finish", () => {
+    res.detachSocket(socket);
+    if (!res.shouldKeepAlive) {
+      socket.destroySoon();
+      return;
+    }
+    socket.off("error", destroy);
+    readOn(server, socket);
+  });
+  server.emit("request", req, res);
+}
+
+function readOn(server: Server, socket: Duplex): void {
   server.emit("encrypted" in socket ? "secureConnection" : "connection", socket);
 }

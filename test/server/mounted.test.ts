@@ -113,6 +113,22 @@ for (const [name, enter] of Object.entries(ENTRANCES)) {
   }
 }
 
+test("an offer of HTTP/2 whose body comes in pieces is answered, and one that breaks off ends only itself", async (t) => {
+  const { port } = await startBare(t);
+  for (const breaksOff of [true, false]) {
+    const raw = new RawConnection(createConnection(port, "127.0.0.1"));
+    t.after(() => raw.socket.destroy());
+    const offer = ["connection: Upgrade, HTTP2-Settings", "upgrade: h2c"];
+    const request = chatRequest({ message: "Hi", stream: true }, ...offer).join("\r\n");
+    await raw.write(request.slice(0, -5));
+    await raw.write(request.slice(-5));
+    if (breaksOff) {
+      await raw.until("event: token");
+      raw.socket.resetAndDestroy();
+    } else await raw.until("event: done");
+  }
+});
+
 test("below a path the page, its scripts and the redirect are at their addresses, and there are no metrics", async (t) => {
   const { url } = await startBare(t, { basePath: "/support" });
   const statusOf = async (path: string) => (await fetch(url + path, { redirect: "manual" })).status;
