@@ -4,11 +4,12 @@ import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
 
 /**
- * By the name of the file that it becomes. The first of each group has what the others refer to. Groups share no file: it
- * would be one more, with a name that nobody imports.
+ * By the name of the file that it becomes. The first of each group has what the others refer to. What two groups share would
+ * be one more file, with a name that nobody imports, so each has its own.
  */
 const GROUPS = [
-  { "parley-agent": "server/parley-agent.ts", mount: "server/mount.ts" },
+  { "parley-agent": "server/parley-agent.ts" },
+  { mount: "server/mount.ts" },
   {
     widget: "widget/element/public-types.ts",
     react: "widget/element/jsx/react.ts",
@@ -35,7 +36,7 @@ for (const input of GROUPS) {
   const bundle = await rollup({
     input,
     // The types of `node:` come from @types/node. Vue and Svelte are not installed here: test/frameworks compiles with them.
-    external: /^(?:node:|vue$|svelte\/)/,
+    external: /^(?:node:|vue$|svelte\/|\.\/parley-agent\.ts$)/,
     plugins: [dts()],
     onwarn(warning) {
       throw new Error(warning.message);
@@ -44,6 +45,8 @@ for (const input of GROUPS) {
   await bundle.write({
     dir: "dist/types",
     format: "es",
+    // What hosts import refers to what projects import.
+    paths: (id) => (id.endsWith("/parley-agent.ts") ? "./parley-agent.js" : id),
     plugins: [{ name: "comments", renderChunk: (code) => withNode(code.replace(ofFiles, "").replace(/^\n+/, "")) }],
   });
   await bundle.close();
