@@ -48,11 +48,12 @@ export class Items {
 
   /** `mayBeSilent`: the idle limit waits. */
   async next(mayBeSilent: boolean): Promise<{ item: unknown } | undefined> {
-    if (++this.#sinceTick > ITEMS_AT_ONCE) {
-      this.#sinceTick = 0;
-      await nextTick();
-    }
     for (;;) {
+      // Also where nothing but nothing is yielded: timers and other conversations would stand still.
+      if (++this.#sinceTick > ITEMS_AT_ONCE) {
+        this.#sinceTick = 0;
+        await nextTick();
+      }
       const pulled = await this.#pull(mayBeSilent);
       if (pulled === undefined) return undefined;
       const { value } = pulled;
@@ -102,9 +103,12 @@ export class Items {
       this.#reject = reject;
       if (signal.aborted) reject(signal.reason);
       this.#watch(mayBeSilent);
-      pending.then(resolve, reject).finally(() => {
+      // At once: what goes on may wait anew before a promise of `finally` is settled.
+      const settle = (then: (result: unknown) => void) => (result: unknown) => {
         this.#isWaiting = false;
-      });
+        then(result);
+      };
+      pending.then(settle(resolve), settle(reject));
     });
   }
 

@@ -10,6 +10,7 @@ import {
   type RunInput,
   type TextMessage,
 } from "../agent/run-function.ts";
+import { cutContent } from "../agent/tools.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
@@ -31,7 +32,7 @@ import { ItemReader } from "./shapes.ts";
 import { Told } from "./told.ts";
 
 interface HostedParts {
-  readonly settings: Pick<Settings, "firstChunkSeconds" | "idleSeconds">;
+  readonly settings: Pick<Settings, "firstChunkSeconds" | "idleSeconds" | "maxToolOutputChars">;
   /** A sentence for the log. */
   notice(text: string): void;
 }
@@ -175,15 +176,24 @@ class HostedConversation implements Conversation {
 
   #take(): ModelEvent[] {
     const events = this.#answer.take();
-    for (const event of events) this.#told.add(event);
+    for (const event of events) this.#told.add(this.#asKept(event));
     return events;
+  }
+
+  /** As clients get it: uncut, outputs could make a state larger than what the next message may bring. */
+  #asKept(event: ModelEvent): ModelEvent {
+    if (event.type !== "hosted_result") return event;
+    const content = cutContent(event.answer.content, this.#parts.settings.maxToolOutputChars);
+    return { ...event, answer: { ...event.answer, content } };
   }
 
   #explain(error: unknown): ApiError {
     const retryable = this.#answer.hasUsedTools ? false : undefined;
     if (error instanceof ApiError || isOfUpstream(error)) {
       const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, !this.#told.isEmpty);
-      return new ApiError(code, message, { detail, cause, retryable: retryable ?? known.retryable });
+      return new ApiError(code, message, {
+        ...{ detail, cause, retryable: retryable ?? known.retryable, retryAfter: known.retryAfter },
+      });
     }
     if (isToolError(error)) return new ApiError("provider_error", error.message, { cause: error, retryable });
     const words = error instanceof Error ? error.message : String(error);
@@ -249,5 +259,6 @@ function withoutState(message: HistoryMessage): HistoryMessage {
 }
 
 function toBytes({ type, name, mime_type: mimeType, url }: ReceivedFile): RunAttachment {
-  return { type, name, mimeType, data: Buffer.from(url.slice(url.indexOf(",") + 1), "base64") };
+  // A copy of its own: the memory behind a small Buffer is shared with other conversations.
+  return { type, name, mimeType, data: new Uint8Array(Buffer.from(url.slice(url.indexOf(",") + 1), "base64")) };
 }

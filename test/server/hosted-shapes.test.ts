@@ -420,7 +420,12 @@ test("an agent of the AI SDK may stand for run, and gets the conversation with t
     const { events, last } = await send.sse(t, server, { message: "Hi", attachments });
     assert.deepEqual(inShort(events), LOOKED);
     assert.deepEqual(last.type === "done" && last.usage, { input_tokens: 3, output_tokens: 2 });
-    const file = { type: "file", data: Buffer.from("%PDF-"), mediaType: "application/pdf", filename: "a.pdf" };
+    const file = {
+      type: "file",
+      data: new TextEncoder().encode("%PDF-"),
+      mediaType: "application/pdf",
+      filename: "a.pdf",
+    };
     assert.deepEqual(asked.at(-1)?.messages, [{ role: "user", content: [{ type: "text", text: "Hi" }, file] }]);
     assert.ok(asked.at(-1)?.abortSignal instanceof AbortSignal);
   }

@@ -139,6 +139,7 @@ test("run gets the message, the conversation as texts, files, its last state and
     one?.attachments.map(({ name, mimeType, data }) => [name, mimeType, data.byteLength]),
     [["dot.png", "image/png", 70]],
   );
+  assert.equal(one?.attachments[0]?.data.buffer.byteLength, 70, "its memory is shared with nothing");
   assert.equal(one?.signal, one?.ctx.signal);
   assert.deepEqual(two?.state, { n: 1 });
   assert.equal(two?.ctx.conversation, first.last.state?.conversation);
@@ -360,6 +361,25 @@ for (const [name, silent] of [
     await ended.opened;
   });
 }
+
+test("an agent that yields nothing for ever holds up nobody, and ends with the run's time", async (t) => {
+  const run = async function* () {
+    for (;;) yield null;
+  };
+  const server = await startServer(t, hosted(run, {}, { env: { PARLEY_RUN_SECONDS: "1" } }));
+  const { last } = await send.sse(t, server, { message: "Hi" });
+  assert.deepEqual([last.type, last.type === "error" && last.code], ["error", "provider_timeout"]);
+});
+
+test("an output is cut in the state as it is for clients", async (t) => {
+  const run = () => items(call("c1"), result("c1", "x".repeat(1_000)), "Done.");
+  const server = await startServer(t, hosted(run, {}, { env: { PARLEY_MAX_TOOL_OUTPUT_CHARS: "10" } }));
+  const { events, last } = await send.sse(t, server, { message: "Hi" });
+  const cut = `${"x".repeat(10)}\n[cut: 990 more characters]`;
+  const shown = events.flatMap((event) => (event.type === "tool_result" ? [event.data.output] : []));
+  assert.deepEqual(shown, [cut]);
+  assert.ok(JSON.stringify(stateOf(last)).includes(JSON.stringify(cut)));
+});
 
 test("an agent may be silent while its tool runs", async (t) => {
   const run = async function* () {
