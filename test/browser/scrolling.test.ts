@@ -108,6 +108,36 @@ test("a reader who has scrolled up, by wheel or key, is left in peace, and jumps
   assert.ok((await fromEnd(chat.messages)) <= 2);
 });
 
+test("nothing moves or is covered under a pointer that is pressed while the end comes into view or leaves it", async (t) => {
+  const middle = gate();
+  const chat = await openLong(t, middle);
+  middle.open();
+  await chat.send.waitFor();
+  const jump = chat.page.locator('[part="jump"]');
+  /** How far the last line moves, and by how much the view becomes lower, in the frames after it was scrolled so far from the end. */
+  const scrolledTo = (fromEnd: number) =>
+    chat.messages.evaluate(async (scroller, distance) => {
+      const height = scroller.clientHeight;
+      const end = scroller.querySelector("agent-chat-message:last-child p:last-child") ?? scroller;
+      scroller.scrollTo({ top: scroller.scrollHeight - height - distance, behavior: "instant" });
+      const before = end.getBoundingClientRect().top;
+      for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
+      return [end.getBoundingClientRect().top - before, scroller.clientHeight - height];
+    }, fromEnd);
+  await wheel(chat, -300);
+  await jump.waitFor();
+  await chat.replies.getByText("Paragraph 29.").last().hover();
+  await chat.page.mouse.down();
+  assert.deepEqual(await scrolledTo(0), [0, 0]);
+  await chat.page.mouse.up();
+  await jump.waitFor({ state: "detached" });
+  await chat.replies.getByText("Paragraph 29.").last().hover();
+  await chat.page.mouse.down();
+  assert.deepEqual(await scrolledTo(80), [0, 0]);
+  await chat.page.mouse.up();
+  await jump.waitFor();
+});
+
 test("a window that becomes tall enough for everything offers no way to the end", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle);

@@ -195,7 +195,7 @@ const STATES: Record<string, State> = {
   "large-table": talk([[say(WIDE)]], async (chat) => {
     await chat.say("Compare them");
     await chat.answered(1);
-    await chat.root.locator(".enlarge").press("Enter");
+    await chat.root.locator(".enlarge").click();
     await chat.part("lightbox").waitFor();
   }),
   long: talk([[say(LONG)]], async (chat) => {

@@ -61,8 +61,8 @@ export class ScrollPosition implements ReactiveController {
   /** Where an earlier page load was left, until it has been drawn. */
   #wanted: Place | undefined;
   #width = 0;
-  /** The reader drags or selects: text must not move under the pointer. */
-  #isPressed = false;
+  /** What the reader presses, to click, drag or select: text must not move under the pointer. */
+  #pressed: EventTarget | null = null;
   /** The next change of size was asked for by the reader. */
   #isHolding = false;
 
@@ -177,16 +177,18 @@ export class ScrollPosition implements ReactiveController {
     for (const type of ["touchmove", "selectstart"]) scroller.addEventListener(type, () => this.#leave(true), options);
     // Parts of an answer that open say so.
     scroller.addEventListener("toggle", () => this.hold(), options);
-    scroller.addEventListener("pointerdown", () => this.#press(true), options);
+    scroller.addEventListener("pointerdown", ({ target }) => this.#press(target), options);
     for (const end of ["pointerup", "pointercancel"]) {
-      window.addEventListener(end, () => this.#press(false), options);
+      window.addEventListener(end, () => this.#press(null), options);
     }
     this.#resize.observe(scroller);
     for (const content of scroller.children) this.#resize.observe(content);
   }
 
-  #press(isPressed: boolean): void {
-    this.#isPressed = isPressed;
+  #press(target: EventTarget | null): void {
+    this.#pressed = target;
+    // After the click that comes of it.
+    if (!target) setTimeout(() => this.#checkEnd());
   }
 
   /** The reader takes over. Scrolling downward at the end goes on following it. */
@@ -282,7 +284,7 @@ export class ScrollPosition implements ReactiveController {
   #followEnd(): void {
     const scroller = this.#scroller;
     // A greeting is read from its start.
-    if (!scroller || this.#isPressed || !this.#hasText) return;
+    if (!scroller || this.#pressed || !this.#hasText) return;
     if (isVisited(scroller)) {
       if (this.#distanceToEnd() > AT_END) this.#mode = "free";
       return;
@@ -294,7 +296,7 @@ export class ScrollPosition implements ReactiveController {
   #keepAnchor(): void {
     const scroller = this.#scroller;
     const wasScrolled = scroller && Math.abs(scroller.scrollTop - this.#top) >= 1;
-    if (!scroller || this.#isMoving || this.#isPressed || wasScrolled || this.#isInPlace) return;
+    if (!scroller || this.#isMoving || this.#pressed || wasScrolled || this.#isInPlace) return;
     this.#scrollTo(scroller.scrollTop + this.#anchorOffset(), "instant");
   }
 
@@ -334,6 +336,8 @@ export class ScrollPosition implements ReactiveController {
   }
 
   #checkEnd(): void {
+    // Its place would move what is pressed, or cover it. Of a scrollbar, not every browser says that it was let go.
+    if (this.#pressed && this.#pressed !== this.#scroller) return;
     const before = this.wayToEnd;
     if (this.#mode === "following") this.wayToEnd = "none";
     else if (this.#distanceToEnd() > AT_END && !this.#isMoving) this.wayToEnd = "shown";
