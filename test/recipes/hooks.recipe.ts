@@ -29,6 +29,7 @@ import { codeBlocks, findBlock, readMarkdown } from "../support/markdown-file.ts
 import { freePort } from "../support/redis-server.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { compileAgents } from "./compile.ts";
 
 const DOCS = readMarkdown("docs/hooks.md");
 
@@ -260,16 +261,4 @@ function attributesOf({ attributes }: OtlpSpan): Record<string, unknown> {
   );
 }
 
-test("the recipes compile", () => {
-  const compilerOptions = { rootDir: "/", paths: { "parley-agent": [join(REPOSITORY, "server/parley-agent.ts")] } };
-  const tsconfig = {
-    extends: join(REPOSITORY, "tsconfig.json"),
-    compilerOptions,
-    include: ["*/agent.ts"],
-    exclude: [],
-  };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
-  execFileSync("node", [join(REPOSITORY, "node_modules/typescript/bin/tsc"), "-p", folder], {
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-});
+test("the recipes compile", () => compileAgents(folder));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, symlinkSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { compileAgents } from "./compile.ts";
 
 const RECIPES = codeBlocks(readMarkdown("docs/users.md")).filter(
   ({ language, text }) => language === "ts" && /from "(?:jose|express-session)"/.test(text),
@@ -171,14 +172,4 @@ async function asksAs(t: TestContext, url: string, headers: Record<string, strin
   assert.deepEqual([answer.error?.code ?? "done", last?.type === "error" ? last.code : last?.type], ends);
 }
 
-test("the recipes compile", () => {
-  const compilerOptions = { rootDir: "/", paths: { "parley-agent": [join(REPOSITORY, "server/parley-agent.ts")] } };
-  const tsconfig = {
-    extends: join(REPOSITORY, "tsconfig.json"),
-    compilerOptions,
-    include: ["*/agent.ts"],
-    exclude: [],
-  };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
-  execFileSync("node", [join(REPOSITORY, "node_modules/typescript/bin/tsc"), "-p", folder], { encoding: "utf8" });
-});
+test("the recipes compile", () => compileAgents(folder));
