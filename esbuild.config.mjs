@@ -13,7 +13,7 @@ const OUT = process.env.OUT ?? "dist";
 
 /** The most that may go over the wire, in bytes of gzip. The build fails above it. */
 const LOADER_BUDGET = 6_000;
-const CHAT_BUDGET = 89_600;
+const CHAT_BUDGET = 96_800;
 
 const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 

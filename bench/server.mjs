@@ -1,7 +1,6 @@
 /** `npm run bench`: Parley, a hand-written relay and two peers side by side. How it works: docs/performance.md */
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Child, pathOf } from "./server/processes.mjs";
 import { writeReport } from "./server/report.mjs";
@@ -17,7 +16,6 @@ const HELP = `npm run bench -- [options]
   --redis <url>       Also with a Redis; streams are named runs then, for all servers.
   --rounds <n>        Rounds in which the servers take turns. Default: 3.
   --quick             One round of short measurements: shows that all works, not what it costs.
-  --profile <folder>  Writes a .cpuprofile of each measurement of CPU time.
 `;
 
 const LONG = {
@@ -40,7 +38,6 @@ function readOptions() {
       transports: text,
       before: text,
       redis: text,
-      profile: text,
       rounds: text,
       quick: { type: "boolean", default: false },
       help: { type: "boolean", short: "h" },
@@ -70,17 +67,13 @@ function choose(option, given, all) {
 }
 
 /** Each server is started anew for each measurement. */
-async function measure({ scenario, transport, target: spec, round, options, surroundings }) {
+async function measure({ scenario, transport, target: spec, options, surroundings }) {
   const { model } = surroundings;
   const target = await startTarget(spec, model.url);
   const cpuOf = async (task) => {
-    if (options.profile) await target.call("startProfile");
     const before = await target.call("cpu");
     const value = await task();
-    const cpu = (await target.call("cpu")) - before;
-    const file = `${scenario.name}-${transport}-${spec.name}-${round}.cpuprofile`;
-    if (options.profile) await target.call("stopProfile", join(options.profile, file));
-    return { value, cpu };
+    return { value, cpu: (await target.call("cpu")) - before };
   };
   try {
     const values = await scenario.run({
@@ -105,7 +98,6 @@ async function main() {
   if (options.help) return console.log(HELP);
   const isBuilt = existsSync("dist/cli.js");
   if (!isBuilt && options.targets.some(({ name }) => name === "parley")) throw new Error("Run first: npm run build");
-  if (options.profile) mkdirSync(options.profile, { recursive: true });
   const named = options.redis === undefined ? {} : { BENCH_NAMED: "1" };
   installPeers(options.targets);
   const surroundings = {
@@ -121,7 +113,7 @@ async function main() {
       for (const transport of scenario.transports.filter((name) => options.transports.includes(name))) {
         for (const target of targets.filter(({ transports }) => transports.includes(transport))) {
           console.error(`${scenario.name} ${transport} ${target.name} ${round}`);
-          const values = await measure({ scenario, transport, target, round, options, surroundings });
+          const values = await measure({ scenario, transport, target, options, surroundings });
           measurements.push({ scenario: scenario.name, transport, target: target.name, round, values });
         }
       }

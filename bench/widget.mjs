@@ -5,6 +5,7 @@
  */
 
 import { parseArgs } from "node:util";
+import { fillList } from "../test/browser/kept.ts";
 import { launchBrowser } from "../test/support/browser.ts";
 import { gate } from "../test/support/deadline.ts";
 import { startServer } from "../test/support/start-server.ts";
@@ -173,24 +174,85 @@ async function longTasks(build) {
   return { written, restored, opened };
 }
 
-/** KiB that are written to IndexedDB while a draft is typed for a minute below a conversation of 100 kB. */
-async function typing(build) {
-  const { page } = await openChat(build, [says(ANSWER)]);
+/** Runs in the page: what is read and written of conversations, in characters, and how long each save takes. */
+function observe() {
+  const { put, get, getAll } = IDBObjectStore.prototype;
+  const { getAll: list } = IDBIndex.prototype;
+  const { setTimeout: wait } = globalThis;
+  const seen = Object.assign(globalThis, { reads: 0, written: 0, spent: 0, saves: [] });
+  const clock = {
+    time(act, self, given) {
+      const start = performance.now();
+      const result = act.apply(self, given);
+      seen.spent += performance.now() - start;
+      return result;
+    },
+  };
+  // A save begins with such a timer, and ends with its row.
+  globalThis.setTimeout = (act, ms, ...given) => wait(ms === 1000 ? () => clock.time(act, null, given) : act, ms);
+  for (const [name, read] of Object.entries({ get, getAll })) {
+    IDBObjectStore.prototype[name] = function (...given) {
+      seen.reads += this.name === "conversations";
+      return read.apply(this, given);
+    };
+  }
+  IDBIndex.prototype.getAll = function (...given) {
+    seen.listing ??= performance.now();
+    return list.apply(this, given);
+  };
+  IDBObjectStore.prototype.put = function (...given) {
+    seen.written += JSON.stringify(given).length;
+    const result = clock.time(put, this, given);
+    if (this.name === "conversations") seen.saves.push(seen.spent);
+    if (this.name === "conversations") seen.spent = 0;
+    return result;
+  };
+}
+
+/**
+ * Milliseconds from a press until what it shows has been drawn. A button of a page that is still loading is pressed as
+ * soon as it is there: then it is from the first reading of the library on, without which there is no button.
+ */
+function press(page, ...selectors) {
+  return page.evaluate(async ([button, shown]) => {
+    const find = (selector) => document.querySelector("agent-chat")?.shadowRoot?.querySelector(selector);
+    const isLoading = !find(button);
+    while (!find(button)) await new Promise(requestAnimationFrame);
+    const start = isLoading ? globalThis.listing : performance.now();
+    find(button).click();
+    while (!find(shown)) await new Promise(requestAnimationFrame);
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    return performance.now() - start;
+  }, selectors);
+}
+
+/** 200 conversations, one of which has 800 messages: what the list, that one, its answers and a draft below it cost. */
+async function library(build) {
+  const answers = [1, 2].map(() => speak(PROSE.repeat(25), 16, 17));
+  const { page } = await openChat(build, [says("One."), ...answers]);
   await send(page, 1);
   await page.waitForTimeout(1500);
-  await page.evaluate(() => {
-    const { put } = IDBObjectStore.prototype;
-    globalThis.written = 0;
-    IDBObjectStore.prototype.put = function (value, ...rest) {
-      globalThis.written += JSON.stringify(value).length;
-      return put.call(this, value, ...rest);
-    };
-  });
+  await page.evaluate(fillList(199, 10, 2300));
+  await page.evaluate(fillList(1, 800, 2300));
+  await page.addInitScript(observe);
+  await page.reload({ waitUntil: "commit" });
+  const figures = { listed: await press(page, "[part=list]", ".list.is-open .list-row") };
+  figures.reads = await page.evaluate("reads");
+  for (const [id, messages] of Object.entries({ filled1: 10, filled0: 800 })) {
+    await press(page, ".list-new", ".greeting");
+    figures[`open${messages}`] = await press(page, `[data-id=${id}]`, "agent-chat-message");
+    await page.locator(`.exchange:nth-of-type(${messages / 2})`).waitFor({ state: "attached" });
+    await page.evaluate("saves.length = 0");
+    await send(page, 1);
+    figures[`save${messages}`] = median(await page.evaluate("saves"));
+  }
+  await page.waitForTimeout(1500);
+  await page.evaluate("written = 0");
   await page.locator("textarea").pressSequentially("six words that are typed and ".repeat(2), { delay: 100 });
   // Of 5.8 s.
-  const typed = ((await page.evaluate(() => globalThis.written)) / 1024) * (60 / 5.8);
+  figures.typed = ((await page.evaluate("written")) / 1024) * (60 / 5.8);
   await page.close();
-  return { typed };
+  return figures;
 }
 
 /** Milliseconds that the script adds to one change of a large page. */
@@ -220,7 +282,7 @@ async function hostPage({ browser, publicFolder }) {
 
 async function measure(build) {
   const results = [];
-  for (const part of [frameAtTheEnd, framesByExchange, longTasks, typing, hostPage]) results.push(await part(build));
+  for (const part of [frameAtTheEnd, framesByExchange, longTasks, library, hostPage]) results.push(await part(build));
   return results;
 }
 
@@ -235,6 +297,12 @@ const ROWS = [
   ["longest task on a phone while 300 kB are written", "written", "ms", "≤ 100"],
   ["longest task there when 2 MB are restored", "restored", "ms", "≤ 100"],
   ["longest task there when 2 MB of a tool are opened", "opened", "ms", "≤ 100"],
+  ["200 conversations, from their first reading until the list is pressed open and drawn", "listed", "ms", "< 100"],
+  ["conversations that are read with their messages from the load on", "reads", "", "1, the one that is shown"],
+  ["a conversation of 10 messages, from the press until its end is drawn", "open10", "ms", ""],
+  ["the same with 800 messages and 4 MB with their states", "open800", "ms", ""],
+  ["main thread for a save while an answer comes, behind 10 messages", "save10", "ms", ""],
+  ["the same behind 800 messages", "save800", "ms", "as behind 10"],
   ["written to IndexedDB while typing for a minute", "typed", "KiB", "0"],
   ["a change of a page of 20,000 elements", "host", "ms", "≤ 0.05"],
 ];

@@ -156,5 +156,5 @@ function writePages(folder, [chat, ...shared]) {
     .replace(/(?<=<style>)[^<]*(?=<\/style>)/, minifiedCss)
     .replace(/<script src.*<\/script>/, `${preloads}<script type="module" src="${chat}"></script>`);
   writeFileSync(`${folder}/page.html`, page);
-  writeFileSync(`${folder}/embed.html`, page.replace("<agent-chat page", "<agent-chat page embed"));
+  writeFileSync(`${folder}/embed.html`, page.replace("<agent-chat page conversations", "<agent-chat page embed"));
 }

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { memoryDefaults } from "../server/config/memory.ts";
 import { SETTINGS, type Setting } from "../server/config/settings.ts";
-import { attributeOf, CHAT, LAUNCHER } from "../widget/element/properties.ts";
+import { attributeOf, CHAT } from "../widget/element/properties.ts";
+import { LAUNCHER } from "../widget/launcher/properties.ts";
 
 const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
 

@@ -2,7 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import ts from "typescript-5";
-import { attributeOf, CHAT, initialValue, LAUNCHER } from "../widget/element/properties.ts";
+import { attributeOf, CHAT, initialValue } from "../widget/element/properties.ts";
+import { LAUNCHER } from "../widget/launcher/properties.ts";
 
 const TYPES = "widget/element/public-types.ts";
 

@@ -15,7 +15,7 @@ export class ToolFailure extends Error {
   }
 }
 
-/** For the log: what the author of an agent that is written elsewhere should know of its answers. `cause` is what it threw. */
+/** For the log: what the author of an agent should know of its answers. `cause` is what their code threw. */
 export class AgentNotice extends Error {
   override readonly name = "AgentNotice";
 }

@@ -16,7 +16,7 @@ import type { Log } from "./observe/log.ts";
 import type { OpenTelemetry } from "./observe/tracing.ts";
 import type { AgentDefinition, Authenticate } from "./parley-agent.ts";
 import { publicFolder } from "./project/own-files.ts";
-import { createCore, signerOf, stateSecretWarning } from "./server.ts";
+import { approvalNotice, createCore, stateSecretWarning } from "./server.ts";
 
 export interface ParleyOptions {
   /** What `defineAgent` returned. */
@@ -57,9 +57,13 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
     loadPackage: (name) => loadOptionalPackage(name, undefined),
     openTelemetry: tracing.api,
   });
-  const signer = signerOf({ agent, authenticate });
-  const secretWarning = signer && stateSecretWarning(settings, signer);
-  for (const warning of [secretWarning, tracing.problem, ...unknownNames(process.env)]) {
+  const secretWarning = stateSecretWarning(settings, { agent, authenticate });
+  for (const warning of [
+    secretWarning,
+    approvalNotice({ agent }, settings),
+    tracing.problem,
+    ...unknownNames(process.env),
+  ]) {
     if (warning !== undefined) log.warning(warning);
   }
   let closed: Promise<void> | undefined;
@@ -127,7 +131,7 @@ function upgradeOf(handler: Handler): Parley["upgrade"] {
   return function upgrade(req, socket, head) {
     const { server } = req.socket as Socket & { server?: Server };
     const listeners = server?.listeners("upgrade");
-    // Where nobody else listens, a connection that is left alone would stay open for ever.
+    // Without another listener, a connection that is left alone would stay open for ever.
     const isAlone = listeners?.length === 1 && listeners[0] === upgrade;
     if (!handler.owns(req) && !isAlone) return false;
     if (handler.upgrade(req, socket as Socket, head)) return true;

@@ -19,9 +19,23 @@ export type {
   ToolCallRecord,
 } from "./agent/hooks.ts";
 export type { RunContext } from "./agent/run-context.ts";
-export type { AgentObject, RunAttachment, RunEvent, RunFunction, RunInput, TextMessage } from "./agent/run-function.ts";
+export type {
+  AgentObject,
+  AskedApproval,
+  RunAttachment,
+  RunEvent,
+  RunFunction,
+  RunInput,
+  TextMessage,
+} from "./agent/run-function.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";
+export type { Expose } from "./agent/tool-words.ts";
 export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";
 export type { Register, User } from "./auth/user.ts";
+export { toModelMessages } from "./hosted/ai-sdk.ts";
+export { toResume } from "./hosted/langgraph.ts";
+export { toRunState } from "./hosted/openai-agents.ts";
 export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";
 export type { AttachedFile } from "./observe/run-observer.ts";
+export type { ApprovalDecision, ToolApproval, ToolText } from "./protocol/chat.ts";
+export type { AiSdkLanguageModel } from "./providers/ai-sdk/language-model.ts";

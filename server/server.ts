@@ -49,9 +49,9 @@ export interface ParleyCore {
   /**
    * Serves another agent from the next message on; answers that run keep theirs. Rejects with a `ConfigError` that says
    * what its model needs, and then nothing has changed. What its module has opened is closed after its last run; so is what
-   * the former agent's has.
+   * the former agent's has. `keepsConversations`: it can go on with those of the former agent.
    */
-  replaceAgent(next: AgentModule): Promise<void>;
+  replaceAgent(next: AgentModule): Promise<{ keepsConversations: boolean }>;
   /** The page for Prometheus, as of this process. */
   metrics(): string;
   /** Whether an answer is running. */
@@ -167,7 +167,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
     async replaceAgent(next) {
       const served = await serve(next, serving);
       closing.add(runtime.current.life);
-      runtime.current = served;
+      return takeOver(runtime, served);
     },
     metrics: () => renderMetrics(metrics.families()),
     isBusy: () => service.runs.isBusy,
@@ -183,6 +183,13 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
       await tracing?.flush();
     },
   };
+}
+
+function takeOver(runtime: AgentRuntime, next: ServedAgent): { keepsConversations: boolean } {
+  const { agent, provider } = runtime.current;
+  runtime.current = next;
+  // What states are bound to.
+  return { keepsConversations: agent.id === next.agent.id && provider.id === next.provider.id };
 }
 
 /** A process that goes on without the agent keeps no connection of it. */
@@ -292,7 +299,7 @@ async function connect(
 
 interface Serving extends ParleyServerOptions {
   log: Log;
-  /** With what the states of an agent are signed that has `authenticate` or `run`. */
+  /** With what the states are signed that have to be, whatever the settings say. */
   stateSecrets(): readonly string[];
   hooks: HookQueue;
 }
@@ -316,6 +323,7 @@ async function serve(module: AgentModule, options: Serving): Promise<ServedAgent
     ...toolsOf(agent),
     authenticate,
     stateSecrets: signerOf(module) === undefined ? () => settings.stateSecrets : stateSecrets,
+    ownStateSecrets: stateSecrets,
     life,
     hookMs,
     sink,
@@ -328,15 +336,22 @@ function stateSecretsOf(settings: Settings, shared: Shared | undefined): () => r
   return () => (settings.stateSecrets.length > 0 ? settings.stateSecrets : (shared?.stateSecrets ?? own));
 }
 
-/** Why states are signed whatever the settings say, in words. */
+/** Why states are signed whatever the settings say, in words: all of them. */
 export function signerOf({ authenticate, agent }: AgentModule): string | undefined {
   if (authenticate !== undefined) return "authenticate says who sends each message";
   return agent.ownRun === undefined ? undefined : "the agent has run";
 }
 
+/** The same: those that hold calls which clients may not read. */
+function hiderIn({ tools }: Agent): string | undefined {
+  const hider = [...tools.values()].find(({ expose }) => expose !== "all");
+  return hider && `the tool "${hider.name}" hides its calls in them`;
+}
+
 /** What does not survive where states have to be signed and no setting says with what. */
-export function stateSecretWarning({ stateSecrets, redisUrl }: Settings, signer: string): string | undefined {
-  if (stateSecrets.length > 0) return undefined;
+export function stateSecretWarning({ stateSecrets, redisUrl }: Settings, module: AgentModule): string | undefined {
+  const signer = signerOf(module) ?? hiderIn(module.agent);
+  if (stateSecrets.length > 0 || signer === undefined) return undefined;
   const lost =
     redisUrl === ""
       ? "Conversations end with this process, and no other can continue them"
@@ -344,12 +359,20 @@ export function stateSecretWarning({ stateSecrets, redisUrl }: Settings, signer:
   return `${lost}, because ${signer} and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
 }
 
+/** What becomes of calls that wait for approval where no Redis remembers what was used. */
+export function approvalNotice({ agent }: Pick<AgentModule, "agent">, { redisUrl }: Settings): string | undefined {
+  const asks = [...agent.tools.values()].some(({ approval }) => approval !== undefined);
+  if (!asks || redisUrl !== "") return undefined;
+  return "Tool calls that wait for approval expire when this process ends. Set PARLEY_REDIS_URL to keep them.";
+}
+
 async function createSource(
   agent: Agent,
   { settings, log, loadPackage = (name) => import(name) }: Serving,
 ): Promise<AnswerSource> {
   if (agent.ownRun !== undefined) return hostedSource(agent.ownRun, { settings, notice: log.notice });
-  return resolveModels([agent.model, ...agent.fallbacks], { settings, modelSettings: agent.settings, loadPackage });
+  const { models, accepts, settings: modelSettings } = agent;
+  return resolveModels(models, { settings, modelSettings, accepts, loadPackage });
 }
 
 /** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */

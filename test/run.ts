@@ -4,15 +4,16 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { transpile } from "./support/transpile.ts";
 
 /** How many files share a process, by area, and the areas in the order in which they begin: the longest first. */
 const AREAS = {
+  contract: 4,
   browser: 10,
-  thorough: 8,
+  thorough: 6,
   rich: 1,
   server: 8,
   cli: 1,
@@ -20,7 +21,6 @@ const AREAS = {
   failover: 1,
   providers: 10,
   widget: 6,
-  contract: 4,
   fuzz: 5,
   bench: 1,
 };
@@ -60,9 +60,10 @@ function globalsOf(file: string): string {
   );
 }
 
-/** Deals the files out, so that neighbours in the alphabet, which are often alike, run in different processes. */
+/** Deals the files out, the largest first, so that the groups take about as long as each other. */
 function groupsOf(area: string): string[][] {
-  const files = filesOf(area);
+  const sizeOf = (file: string) => statSync(`test/${file}`).size;
+  const files = filesOf(area).sort((a, b) => sizeOf(b) - sizeOf(a));
   return [...new Set(files.map(globalsOf))].flatMap((globals) => {
     const together = files.filter((file) => globalsOf(file) === globals);
     const count = Math.ceil(together.length / (AREAS[area as keyof typeof AREAS] ?? 1));

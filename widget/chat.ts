@@ -5,7 +5,6 @@ import { AgentChat } from "./element/agent-chat.ts";
 import { warmUpLexer } from "./markdown/lexer.ts";
 import { MarkdownText } from "./markdown/markdown-text.ts";
 import { MessageElement } from "./ui/message.ts";
-import { StepElement, StepsElement } from "./ui/steps.ts";
 
 /** Put here by the build of the package, which sites bundle, and nowhere else. */
 declare const PARLEY_IN_PACKAGE: true | undefined;
@@ -13,8 +12,6 @@ declare const PARLEY_IN_PACKAGE: true | undefined;
 /** The parts come first, so that the chat finds them when it is drawn. */
 const elements: Record<string, CustomElementConstructor> = {
   "agent-chat-markdown": MarkdownText,
-  "agent-chat-step": StepElement,
-  "agent-chat-steps": StepsElement,
   "agent-chat-message": MessageElement,
   "agent-chat-composer": Composer,
   "agent-chat": AgentChat,

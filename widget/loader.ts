@@ -50,10 +50,7 @@ const observer = new MutationObserver((records) => {
 
 /** Looks at what is new only: to search the page would slow down each change of a large one. */
 function bringsOwn({ addedNodes }: MutationRecord): boolean {
-  for (const node of addedNodes as NodeListOf<Element>) {
-    if (node.matches?.(OWN) || node.querySelector?.(OWN)) return true;
-  }
-  return false;
+  return [...(addedNodes as NodeListOf<Element>)].some((node) => node.matches?.(OWN) || node.querySelector?.(OWN));
 }
 
 /** Another script may have brought it. */
@@ -81,7 +78,7 @@ function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
   // Another script may have defined the element: this one's class would not be its.
   const made = document.createElement("agent-chat-launcher");
   made.server = server;
-  made.toggleAttribute(MARK, true);
+  made.setAttribute(MARK, "");
   // Routers take the nodes out of their parent; a page that calls this wants no button any more.
   made.remove = () => {
     wantsLauncher = false;

@@ -14,6 +14,11 @@ export interface HistoryLimits {
 
 const ROOT = "/state/conversation_history";
 
+/** Only its size: the signature of an open exchange proves the rest. @throws ApiError `request_too_large` */
+export function checkSize(history: readonly unknown[], open: readonly unknown[], limits: HistoryLimits): void {
+  refuseLargeHistory([...history, ...open], limits);
+}
+
 /**
  * Takes only user, assistant and tool messages of our own shape, in which every call is answered before the conversation
  * goes on and no URL has to be fetched. Unknown fields stay on assistant messages and their calls alone, because a provider

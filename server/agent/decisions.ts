@@ -1,5 +1,6 @@
 /** The decisions of an agent's hooks while a run goes on: `onMessage` and `onAnswer`. */
 
+import type { RunEvent } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { StreamEvent, ThinkingEvent, TokenEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
@@ -85,7 +86,7 @@ export class WithheldAnswer {
   }
 
   /** The events that clients may have now. */
-  pass(events: StreamEvent[]): StreamEvent[] {
+  pass<Event extends RunEvent>(events: Event[]): Event[] {
     return this.#onAnswer === undefined ? events : events.filter((event) => !this.#withhold(event));
   }
 
@@ -105,7 +106,7 @@ export class WithheldAnswer {
     return this.#events;
   }
 
-  #withhold(event: StreamEvent): boolean {
+  #withhold(event: RunEvent): boolean {
     if (event.type === "token") this.#addText(event.data);
     else if (event.type === "thinking") this.#addThinking(event);
     else {
@@ -118,7 +119,7 @@ export class WithheldAnswer {
 
   #addText(delta: string): void {
     if (this.#isParted) {
-      // Tools are told of at once, so texts that they parted stand side by side when they are released.
+      // Calls are reported at once, so texts that they parted stand side by side when they are released.
       if (this.#texts.length > 0) this.#events.push({ type: "token", data: SEPARATOR });
       this.#texts.push("");
       this.#isParted = false;
@@ -143,4 +144,4 @@ export class WithheldAnswer {
   }
 }
 
-const SEPARATOR = "\n\n";
+export const SEPARATOR = "\n\n";

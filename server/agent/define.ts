@@ -4,11 +4,12 @@ import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
 import type { MediaType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
+import { type AiSdkLanguageModel, checkLanguageModel, modelName } from "../providers/ai-sdk/language-model.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
 import type { Hooks } from "./hooks.ts";
 import { checkModelSettings } from "./model-settings.ts";
 import type { RunContext } from "./run-context.ts";
-import { type AgentObject, checkRun, type OwnRun, type RunFunction } from "./run-function.ts";
+import { type AgentObject, checkAccepts, checkRun, type OwnRun, type RunFunction } from "./run-function.ts";
 import {
   type JsonSchema,
   type ParameterSchema,
@@ -16,6 +17,7 @@ import {
   type SchemaArguments,
   type StandardSchema,
 } from "./tool-schema.ts";
+import { checkWords, type ToolWords, type WordsDefinition } from "./tool-words.ts";
 
 export type { StandardSchema } from "./tool-schema.ts";
 
@@ -26,7 +28,8 @@ export interface ToolContext extends RunContext {
 }
 
 /** A tool as an author defines it. */
-export interface ToolDefinition<Arguments = never> {
+// biome-ignore lint/suspicious/noExplicitAny: what a tool returns has a type only where `done` reads it.
+export interface ToolDefinition<Arguments = never, Result = any> extends WordsDefinition<Arguments, Result> {
   /** 1 to 64 of `a-z A-Z 0-9 _ -`: what every provider accepts. */
   name: string;
   /** For the model: what the tool does and when to use it. */
@@ -38,9 +41,20 @@ export interface ToolDefinition<Arguments = never> {
    * a failed result, the log gets the stack, and the run goes on. Clients get only "The tool failed.", unless it throws a
    * `ToolError`: its message is for them, too.
    */
-  execute(args: Arguments, context: ToolContext): unknown;
+  execute(args: Arguments, context: ToolContext): Result | Promise<Result>;
   /** Milliseconds until the call counts as failed. Default 30,000. */
   timeoutMs?: number;
+  /**
+   * Whether a person has to approve the call before it is carried out: each call, or those for which the function says so. It
+   * gets checked arguments; if it throws, the person is asked.
+   */
+  needsApproval?: boolean | ((args: Arguments, context: ToolContext) => boolean | Promise<boolean>);
+  /** What the person is asked, in plain text of at most 1,000 characters. They see the arguments, too. */
+  approvalText?(args: Arguments): string;
+  /** Whether the person may change the arguments before they approve the call. */
+  editable?: boolean;
+  /** Whether the call does something that cannot be undone. */
+  danger?: boolean;
 }
 
 /** A tool whose arguments have no static type: as it is in an agent's list. */
@@ -74,17 +88,20 @@ export interface AgentDefinition extends Hooks {
    * when you rename the agent.
    */
   id?: string;
-  /** `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. Every agent has it or `run`. */
-  model?: ModelName;
+  /**
+   * `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. Or a language model of the AI SDK 5, 6 or
+   * 7, such as `anthropic("claude-sonnet-5")` of `@ai-sdk/anthropic`. Every agent has it or `run`.
+   */
+  model?: ModelName | AiSdkLanguageModel;
   /** Answers messages in place of `model` and all that belongs to it: an agent that is written elsewhere. */
   run?: RunFunction | AgentObject;
-  /** Which files `run` takes. Default: none. */
+  /** Which files `run` takes (default: none), or a model of the AI SDK (default: all; its API may refuse some). */
   accepts?: MediaType[];
   /**
    * Models that are asked, in this order, when the one before fails before it says anything. All of them must keep a
    * conversation in the same way, and all get the same settings.
    */
-  fallbacks?: ModelName[];
+  fallbacks?: (ModelName | AiSdkLanguageModel)[];
   /** The system prompt, or what makes it for each message. It never leaves the server but to the model's provider. */
   instructions?: string | ((ctx: RunContext) => string | Promise<string>);
   /** The tools, or what chooses them for each message. */
@@ -99,6 +116,8 @@ export interface AgentDefinition extends Hooks {
   maxOutputTokens?: number;
   /** Fields that are merged last into each model request, for what Parley does not know. */
   extraBody?: Record<string, unknown>;
+  /** Options for a model of the AI SDK, by provider, as its package documents them. */
+  providerOptions?: Record<string, Record<string, unknown>>;
   /** OpenAI: with `false` OpenAI stores nothing of a conversation; the client keeps all of it. Default true. */
   store?: boolean;
   /** OpenAI: tools that run there. An object passes its further fields on, such as `vector_store_ids`. */
@@ -108,12 +127,21 @@ export interface AgentDefinition extends Hooks {
 }
 
 /** A checked tool, ready to run. */
-export interface Tool {
-  readonly name: string;
+export interface Tool extends ToolWords {
   readonly description: string;
   readonly parameters: ParameterSchema;
   readonly timeoutMs: number;
+  /** Absent where no call needs it. */
+  readonly approval?: ToolApprovalRules | undefined;
   execute(args: unknown, context: ToolContext): unknown;
+}
+
+/** Which calls of a tool a person has to approve, and how they are asked. */
+export interface ToolApprovalRules {
+  isNeeded(args: unknown, context: ToolContext): unknown;
+  text: ((args: unknown) => unknown) | undefined;
+  readonly editable: boolean;
+  readonly danger: boolean;
 }
 
 /** A checked agent, ready to be served. */
@@ -121,10 +149,13 @@ export interface Agent {
   readonly id: string;
   readonly name: string;
   readonly agent: string;
-  /** `run` where the author's own code answers. */
+  /** The name of the first model; `run` where the author's own code answers. */
   readonly model: string;
+  /** In the order in which they are asked; empty where the author's own code answers. */
+  readonly models: readonly (string | AiSdkLanguageModel)[];
+  /** Which files models of the AI SDK take. */
+  readonly accepts: readonly MediaType[] | undefined;
   readonly ownRun: OwnRun | undefined;
-  readonly fallbacks: readonly string[];
   readonly instructions: string | ((ctx: RunContext) => unknown);
   /** Empty where they are chosen for each message. */
   readonly tools: ReadonlyMap<string, Tool>;
@@ -139,18 +170,18 @@ export interface Agent {
 
 /** Gives an agent its type; `export default` it from `agent.ts`. */
 export function defineAgent(
-  agent: AgentDefinition & ({ model: ModelName } | { run: RunFunction | AgentObject }),
+  agent: AgentDefinition & ({ model: ModelName | AiSdkLanguageModel } | { run: RunFunction | AgentObject }),
 ): AgentDefinition {
   return agent;
 }
 
 /** Gives a tool the type of its arguments: a zod object has it. */
-export function tool<Output>(
-  definition: ToolDefinition<Output> & { parameters: StandardSchema<Output> },
+export function tool<Output, Result>(
+  definition: ToolDefinition<Output, Result> & { parameters: StandardSchema<Output> },
 ): ToolDefinition<Output>;
 /** Gives a tool the type of its arguments: it follows from a JSON Schema that is written in place, or `as const`. */
-export function tool<const Schema extends JsonSchema>(
-  definition: ToolDefinition<SchemaArguments<Schema>> & { parameters: Schema },
+export function tool<const Schema extends JsonSchema, Result>(
+  definition: ToolDefinition<SchemaArguments<Schema>, Result> & { parameters: Schema },
 ): ToolDefinition<SchemaArguments<Schema>>;
 /** Gives a tool the type of its arguments as its author states it, for a JSON Schema that is not known in advance. */
 export function tool<Arguments = Record<string, unknown>>(
@@ -183,6 +214,7 @@ export function checkAgent(exported: unknown): Agent {
   }
   refuseUnknownFields(exported, AGENT_FIELDS);
   const ownRun = checkRun(exported);
+  const models = ownRun === undefined ? checkModels(exported) : [];
   const { chat = {}, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
   const name = requiredText(exported, "name");
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
@@ -194,9 +226,10 @@ export function checkAgent(exported: unknown): Agent {
     id: checkId(exported, name),
     name,
     agent: optionalText(exported, "agent") ?? name,
-    model: ownRun === undefined ? requiredText(exported, "model") : "run",
+    model: models[0] === undefined ? "run" : modelName(models[0]),
+    models,
+    accepts: checkModelAccepts(exported, models),
     ownRun,
-    fallbacks: checkFallbacks(exported),
     instructions: isFunction(exported.instructions)
       ? exported.instructions
       : (optionalText(exported, "instructions") ?? ""),
@@ -231,6 +264,7 @@ const AGENT_FIELDS = fieldNames<AgentDefinition>({
   temperature: true,
   maxOutputTokens: true,
   extraBody: true,
+  providerOptions: true,
   store: true,
   hostedTools: true,
   chat: true,
@@ -250,6 +284,14 @@ const TOOL_FIELDS = fieldNames<ToolDefinition>({
   parameters: true,
   execute: true,
   timeoutMs: true,
+  needsApproval: true,
+  approvalText: true,
+  editable: true,
+  danger: true,
+  title: true,
+  running: true,
+  done: true,
+  expose: true,
 });
 
 /** What the module exports, and the agent does not have. */
@@ -314,20 +356,40 @@ function checkHooks(from: Record<string, unknown>): Hooks {
   return Object.fromEntries(hooks) as Hooks;
 }
 
-function checkFallbacks({ model, fallbacks = [] }: Record<string, unknown>): readonly string[] {
+function checkModels(from: Record<string, unknown>): (string | AiSdkLanguageModel)[] {
+  const { model, fallbacks = [] } = from;
   if (!Array.isArray(fallbacks)) throw new ConfigError("fallbacks must be an array of models.");
-  return fallbacks.map((name: unknown, index) => {
-    if (typeof name !== "string" || name.trim() === "") {
+  const others = fallbacks.map((other: unknown, index) => {
+    if (typeof other === "string" && other.trim() === "") {
       throw new ConfigError(`fallbacks[${index}] must be a model, such as "anthropic/claude-sonnet-5".`);
     }
-    if (name === model || fallbacks.indexOf(name) !== index) {
-      throw new ConfigError(`fallbacks[${index}] repeats "${name}". Remove it.`);
+    const checked = typeof other === "string" ? other : checkLanguageModel(other, `fallbacks[${index}]`);
+    if (other === model || fallbacks.indexOf(other) !== index) {
+      throw new ConfigError(`fallbacks[${index}] repeats "${modelName(checked)}". Remove it.`);
     }
-    return name;
+    return checked;
   });
+  if (model === undefined || (typeof model === "string" && model.trim() === "")) {
+    throw new ConfigError(
+      'model is missing. Set it to a name such as "demo" or "openai/gpt-5.2", or write run in its place.',
+    );
+  }
+  return [typeof model === "string" ? model : checkLanguageModel(model, "model"), ...others];
 }
 
-/** Of the agent's module: what it gets and returns is checked where it is called. */
+/** Files of a model that is named are known. */
+function checkModelAccepts(
+  { run, accepts }: Record<string, unknown>,
+  models: readonly unknown[],
+): MediaType[] | undefined {
+  if (run !== undefined || accepts === undefined) return undefined;
+  if (models.some((model) => typeof model !== "string")) return checkAccepts(accepts);
+  throw new ConfigError(
+    "accepts says which files run takes, or a model of the AI SDK, but there is neither. Remove it: a model's files are known.",
+  );
+}
+
+/** A function of the agent's module: what it gets and returns is checked where it is called. */
 function isFunction(value: unknown): value is (ctx: RunContext) => unknown {
   return typeof value === "function";
 }
@@ -358,12 +420,37 @@ function checkTool(definition: unknown, at: string): Tool {
     throw new ConfigError(`timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`);
   }
   return {
-    name,
+    ...checkWords(definition, name),
     description: requiredText(definition, "description", `description of the tool "${name}"`),
     parameters: checkParameters(definition.parameters, name),
     timeoutMs,
+    approval: checkApproval(definition, name),
     execute: (args, context) => execute.call(definition, args, context),
   };
+}
+
+function checkApproval(definition: Record<string, unknown>, name: string): ToolApprovalRules | undefined {
+  const { needsApproval = false, approvalText: text, editable = false, danger = false } = definition;
+  if (typeof needsApproval !== "boolean" && !isRule(needsApproval)) {
+    throw new ConfigError(`needsApproval of the tool "${name}" must be true, false or a function that says which.`);
+  }
+  if (text !== undefined && !isRule(text)) {
+    throw new ConfigError(`approvalText of the tool "${name}" must be a function that returns a text.`);
+  }
+  for (const [field, value] of Object.entries({ editable, danger })) {
+    if (typeof value !== "boolean") throw new ConfigError(`${field} of the tool "${name}" must be true or false.`);
+  }
+  if (needsApproval !== false) {
+    const isNeeded = isRule(needsApproval) ? needsApproval.bind(definition) : () => true;
+    return { isNeeded, text: text?.bind(definition), editable: editable === true, danger: danger === true };
+  }
+  const idle = text !== undefined ? "approvalText" : editable === true ? "editable" : undefined;
+  if (idle === undefined) return undefined;
+  throw new ConfigError(`${idle} of the tool "${name}" does nothing without needsApproval. Add needsApproval: true.`);
+}
+
+function isRule(value: unknown): value is (...args: unknown[]) => unknown {
+  return typeof value === "function";
 }
 
 /** A tool may be an object with fields of its own: only those count as wrong that stand for a missing one. */

@@ -1,4 +1,4 @@
-/** Hooks that run after the answer: nobody waits for them but a server that stops. */
+/** Hooks that run after the answer. Only a server that stops waits for them. */
 
 import type { FailedRun } from "../observe/log.ts";
 import { type Hooks, HookTimeout, hookFailure } from "./hooks.ts";

@@ -4,7 +4,7 @@ import type { Caller } from "../auth/access.ts";
 import type { User } from "../auth/user.ts";
 import type { AttachedFile, RunEntry, RunTransport } from "../observe/run-observer.ts";
 import { decodedBytes, type ReceivedFile } from "../protocol/attachments.ts";
-import type { FinishReason, Usage } from "../protocol/chat.ts";
+import type { FinishReason, ToolApproval, Usage } from "../protocol/chat.ts";
 import { ApiError, type ErrorCode } from "../protocol/errors.ts";
 import type { RunContext } from "./run-context.ts";
 
@@ -30,11 +30,17 @@ export interface RunRecord {
   readonly answer: string;
   /** In the order in which they ended; those that did not end are the last. */
   readonly toolCalls: readonly ToolCallRecord[];
+  /** The calls that wait for a person's decision from here on. */
+  readonly approvals: readonly ToolApproval[];
+  /** The next messages that were offered with the answer. */
+  readonly suggestions: readonly string[];
+  /** The name that the agent gave to the conversation with this answer. */
+  readonly title: string | undefined;
   /** Tokens, where the provider reports them. */
   readonly usage: Usage | undefined;
   /** `gone`: no client was left, or it cleared the conversation, before the answer was finished. `undefined` after an error. */
   readonly finishReason: FinishReason | "gone" | undefined;
-  /** Why the run failed, as clients were told. */
+  /** Why the run failed, as clients got it. */
   readonly error: { readonly code: ErrorCode; readonly message: string } | undefined;
   /** When the message had arrived: ISO 8601, in UTC. */
   readonly startedAt: string;
@@ -54,6 +60,8 @@ export interface ToolCallRecord {
   readonly output: string;
   readonly status: "completed" | "failed";
   readonly durationMs: number;
+  /** What a person has decided on the call; `undefined` for a call that needs no approval. */
+  readonly decision: "approved" | "declined" | undefined;
 }
 
 /** A rating of an answer, as `onFeedback` gets it. `user` is proved; `run` and `conversation` are the client's word. */
@@ -93,9 +101,9 @@ type Nothing = void | undefined;
 
 /** What an agent's author may add to the way of a message. */
 export interface Hooks {
-  /** Gets each message with its answer, after the last event. Nobody waits for it. */
+  /** Gets each message with its answer, after the last event. No answer waits for it. */
   onRunEnd?(record: RunRecord): unknown;
-  /** Gets each rating of `POST /api/feedback`, which exists only with this hook. Nobody waits for it. */
+  /** Gets each rating of `POST /api/feedback`, which exists only with this hook. No answer waits for it. */
   onFeedback?(feedback: Feedback): unknown;
   /** Decides on a message before the model is asked: lets it pass, refuses it, or replaces its text. */
   onMessage?(
@@ -130,14 +138,15 @@ export function describeFile({ name, mime_type: mimeType, url }: ReceivedFile): 
 
 /** A run that is over, as `onRunEnd` gets it. */
 export function recordOf({ start, last, ...entry }: RunEntry): RunRecord {
-  const ended = entry.tools.map(({ id = "", name, arguments: args = "{}", output = "", outcome, ms }) => {
+  const ended = entry.tools.map(({ id = "", name, arguments: args = "{}", output = "", outcome, ms, decision }) => {
     const status = outcome === "completed" ? "completed" : "failed";
-    return { id, tool: name, arguments: args, output, status, durationMs: ms } as const;
+    return { id, tool: name, arguments: args, output, status, durationMs: ms, decision } as const;
   });
-  const cut = entry.openCalls.map(({ id, name, arguments: args }) => {
+  const cut = entry.openCalls.map(({ id, name, arguments: args, decision }) => {
     const output = "Stopped before it finished.";
-    return { id, tool: name, arguments: args, output, status: "failed", durationMs: entry.ms } as const;
+    return { id, tool: name, arguments: args, output, status: "failed", durationMs: entry.ms, decision } as const;
   });
+  const done = last?.type === "done" ? last : undefined;
   return {
     run: start.runId,
     conversation: start.conversation,
@@ -148,10 +157,13 @@ export function recordOf({ start, last, ...entry }: RunEntry): RunRecord {
     model: entry.model,
     message: entry.message,
     attachments: start.attachments,
-    answer: last?.type === "done" ? last.data : entry.said,
+    answer: done?.data ?? entry.said,
     toolCalls: [...ended, ...cut],
-    usage: (last?.type === "done" ? last.usage : undefined) ?? entry.usage,
-    finishReason: last === undefined ? "gone" : last.type === "done" ? last.finish_reason : undefined,
+    approvals: done?.approvals ?? [],
+    suggestions: done?.suggestions ?? [],
+    title: done?.title,
+    usage: done?.usage ?? entry.usage,
+    finishReason: last === undefined ? "gone" : done?.finish_reason,
     error: last?.type === "error" ? { code: last.code, message: last.data } : undefined,
     startedAt: start.startedAt.toISOString(),
     firstTokenMs: entry.firstTokenMs,

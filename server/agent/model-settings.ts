@@ -14,6 +14,10 @@ const RULES: Record<Exclude<keyof ModelSettings, "hostedTools">, [(value: unknow
   temperature: [(value) => typeof value === "number" && value >= 0 && value <= 2, "a number from 0 to 2"],
   maxOutputTokens: [(value) => Number.isInteger(value) && Number(value) > 0, "a whole number above 0"],
   extraBody: [isRecord, "an object"],
+  providerOptions: [
+    (value) => isRecord(value) && Object.values(value).every(isRecord),
+    "an object with an object for each provider, such as { anthropic: { … } }",
+  ],
   store: [(value) => typeof value === "boolean", "true or false"],
 };
 

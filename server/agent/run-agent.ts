@@ -4,14 +4,15 @@ import type { Caller } from "../auth/access.ts";
 import type { Authenticate } from "../auth/authenticate.ts";
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
-import type { ModelRequestObserver, RunObserver, RunSink } from "../observe/run-observer.ts";
+import type { ModelRequestObserver, RunEvent, RunObserver, RunSink } from "../observe/run-observer.ts";
 import { addUsage } from "../observe/run-recorder.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
-import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
+import type { ApprovalDecision, ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, runLost, shuttingDown, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
 import { textContent } from "../providers/history.ts";
 import type {
+  AskedCall,
   Conversation,
   ConversationStart,
   ModelEvent,
@@ -21,13 +22,33 @@ import type {
   TurnFinish,
 } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
-import { decideOnMessage, WithheldAnswer } from "./decisions.ts";
+import {
+  type ApprovalLedger,
+  askApproval,
+  askedCall,
+  callsToApprove,
+  type Decided,
+  declinedEvent,
+  takeDecisions,
+  withEdit,
+} from "./approvals.ts";
+import { decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
 import type { Agent, Tool } from "./define.ts";
-import type { Hooks } from "./hooks.ts";
 import type { ModuleLife } from "./module-life.ts";
+import type { Proposals } from "./proposals.ts";
 import type { RunContext } from "./run-context.ts";
+import type { IsHidden } from "./sealed.ts";
 import { type StateBinding, sealState } from "./state.ts";
-import { cutContent, rejectWhenAborted, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
+import { hiderOf, hidesAny } from "./tool-words.ts";
+import {
+  callEvents,
+  cutContent,
+  endEvent,
+  rejectWhenAborted,
+  runTools,
+  toolCallEvent,
+  toolResultEvent,
+} from "./tools.ts";
 
 /** What answers an agent's messages: a model of a provider, or code of the agent's author. */
 export interface AnswerSource extends ServedFacts {
@@ -43,10 +64,12 @@ export interface ServedAgent {
   toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>>;
   /** Whether metrics have a series for a tool of this name. A model can make up any name. */
   isTool(name: string): boolean;
-  /** Says who sends a message; absent where nobody is asked. */
+  /** Names the sender of a message; absent where the agent does not ask for one. */
   readonly authenticate: Authenticate | undefined;
   /** The first one signs states now, all verify; none: states are not signed. */
   stateSecrets(): readonly string[];
+  /** With what the states are signed and sealed that need it in any case. */
+  ownStateSecrets(): readonly string[];
   readonly life: ModuleLife;
   /** How long a hook may take. */
   readonly hookMs: number;
@@ -61,7 +84,7 @@ export interface AgentRuntime {
 
 /** What the states of this user are bound to now. */
 export function stateBindingOf(
-  { agent, provider, stateSecrets }: ServedAgent,
+  { agent, provider, stateSecrets, ownStateSecrets }: ServedAgent,
   settings: Settings,
   { user }: Pick<Caller, "user">,
 ): StateBinding {
@@ -72,6 +95,7 @@ export function stateBindingOf(
     provider: provider.id,
     user: user?.id,
     secrets: stateSecrets(),
+    ownSecrets: ownStateSecrets(),
     limits: { maxHistoryItems, maxHistoryBytes },
   };
 }
@@ -82,6 +106,12 @@ export interface RunRequest {
   attachments: readonly ReceivedFile[];
   /** Empty for a new conversation. */
   state: ConversationState;
+  /** What a person has decided on the calls that wait in the state, on each of them. */
+  approvals?: readonly ApprovalDecision[];
+  /** The model goes on from the state, without a message or with one that follows the decisions. */
+  goesOn?: true;
+  /** Ids of calls in it that clients may not read. */
+  hidden?: ReadonlySet<string>;
 }
 
 /** One run: what serves it, what it answers, and for whom. */
@@ -91,6 +121,9 @@ export interface AgentRun {
   readonly settings: Settings;
   readonly request: RunRequest;
   readonly context: RunContext;
+  /** What the agent has proposed by methods of `context`. */
+  readonly proposals: Proposals;
+  readonly ledger: ApprovalLedger;
 }
 
 /** Why a run is ended from outside. */
@@ -119,8 +152,12 @@ export class RunAborted extends Error {
   }
 }
 
-/** What a run that is ended from outside has come to. */
-class Progress {
+/** What a run has come to, for code that ends it from outside. */
+export class Progress {
+  /** `undefined` until the model is about to be asked. */
+  conversation: Conversation | undefined;
+  /** The tools that the model may call, once they are known. */
+  tools: ReadonlyMap<string, Tool> | undefined;
   /** Whether `onMessage` has let the message pass. */
   isAdmitted = false;
   /** Text of the last turn that said anything. */
@@ -134,13 +171,21 @@ class Progress {
   hasUsedTools = false;
   readonly withheld: WithheldAnswer;
 
-  constructor(hooks: Hooks) {
-    this.withheld = new WithheldAnswer(hooks);
+  constructor({ agent }: ServedAgent) {
+    this.withheld = new WithheldAnswer(agent.hooks);
+  }
+
+  /** What is left of a run that has failed. What was not let pass stands in no state, either. */
+  failure({ request }: AgentRun): { state: ConversationState; canContinue: boolean } {
+    if (this.withheld.isWithholding) this.conversation?.withhold("");
+    return this.conversation?.failure() ?? { state: request.state, canContinue: false };
   }
 }
 
+type NotByItself = "stopped" | "refused" | "approval_required";
+
 /** Sent in place of an empty answer, which would look like a fault. The first one only where tools have run. */
-const FALLBACK_TEXT: Record<Exclude<FinishReason, "stopped" | "refused">, string> = {
+const FALLBACK_TEXT: Record<Exclude<FinishReason, NotByItself>, string> = {
   stop: "I have nothing to add.",
   length: "The answer was cut by the token limit before it began.",
   content_filter: "The model's provider withheld this answer.",
@@ -151,20 +196,20 @@ const FALLBACK_TEXT: Record<Exclude<FinishReason, "stopped" | "refused">, string
  * Answers one message. Yields events in batches, one for each packet of the model's answer. The last event is exactly one
  * `done` or `error`; after an abort of the kind `gone` there is none. Never throws.
  */
-export async function* runAgent(asked: AgentRun, observer: RunObserver): AsyncGenerator<StreamEvent[], void> {
+export async function* runAgent(
+  asked: AgentRun,
+  observer: RunObserver,
+  progress: Progress,
+): AsyncGenerator<RunEvent[], void> {
   const { served, settings, request, context } = asked;
   const { signal } = context;
-  const progress = new Progress(served.agent.hooks);
   const { withheld } = progress;
   let run = asked;
-  let conversation: Conversation | undefined;
   try {
-    const { refuse, message = request.message } = await decideOnMessage(
-      served.agent.hooks,
-      request,
-      context,
-      served.hookMs,
-    );
+    const hasMessage = request.message !== "" || request.attachments.length > 0;
+    const { refuse, message = request.message } = hasMessage
+      ? await decideOnMessage(served.agent.hooks, request, context, served.hookMs)
+      : {};
     if (refuse !== undefined) {
       yield refused(run, request.state, progress, refuse);
       return;
@@ -174,7 +219,12 @@ export async function* runAgent(asked: AgentRun, observer: RunObserver): AsyncGe
     observer.admitted(message);
     const setup = Promise.all([served.toolsFor(context), instructionsFor(run)]);
     const [tools, instructions] = await Promise.race([setup, rejectWhenAborted(signal)]);
-    conversation = openConversation(run, instructions, tools);
+    progress.tools = tools;
+    const { waiting } = request.state.open ?? {};
+    const decided = waiting && (await takeDecisions(waiting, tools, run, observer));
+    const conversation = openConversation(run, instructions, tools);
+    progress.conversation = conversation;
+    if (decided !== undefined) yield* settle(decided, tools, run, observer, progress);
     for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
       signal.throwIfAborted();
       const modelRequest = observer.modelRequest();
@@ -195,7 +245,11 @@ export async function* runAgent(asked: AgentRun, observer: RunObserver): AsyncGe
       } finally {
         addTurn(progress, turn);
       }
-      const { calls, text } = turn;
+      const { calls, text, asked } = turn;
+      if (asked.length > 0) {
+        yield await endWithApproval(run, conversation, progress, text, asked);
+        return;
+      }
       if (calls.length === 0) {
         yield await released(run, conversation, progress, endOfRun(run, conversation, progress, text, finish));
         return;
@@ -205,29 +259,85 @@ export async function* runAgent(asked: AgentRun, observer: RunObserver): AsyncGe
         yield await released(run, conversation, progress, endOfRun(run, conversation, progress, text, "max_turns"));
         return;
       }
-      yield withheld.pass(calls.map(toolCallEvent));
-      progress.hasUsedTools = true;
-      const answers = new Map<string, ToolAnswer>();
-      for await (const result of runTools(tools, calls, { context, limits: settings, observer })) {
-        answers.set(result.answer.id, result.answer);
-        yield [toolResultEvent(result)];
+      const toApprove = await callsToApprove(tools, calls, run, observer);
+      yield* carryOut(calls, tools, run, observer, progress, { waiting: toApprove, said: text });
+      if (toApprove.length > 0) {
+        signal.throwIfAborted();
+        const asked = await Promise.all(toApprove.map((call) => askedCall(tools, call, observer)));
+        yield await endWithApproval(run, conversation, progress, text, asked);
+        return;
       }
-      conversation.answer(calls.flatMap(({ id }) => answers.get(id) ?? []));
     }
   } catch (error) {
-    // What was not let pass stands in no state, either.
-    if (withheld.isWithholding) conversation?.withhold("");
-    const last = signal.aborted
-      ? abortedEvent(run, conversation ?? openConversation(run, "", new Map()), progress)
-      : failedEvent(run, error, observer, conversation?.stateAfterFailure());
+    const last = signal.aborted ? abortedEvent(run, progress) : failedEvent(run, error, observer, progress);
     if (last !== undefined) yield [last];
   }
+}
+
+interface CarryOut {
+  waiting?: ToolCall[];
+  /** What the model has said with the calls. */
+  said?: string;
+  adapt?(answer: ToolAnswer): ToolAnswer;
+}
+
+/** Carries out the calls of a turn that do not wait, and answers them to the model, in their order and as `adapt` says. */
+async function* carryOut(
+  calls: readonly ToolCall[],
+  tools: ReadonlyMap<string, Tool>,
+  { context, settings }: AgentRun,
+  observer: RunObserver,
+  progress: Progress,
+  { waiting = [], said = "", adapt = (answer) => answer }: CarryOut = {},
+): AsyncGenerator<RunEvent[], void> {
+  context.signal.throwIfAborted();
+  const begun = calls.filter((call) => !waiting.includes(call));
+  if (begun.length === 0) return;
+  const calling = { context, limits: settings, observer };
+  yield parted(progress.withheld.pass(await callEvents(tools, begun, calling)), said, progress.withheld);
+  progress.hasUsedTools = true;
+  const answers = new Map<string, ToolAnswer>();
+  try {
+    for await (const result of runTools(tools, calls, calling, waiting)) {
+      answers.set(result.answer.id, adapt(result.answer));
+      yield [endEvent(tools, result)];
+    }
+  } finally {
+    progress.conversation?.answer(calls.flatMap(({ id }) => answers.get(id) ?? []));
+  }
+}
+
+/** Carries out the calls that a person has approved, and gives the model the refusal of each that they have declined. */
+async function* settle(
+  { approved, declined, edited }: Decided,
+  tools: ReadonlyMap<string, Tool>,
+  run: AgentRun,
+  observer: RunObserver,
+  progress: Progress,
+): AsyncGenerator<RunEvent[], void> {
+  progress.hasUsedTools = true;
+  progress.conversation?.answer(declined);
+  if (declined.length > 0) yield progress.withheld.pass(declined.map((answer) => declinedEvent(tools, answer)));
+  const adapt = (answer: ToolAnswer) => {
+    const call = edited.has(answer.id) ? approved.find(({ id }) => id === answer.id) : undefined;
+    return call === undefined ? answer : withEdit(answer, call);
+  };
+  // An agent that is written elsewhere carries its calls out itself.
+  if (run.served.agent.ownRun === undefined) yield* carryOut(approved, tools, run, observer, progress, { adapt });
+}
+
+/** Clients that see nothing of the calls see what was said before them apart from what follows. */
+function parted(events: RunEvent[], text: string, { isWithholding }: WithheldAnswer): RunEvent[] {
+  const isSeen = events.some((event) => event.type !== "hidden" || event.shown !== undefined);
+  return isSeen || text === "" || isWithholding ? events : [...events, { type: "token", data: SEPARATOR }];
 }
 
 /** One model request: what clients get of it, and what it comes to. */
 class ModelTurn {
   /** The tools that the model wants to be carried out. */
   readonly calls: ToolCall[] = [];
+  /** Calls of an agent that is written elsewhere, which wait for a person. */
+  readonly asked: AskedCall[] = [];
   /** `undefined` until the model has ended the turn. */
   finish: TurnFinish | undefined;
   usage: Usage | undefined;
@@ -277,6 +387,10 @@ class ModelTurn {
           break;
         case "hosted_result":
           events.push(this.#hostedResult(event.answer, event.durationMs));
+          break;
+        case "approval":
+          this.#hosted.delete(event.asked.call.id);
+          this.asked.push(event.asked);
           break;
         case "text_begins_anew":
           this.#text = new StringBuilder();
@@ -366,11 +480,11 @@ function endOfRun(
   conversation: Conversation,
   progress: Progress,
   text: string,
-  reason: Exclude<FinishReason, "stopped" | "refused">,
+  reason: Exclude<FinishReason, NotByItself>,
 ): StreamEvent[] {
   if (text.trim() !== "") return [doneEvent(run, conversation.state(), progress, text, reason)];
   if (reason === "stop" && !progress.hasUsedTools) {
-    throw new ApiError("provider_error", "The model gave an empty answer. Please try again.");
+    throw new ApiError("provider_error", "The agent gave an empty answer. Please try again.");
   }
   const fallback = FALLBACK_TEXT[reason];
   // Kept, too: several APIs demand an answer between the results of tools and the next message.
@@ -379,7 +493,22 @@ function endOfRun(
   return [{ type: "token", data: fallback }, doneEvent(run, conversation.state(), progress, fallback, reason)];
 }
 
-/** The events of the end, if `onAnswer` lets them pass. */
+/** The end of a run whose calls wait for a person. */
+async function endWithApproval(
+  run: AgentRun,
+  conversation: Conversation,
+  progress: Progress,
+  said: string,
+  asked: readonly AskedCall[],
+): Promise<StreamEvent[]> {
+  const { waiting, approvals } = await askApproval(asked, run);
+  const text = said.trim() === "" ? approvals.map((approval) => approval.text).join("\n") : said;
+  const done = doneEvent(run, conversation.openState(waiting), progress, text, "approval_required");
+  const events = approvals.map((data): StreamEvent => ({ type: "tool_approval", data }));
+  return released(run, conversation, progress, [...events, { ...done, approvals }]);
+}
+
+/** The events of the end, if `onAnswer` lets them pass, with what it or other code has proposed. */
 async function released(
   run: AgentRun,
   conversation: Conversation,
@@ -387,13 +516,16 @@ async function released(
   end: StreamEvent[],
 ): Promise<StreamEvent[]> {
   const { withheld } = progress;
-  if (!withheld.isWithholding) return end;
   const events = withheld.pass(end);
-  const { context, served } = run;
+  const { context, served, proposals } = run;
   const refusal = await withheld.refusal(events.at(-1)?.data as string, context, served.hookMs);
-  if (refusal === undefined) return [...withheld.release(), ...events];
+  if (refusal === undefined) return [...withheld.release(), ...events.map((event) => withProposals(event, proposals))];
   conversation.withhold(refusal);
   return refused(run, conversation.state(), progress, refusal);
+}
+
+function withProposals<Event extends StreamEvent>(event: Event, proposals: Proposals): Event {
+  return event.type === "done" ? { ...event, ...proposals.fields() } : event;
 }
 
 /** A client that only collects tokens gets the same sentence as one that reads `done`. */
@@ -404,32 +536,34 @@ function refused(run: AgentRun, state: ConversationState, progress: Progress, se
 function doneEvent(
   run: AgentRun,
   state: ConversationState,
-  { usage, model }: Progress,
+  progress: Progress,
   text: string,
   reason: FinishReason,
 ): DoneEvent {
+  const { usage, model } = progress;
   return {
     type: "done",
     data: text,
-    state: sealed(state, run),
+    state: sealed(state, run, progress),
     ...(usage === undefined ? {} : { usage }),
     finish_reason: reason,
     ...(model === undefined ? {} : { model }),
   };
 }
 
-function abortedEvent(
-  run: AgentRun,
-  conversation: Conversation,
-  progress: Progress,
-): DoneEvent | ErrorEvent | undefined {
+function abortedEvent(run: AgentRun, progress: Progress): DoneEvent | ErrorEvent | undefined {
   const kind = abortKind(run.context.signal);
   if (kind === "gone") return undefined;
-  if (kind !== "stopped") return withState(run, abortError(run, kind), conversation.stateAfterFailure());
+  if (kind !== "stopped") return withState(run, abortError(run, kind), progress);
   const { isAdmitted, withheld, unfinished, said } = progress;
+  const conversation = progress.conversation ?? openConversation(run, "", new Map());
   const isShown = isAdmitted && !withheld.isWithholding;
+  // What was not let pass stands in no state, either.
+  if (withheld.isWithholding) conversation.withhold("");
   if (isAdmitted) conversation.interrupt(isShown ? unfinished : "");
-  return doneEvent(run, conversation.state(), progress, isShown ? said : "", "stopped");
+  const state = isAdmitted ? conversation.state() : run.request.state;
+  const done = doneEvent(run, state, progress, isShown ? said : "", "stopped");
+  return isShown ? withProposals(done, run.proposals) : done;
 }
 
 function abortKind({ reason }: AbortSignal): AbortKind {
@@ -454,15 +588,10 @@ function abortError({ settings }: AgentRun, kind: Exclude<AbortKind, "gone" | "s
   }
 }
 
-/** The last event of a run that failed. Without a `state`, the conversation goes on from the one that the message came with. */
-export function failedEvent(
-  run: AgentRun,
-  error: unknown,
-  observer: RunObserver,
-  state?: ConversationState,
-): ErrorEvent {
+/** The last event of a run that failed. */
+export function failedEvent(run: AgentRun, error: unknown, observer: RunObserver, progress: Progress): ErrorEvent {
   observer.failure(error);
-  return withState(run, toApiError(error), state);
+  return withState(run, toApiError(error), progress);
 }
 
 /** Why a run has failed whose model ignores the abort, and which therefore cannot end itself. */
@@ -474,12 +603,24 @@ export function abortTimeoutError(run: AgentRun): ApiError {
   });
 }
 
-function withState(run: AgentRun, error: ApiError, state = run.request.state): ErrorEvent {
-  const event = errorEvent(error, sealed(state, run));
+function withState(run: AgentRun, error: ApiError, progress: Progress): ErrorEvent {
+  const { state, canContinue } = progress.failure(run);
+  const event = errorEvent(error, sealed(state, run, progress), canContinue);
   if (error.detail === undefined || !isOnlyForOperator(run.settings)) return event;
   return { ...event, data: `${event.data} (${error.detail})` };
 }
 
-function sealed(state: ConversationState, { served, settings, context }: AgentRun): ConversationState {
-  return sealState(state, context.conversation, stateBindingOf(served, settings, context));
+function sealed(state: ConversationState, run: AgentRun, { tools }: Progress): ConversationState {
+  const { served, settings, context, request } = run;
+  const isHidden = hiddenCalls(request.hidden, tools);
+  return sealState(state, context.conversation, stateBindingOf(served, settings, context), isHidden);
+}
+
+/** Which calls of the conversation clients may not read; `undefined`: they may read all. */
+function hiddenCalls(
+  hidden: ReadonlySet<string> = new Set(),
+  tools: ReadonlyMap<string, Tool> = new Map(),
+): IsHidden | undefined {
+  if (hidden.size === 0 && !hidesAny(tools)) return undefined;
+  return (call) => hidden.has(call.id) || hiderOf(tools, call.function.name) !== undefined;
 }

@@ -2,6 +2,7 @@
 
 import { ConfigError } from "../errors.ts";
 import { ALL_MEDIA_TYPES, type AttachmentType, isMediaType, type MediaType } from "../protocol/attachments.ts";
+import type { HistoryMessage } from "../protocol/chat.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { RunContext } from "./run-context.ts";
 
@@ -16,6 +17,11 @@ export interface RunInput {
   /** The `data` of the last `state` event in this conversation; `undefined` if there was none. */
   // biome-ignore lint/suspicious/noExplicitAny: the agent's author knows what it was, and checks it if need be.
   readonly state: any;
+  /**
+   * What the decisions of `ctx.approvals` are about: the message that was being answered, what was said and done since, and the
+   * calls that wait, as Chat Completions has it. Empty without decisions.
+   */
+  readonly exchange: readonly HistoryMessage[];
   readonly ctx: RunContext;
   /** As `ctx.signal`: aborted when the answer is to end. */
   readonly signal: AbortSignal;
@@ -40,8 +46,42 @@ export type RunEvent =
   | { type: "tool_result"; data: { id: string; output?: unknown; status?: "completed" | "failed" } }
   /** Several add up. */
   | { type: "usage"; data: { input_tokens: number; output_tokens: number } }
+  /** As `ctx.suggest`. */
+  | { type: "suggestions"; data: readonly string[] }
+  /**
+   * The answer ends when `run` has ended, and waits for a person's decision, which comes back in `ctx.approvals` with `kept`.
+   * `text` is what they are asked.
+   */
+  | { type: "tool_approval"; data: AskedApproval }
   /** Any JSON of at most 256 KiB, which the next message brings back. */
   | { type: "state"; data: unknown };
+
+export interface AskedApproval {
+  id: string;
+  tool: string;
+  /** A JSON text or a value. */
+  arguments?: unknown;
+  /** Plain text of at most 1,000 characters. */
+  text?: string;
+  danger?: boolean;
+  /** Whether the person may change the arguments. */
+  editable?: boolean;
+  /** Any JSON. */
+  kept?: unknown;
+}
+
+/** Whether a message came in place of the decisions: then all are declined. */
+export function isInPlaceOfDecisions({ message, attachments, ctx }: RunInput): boolean {
+  return ctx.approvals.length > 0 && (message !== "" || attachments.length > 0);
+}
+
+/** `messages` up to the one that is still being answered, where a person has decided on calls or has written instead. */
+export function messagesUntilAsked({ message, messages }: Pick<RunInput, "message" | "messages">): TextMessage[] {
+  const last = messages.at(-1);
+  if (message === "" || last === undefined) return messages;
+  // The two of them were joined, as messages of one speaker are.
+  return [...messages.slice(0, -1), { ...last, content: last.content.slice(0, -`\n\n${message}`.length) }];
+}
 
 /**
  * Answers one message: called once, and never again for the same message. It returns or yields texts, events, or what a
@@ -71,6 +111,7 @@ const OF_MODELS = [
   "temperature",
   "maxOutputTokens",
   "extraBody",
+  "providerOptions",
   "store",
   "hostedTools",
 ];
@@ -83,13 +124,8 @@ export interface OwnRun {
 
 /** `undefined` for an agent with a model. @throws ConfigError that names the field and says what is right */
 export function checkRun(agent: Record<string, unknown>): OwnRun | undefined {
-  const { run, accepts = [] } = agent;
-  if (run === undefined) {
-    if (agent.accepts === undefined) return undefined;
-    throw new ConfigError(
-      "accepts says which files run takes, but there is no run. Remove it: a model's files are known.",
-    );
-  }
+  const { run } = agent;
+  if (run === undefined) return undefined;
   const field = OF_MODELS.find((name) => agent[name] !== undefined);
   if (field !== undefined) {
     throw new ConfigError(`${field} does nothing beside run, which answers by itself. Remove one of the two.`);
@@ -97,10 +133,16 @@ export function checkRun(agent: Record<string, unknown>): OwnRun | undefined {
   if (typeof run !== "function" && !isAgentObject(run)) {
     throw new ConfigError("run must be a function that answers a message, or an agent of the AI SDK.");
   }
+  return { run: run as RunFunction | AgentObject, accepts: checkAccepts(agent.accepts) ?? [] };
+}
+
+/** @throws ConfigError for anything but media types that can be attached */
+export function checkAccepts(accepts: unknown): MediaType[] | undefined {
+  if (accepts === undefined) return undefined;
   if (!Array.isArray(accepts)) throw new ConfigError("accepts must be an array of media types.");
   for (const type of accepts) {
     if (typeof type === "string" && isMediaType(type)) continue;
     throw new ConfigError(`accepts names ${JSON.stringify(type)}. It may name: ${ALL_MEDIA_TYPES.join(", ")}.`);
   }
-  return { run: run as RunFunction | AgentObject, accepts: [...new Set(accepts as MediaType[])] };
+  return [...new Set(accepts as MediaType[])];
 }

@@ -1,10 +1,12 @@
 /** The conversation's state on its way to and from a client, which is not trusted. */
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import type { ConversationState, StateKind } from "../protocol/chat.ts";
+import type { ConversationState, HistoryMessage, OpenExchange, StateKind } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
-import { checkHistory, type HistoryLimits } from "./check-history.ts";
+import { callsOf } from "../providers/history.ts";
+import { checkHistory, checkSize, type HistoryLimits } from "./check-history.ts";
+import { type IsHidden, isSealed, openMessages, openValue, type Seal, sealMessages, sealValue } from "./sealed.ts";
 
 /** What a state belongs to: it continues no conversation with another agent or provider. Plain data, for a worker thread. */
 export interface StateBinding {
@@ -17,29 +19,71 @@ export interface StateBinding {
   readonly user: string | undefined;
   /** The first signs, all verify; empty: states are not signed. */
   readonly secrets: readonly string[];
+  /** The same or, where there are none, what signs and seals what needs it in any case, such as open exchanges. */
+  readonly ownSecrets: readonly string[];
   readonly limits: HistoryLimits;
 }
 
 const NEW_CONVERSATION: ConversationState = {};
 
-/** @throws ApiError `invalid_state`, or `invalid_request` if the state is no object at all */
-export function readState(value: unknown, binding: StateBinding): ConversationState {
+/**
+ * The ids of calls that clients may not read are added to `hidden`.
+ * @throws ApiError `invalid_state`, or `invalid_request` if the state is no object at all
+ */
+export function readState(value: unknown, binding: StateBinding, hidden = new Set<string>()): ConversationState {
   if (value === undefined || value === null) return NEW_CONVERSATION;
   if (!isRecord(value)) {
     throw new ApiError("invalid_request", "state must be an object.", { param: "/state" });
   }
   const { kind } = binding;
   const other: StateKind = kind === "previous_response_id" ? "conversation_history" : "previous_response_id";
-  if (value[kind] === undefined || value[other] !== undefined) {
+  const { open } = value;
+  const isOpen = open !== undefined && open !== null;
+  if ((value[kind] === undefined && !isOpen) || value[other] !== undefined) {
     if (Object.keys(value).length === 0) return NEW_CONVERSATION;
     throw invalidState("/state", `state must be as this server returned it: {} or an object with ${kind}.`);
   }
   const conversation = readConversation(value.conversation);
-  const state =
-    kind === "previous_response_id"
-      ? readResponseId(value[kind], conversation, binding)
-      : readHistory(value[kind], value.signature, conversation, binding);
-  return withConversation(state, state.conversation ?? conversation);
+  const read = kind === "previous_response_id" ? readResponseId : readHistory;
+  const state = value[kind] === undefined ? {} : read(value[kind], value.signature, conversation, binding, hidden);
+  const before = withConversation(state, state.conversation ?? conversation);
+  return isOpen
+    ? readOpen(open, value[kind], conversation === undefined ? before : { ...before, conversation }, binding, hidden)
+    : before;
+}
+
+/** The open exchange of a state, whose rest was read. `base` is what it goes on from, as it was sent. */
+function readOpen(
+  open: unknown,
+  base: unknown,
+  state: ConversationState,
+  binding: StateBinding,
+  hidden: Set<string>,
+): ConversationState {
+  const { signature, ...exchange } = isRecord(open) ? open : {};
+  if (!Array.isArray(exchange.messages) || typeof signature !== "string") throw altered("/state/open");
+  // It goes on from this base, and from nothing else.
+  const signed = [exchange, digestOf(state.previous_response_id ?? base)];
+  if (!isSigned("parley-open-1", signed, signature, state.conversation, binding)) throw altered("/state/open");
+  const opened = exchange.sealed === undefined ? exchange : openExchange(exchange.sealed, state, binding, hidden);
+  const messages = opened.messages as HistoryMessage[];
+  checkSize(state.conversation_history ?? [], messages, binding.limits);
+  return { ...state, open: { ...opened, messages, signature } };
+}
+
+function openExchange(
+  sealed: unknown,
+  { conversation }: ConversationState,
+  binding: StateBinding,
+  hidden: Set<string>,
+): Record<string, unknown> {
+  const opened = openValue(String(sealed), { ...binding, conversation, secrets: binding.ownSecrets });
+  if (opened === undefined) throw altered("/state/open");
+  // Which of its calls were the hidden ones, the tools of the next run need not know any more.
+  const { messages = [], waiting } = opened as unknown as OpenExchange;
+  for (const { id } of [...callsOf(messages), ...(waiting?.calls ?? [])]) hidden.add(id);
+  for (const message of messages) if (message.role === "tool") hidden.add(message.tool_call_id);
+  return opened;
 }
 
 /** As `randomUUID` makes it: without a dot, which parts a signed id. */
@@ -56,7 +100,12 @@ function withConversation(state: ConversationState, conversation: string | undef
   return isNew || conversation === undefined ? state : { ...state, conversation };
 }
 
-function readResponseId(value: unknown, beside: string | undefined, binding: StateBinding): ConversationState {
+function readResponseId(
+  value: unknown,
+  _signature: unknown,
+  beside: string | undefined,
+  binding: StateBinding,
+): ConversationState {
   const param = "/state/previous_response_id";
   if (typeof value !== "string" || !/^[\x21-\x7e]{1,512}$/.test(value)) {
     throw invalidState(param, "previous_response_id must be a string that this server returned.");
@@ -64,7 +113,7 @@ function readResponseId(value: unknown, beside: string | undefined, binding: Sta
   if (binding.secrets.length === 0) return { previous_response_id: value };
   const [, id, conversation, signature = ""] = /^(.+)\.([\w-]+)\.([\w-]+)$/.exec(value) ?? [];
   if (id === undefined || conversation === undefined) throw altered(param);
-  if (!isSigned(id, signature, conversation, binding)) throw altered(param);
+  if (!isSigned("parley-state-1", id, signature, conversation, binding)) throw altered(param);
   if (beside !== undefined && beside !== conversation) throw altered("/state/conversation");
   return { previous_response_id: id, conversation };
 }
@@ -74,48 +123,98 @@ function readHistory(
   signature: unknown,
   conversation: string | undefined,
   binding: StateBinding,
+  hidden: Set<string>,
 ): ConversationState {
+  // The value as it was sent: a field that was added to it makes it another one.
+  const given = typeof signature === "string" ? signature : "";
+  if (isSealed(value)) {
+    const secrets = binding.ownSecrets;
+    if (!isSigned("parley-state-1", value, given, conversation, { ...binding, secrets })) throw altered("/state");
+    const opened = openMessages(value, { ...binding, conversation, secrets }, hidden);
+    if (opened === undefined) throw altered("/state");
+    return { conversation_history: checkHistory(opened, binding.limits) };
+  }
   const history = checkHistory(value, binding.limits);
   if (history.length === 0) return NEW_CONVERSATION;
-  if (binding.secrets.length > 0) {
-    const given = typeof signature === "string" ? signature : "";
-    // The value as it was sent: a field that was added to it makes it another one.
-    if (!isSigned(value, given, conversation, binding)) throw altered("/state");
+  if (binding.secrets.length > 0 && !isSigned("parley-state-1", value, given, conversation, binding)) {
+    throw altered("/state");
   }
   return { conversation_history: history };
 }
 
-/** The state as the client gets it: signed, where the server signs. A state that continues nothing is empty. */
-export function sealState(state: ConversationState, conversation: string, binding: StateBinding): ConversationState {
-  const [secret] = binding.secrets;
-  const { previous_response_id: id, conversation_history: history } = state;
-  const signatureOf = (value: unknown) => secret && sign(digestOf(value), secret, conversation, binding);
-  if (id !== undefined) {
-    const signature = signatureOf(id);
-    return { previous_response_id: signature ? `${id}.${conversation}.${signature}` : id, conversation };
+/**
+ * The state as the client gets it: signed, where the server signs or a call is hidden, which is sealed then. A state that
+ * continues nothing is empty.
+ */
+export function sealState(
+  state: ConversationState,
+  conversation: string,
+  binding: StateBinding,
+  isHidden?: IsHidden,
+): ConversationState {
+  const { previous_response_id: id, conversation_history: opened, open } = state;
+  if (id === undefined && opened === undefined && open === undefined) return NEW_CONVERSATION;
+  const seal = { ...binding, conversation, secrets: binding.ownSecrets };
+  const history = opened && isHidden ? sealMessages(opened, isHidden, seal) : opened;
+  const [secret] = history === opened ? binding.secrets : seal.secrets;
+  const digest = secret === undefined && open === undefined ? "" : digestOf(id ?? history);
+  const signature = secret && sign("parley-state-1", digest, secret, conversation, binding);
+  const sealed: ConversationState = { conversation };
+  if (id !== undefined) sealed.previous_response_id = signature ? `${id}.${conversation}.${signature}` : id;
+  if (history !== undefined) {
+    sealed.conversation_history = history;
+    if (signature) sealed.signature = signature;
   }
-  if (history === undefined) return NEW_CONVERSATION;
-  const signature = signatureOf(history);
-  return { conversation_history: history, conversation, ...(signature ? { signature } : {}) };
+  if (open !== undefined) sealed.open = sealOpen(open, digest, conversation, binding, isHidden && seal);
+  return sealed;
 }
 
-/** A conversation that nobody has begun may be continued by a user, and is theirs from then on. */
-function isSigned(value: unknown, signature: string, conversation: string | undefined, binding: StateBinding): boolean {
+function sealOpen(
+  { signature: _former, ...exchange }: OpenExchange,
+  base: string,
+  conversation: string,
+  binding: StateBinding,
+  seal: Seal | undefined,
+): OpenExchange {
+  const [secret = ""] = binding.ownSecrets;
+  // Whole: where the API keeps the conversation, it has results without their calls.
+  const kept = seal === undefined ? exchange : { messages: [], sealed: sealValue(exchange, seal) };
+  const signature = sign("parley-open-1", digestOf([kept, base]), secret, conversation, binding);
+  return { ...kept, signature };
+}
+
+/** Each use of the secret has its own purpose, which the signed text begins with: none signs the same text as another. */
+type Purpose = "parley-state-1" | "parley-open-1";
+
+function secretsFor(purpose: Purpose, { secrets, ownSecrets }: StateBinding): readonly string[] {
+  return purpose === "parley-open-1" ? ownSecrets : secrets;
+}
+
+/** A user may go on with a conversation that has no user yet, and it is theirs from then on. */
+function isSigned(
+  purpose: Purpose,
+  value: unknown,
+  signature: string,
+  conversation: string | undefined,
+  binding: StateBinding,
+): boolean {
   const digest = digestOf(value);
   const given = Buffer.from(signature);
   const owners = binding.user === undefined ? [binding] : [binding, { ...binding, user: undefined }];
-  const known = binding.secrets.flatMap((secret) => owners.map((owner) => sign(digest, secret, conversation, owner)));
+  const known = secretsFor(purpose, binding).flatMap((secret) =>
+    owners.map((owner) => sign(purpose, digest, secret, conversation, owner)),
+  );
   return known.some((right) => right.length === given.length && timingSafeEqual(Buffer.from(right), given));
 }
 
-/** The array begins with the purpose: no other use of the secret signs the same text. */
 function sign(
+  purpose: Purpose,
   digest: string,
   secret: string,
   conversation: string | undefined,
   { agent, provider, user }: StateBinding,
 ): string {
-  const bound = JSON.stringify(["parley-state-1", agent, provider, user ?? null, conversation ?? null, digest]);
+  const bound = JSON.stringify([purpose, agent, provider, user ?? null, conversation ?? null, digest]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 
@@ -127,7 +226,7 @@ const JOINED_CHARS = 16 * 1024;
  * and length, so different values never give the same input. Clients may store a state in something that sorts keys, so
  * the order of keys makes no difference.
  */
-function digestOf(value: unknown): string {
+export function digestOf(value: unknown): string {
   const hash = createHash("sha256");
   let joined = "";
   const add = (text: string) => {
@@ -163,7 +262,7 @@ function digestOf(value: unknown): string {
 }
 
 function altered(param: string): ApiError {
-  return invalidState(param, "state was not signed by this server, or it was altered.");
+  return invalidState(param, "state was not signed by this server, or it was altered. Start a new conversation.");
 }
 
 function invalidState(param: string, message: string): ApiError {

@@ -205,6 +205,11 @@ function sentenceOf(fault: { instanceLocation: string; error: string }): string 
       /Instance does not match any of \[(.*)\]/,
       (_, names: string) => `must be one of ${names.replaceAll(",", ", ")}`,
     )
+    .replace(/Instance type "(\w+)" is invalid\. Expected (.*)\./, (_, type: string, expected: string) => {
+      const needed =
+        expected === '"object", "boolean"' ? 'a schema, such as { type: "string" }' : `of the type ${expected}`;
+      return `must be ${needed}, but is of the type "${type}"`;
+    })
     .replace(/\.$/, "");
 }
 

@@ -1,14 +1,15 @@
 /** Carries out the tool calls of one model turn. */
 
 import { ToolFailure } from "../errors.ts";
-import { ABORTED, type RunObserver, type ToolOutcome } from "../observe/run-observer.ts";
-import type { ToolContent } from "../protocol/chat.ts";
+import { ABORTED, type RunEvent, type RunObserver, type ToolOutcome } from "../observe/run-observer.ts";
+import type { ToolContent, ToolText } from "../protocol/chat.ts";
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
 import { textContent, textOf } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import { isToolError, type Tool, type ToolContext, ToolError } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
+import { exposed, hiderOf, madeTitle } from "./tool-words.ts";
 
 export interface ToolLimits {
   /** Calls of one model turn that are carried out; the model gets to know that the others were not. */
@@ -19,6 +20,7 @@ export interface ToolLimits {
 
 export interface ToolResult {
   answer: ToolAnswer;
+  title?: ToolText | undefined;
   durationMs: number;
 }
 
@@ -26,6 +28,7 @@ export interface ToolResult {
 interface Outcome extends ToolOutcome {
   content: readonly ToolContent[];
   shown?: string;
+  title?: ToolText | undefined;
   failed: boolean;
 }
 
@@ -37,19 +40,21 @@ interface Calling {
 }
 
 /**
- * Starts all calls at once, and yields each result as soon as it is there. After an abort the calls that still run count as
+ * Starts all calls of a turn at once, but for those that wait for a person, and yields each result as soon as it is there. After an abort the calls that still run count as
  * failed at once.
  */
 export async function* runTools(
   tools: ReadonlyMap<string, Tool>,
   calls: readonly ToolCall[],
   calling: Calling,
+  waiting: readonly ToolCall[] = [],
 ): AsyncGenerator<ToolResult, void> {
   const { maxToolCalls, maxToolOutputChars } = calling.limits;
   const running = new Map(
-    calls.map((call, index) => {
+    calls.flatMap((call, index) => {
+      if (waiting.includes(call)) return [];
       const outcome = index < maxToolCalls ? runTool(tools.get(call.name), call, calling) : tooManyCalls(maxToolCalls);
-      return [call.id, timed(call, outcome, maxToolOutputChars)] as const;
+      return [[call.id, timed(call, outcome, maxToolOutputChars)] as const];
     }),
   );
   while (running.size > 0) {
@@ -59,20 +64,56 @@ export async function* runTools(
   }
 }
 
-export function toolCallEvent({ id, name, arguments: args }: ToolCall): ToolCallEvent {
-  return { type: "tool_call", data: { id, tool: name, arguments: args, status: "running" } };
+/** The events of calls that begin, with what people read while they run. Rejects after an abort. */
+export async function callEvents(
+  tools: ReadonlyMap<string, Tool>,
+  calls: readonly ToolCall[],
+  calling: Calling,
+): Promise<RunEvent[]> {
+  const events = await Promise.all(
+    calls.map(async (call) => {
+      const tool = tools.get(call.name);
+      const title = tool?.running ? await runningTitle(tool, call, calling) : tool?.title;
+      return exposed(toolCallEvent(call, title), hiderOf(tools, call.name));
+    }),
+  );
+  calling.context.signal.throwIfAborted();
+  return events;
 }
 
-export function toolResultEvent({ answer, durationMs }: ToolResult): ToolResultEvent {
+/** The title while the call runs. `running` gets what `execute` gets: of arguments that do not fit, the title is the tool's own. */
+async function runningTitle(tool: Tool, call: ToolCall, { context, observer }: Calling): Promise<ToolText | undefined> {
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(tool.timeoutMs)]);
+  const check = async () => tool.parameters.check(tryParse(call.arguments));
+  // What is wrong with the arguments, or with their check, is the call's to say.
+  const checked = await Promise.race([check(), rejectWhenAborted(signal)]).catch(() => undefined);
+  return checked?.ok ? madeTitle(tool, "running", () => tool.running?.(checked.value), observer) : tool.title;
+}
+
+/** The event of a call that has ended. */
+export function endEvent(tools: ReadonlyMap<string, Tool>, result: ToolResult): RunEvent {
+  const { name } = result.answer;
+  const title = result.title ?? tools.get(name)?.title;
+  return exposed(toolResultEvent({ ...result, title }), hiderOf(tools, name));
+}
+
+export function toolCallEvent({ id, name, arguments: args }: ToolCall, title?: ToolText): ToolCallEvent {
+  const words = title === undefined ? {} : { title };
+  return { type: "tool_call", data: { id, tool: name, ...words, arguments: args, status: "running" } };
+}
+
+export function toolResultEvent({ answer, title, durationMs }: ToolResult): ToolResultEvent {
   const { id, name, content, shown: output = textOf(content), failed } = answer;
+  const words = title === undefined ? {} : { title };
   const status = failed ? "failed" : "completed";
-  return { type: "tool_result", data: { id, tool: name, output, status, duration_ms: durationMs } };
+  return { type: "tool_result", data: { id, tool: name, ...words, output, status, duration_ms: durationMs } };
 }
 
 async function timed({ id, name }: ToolCall, pending: Promise<Outcome>, maxChars: number): Promise<ToolResult> {
   const startedAt = performance.now();
-  const { content, shown, failed } = await pending;
+  const { content, shown, title, failed } = await pending;
   return {
+    title,
     answer: {
       id,
       name,
@@ -104,7 +145,7 @@ async function callTool(tool: Tool, call: ToolCall, { context, observer }: Calli
   const signal = AbortSignal.any([runSignal, timeout.signal]);
   try {
     return await Promise.race([
-      execute(tool, call, { ...context, signal, callId: call.id }),
+      execute(tool, call, { ...context, signal, callId: call.id }, observer),
       rejectWhenAborted(signal),
     ]);
   } catch (error) {
@@ -116,13 +157,16 @@ async function callTool(tool: Tool, call: ToolCall, { context, observer }: Calli
   }
 }
 
-async function execute(tool: Tool, call: ToolCall, context: ToolContext): Promise<Outcome> {
+async function execute(tool: Tool, call: ToolCall, context: ToolContext, observer: RunObserver): Promise<Outcome> {
   const args = tryParse(call.arguments);
   if (args === undefined) throw new ToolError("The arguments are not valid JSON.");
   const checked = await tool.parameters.check(args);
   if (!checked.ok) return failure(`The arguments do not fit:\n${checked.problems.join("\n")}`, "invalid_arguments");
+  // The run may have been stopped while they were checked.
+  context.signal.throwIfAborted();
   const value = await tool.execute(checked.value, context);
-  return { content: textContent(asText(value)), failed: false };
+  const content = textContent(asText(value));
+  return { content, title: madeTitle(tool, "done", () => tool.done?.(checked.value, value), observer), failed: false };
 }
 
 function asText(value: unknown): string {

@@ -1,4 +1,4 @@
-/** Who is asking: what a project's `authenticate` gets of a request, and what counts as its answer. */
+/** The users of an agent: what a project's `authenticate` gets of a request, and what counts as its answer. */
 
 import { IncomingMessage } from "node:http";
 import { isRecord } from "../protocol/json.ts";

@@ -44,7 +44,7 @@ export class Origins {
   }
 
   /**
-   * Whether cookies, and whatever else a browser adds by itself, say who is asking: a page of another site must not act as
+   * Whether cookies, and other things that a browser adds by itself, name the user: a page of another site must not act as
    * its visitor. `*` names no site.
    */
   isTrusted(headers: IncomingHttpHeaders): boolean {

@@ -14,7 +14,14 @@ import type { Log } from "../observe/log.ts";
 import { closeOnSignal, listen } from "../process-life.ts";
 import { findProject, ProjectLoader } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
-import { createProjectServer, type OpenedProject, openInBrowser, openProject, summaryOf } from "./open-project.ts";
+import {
+  createProjectServer,
+  type OpenedProject,
+  openInBrowser,
+  openProject,
+  sayMemory,
+  summaryOf,
+} from "./open-project.ts";
 
 interface DevOptions {
   port: string | undefined;
@@ -75,6 +82,7 @@ export async function devCommand(project: string | undefined, { port, open, insp
   for (const sentence of [hostNote(given), tracingProblem, ...unknownNames(opened.inherited)]) {
     if (sentence !== undefined) log.warning(sentence);
   }
+  sayMemory(log, folder, loaded, opened.settings);
   // Behind the `#`, which browsers send to no server.
   const address = `${url}#dev=${page.token}`;
   process.stdout.write(`${address}\n`);

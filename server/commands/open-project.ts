@@ -6,9 +6,13 @@ import type { AgentModule } from "../agent/module-life.ts";
 import { readEnvironment } from "../config/environment.ts";
 import { loadIfInstalled, loadOptionalPackage } from "../config/optional-package.ts";
 import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";
+import { wordsOfRun } from "../hosted/remote.ts";
+import type { Log } from "../observe/log.ts";
 import type { OpenTelemetry } from "../observe/tracing.ts";
 import { Watchdog } from "../observe/watchdog.ts";
 import { ownThread, publicFolder, readVersion } from "../project/own-files.ts";
+import { memoryInProcess } from "../project/process-memory.ts";
+import { modelName } from "../providers/ai-sdk/language-model.ts";
 import { type ReloadSettings, settingsReloader } from "../reload.ts";
 import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../server.ts";
 
@@ -93,11 +97,18 @@ function loadOpenTelemetry(folder: string | undefined): { api?: OpenTelemetry | 
 
 export function summaryOf({ agent, authenticate }: AgentModule, settings: Settings): string {
   return `Parley ${readVersion()}
-  name   ${agent.name}
-  agent  ${agent.agent}
-  model  ${agent.ownRun === undefined ? [agent.model, ...agent.fallbacks].join(", else ") : "none: the agent's run answers"}
+  name   ${agent.name}${agent.agent === agent.name ? "" : `\n  agent  ${agent.agent}`}
+  model  ${agent.ownRun === undefined ? agent.models.map(modelName).join(", else ") : `none: ${wordsOfRun(agent.ownRun)}`}
   keys   ${kindsOfKeys(settings) || (authenticate ? "none" : "none: anyone who reaches this address can chat")}
 ${authenticate ? "  users  authenticate() of the agent's module says who they are\n" : ""}`;
+}
+
+/** Says what an agent that is written elsewhere keeps in the process. Where several processes answer, messages reach the others, too. */
+export function sayMemory(log: Log, folder: string, { agent }: AgentModule, { workers, redisUrl }: Settings): void {
+  const sentence = agent.ownRun && memoryInProcess(folder);
+  if (sentence === undefined) return;
+  if (workers > 1 || redisUrl !== "") log.warning(sentence);
+  else log.notice(sentence);
 }
 
 function kindsOfKeys({ apiKeys, chatKeys, widgetKeys }: Settings): string {

@@ -11,8 +11,8 @@ import { closeOnSignal, listen } from "../process-life.ts";
 import { demoAgent } from "../project/demo-agent.ts";
 import { findProject, loadProject, projectHere } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
-import { signerOf, stateSecretWarning } from "../server.ts";
-import { createProjectServer, openInBrowser, openProject, summaryOf } from "./open-project.ts";
+import { approvalNotice, signerOf, stateSecretWarning } from "../server.ts";
+import { createProjectServer, openInBrowser, openProject, sayMemory, summaryOf } from "./open-project.ts";
 import { isSupervised, superviseWorkers } from "./workers.ts";
 
 /** Without a `project`, the agent in the working directory is served or, where there is none, the demo agent. @throws ConfigError */
@@ -43,15 +43,16 @@ export async function startCommand(
   // If there are several workers, only the first one prints the summary, the warnings and the URL.
   if (isWorker && cluster.worker?.id !== 1) return;
   process.stdout.write(summaryOf(loaded, settings) + (folder === undefined ? DEMO_NOTE : ""));
-  const signer = signerOf(loaded);
   const warnings = [
-    ...publicWarnings(settings, signer !== undefined),
-    signer && stateSecretWarning(settings, signer),
+    ...publicWarnings(settings, signerOf(loaded) !== undefined),
+    stateSecretWarning(settings, loaded),
+    folder === undefined ? undefined : approvalNotice(loaded, settings),
     memoryAdvice(settings),
     tracingProblem,
     ...unknownNames(inherited),
   ];
   for (const warning of warnings) if (warning !== undefined) server.log.warning(warning);
+  if (folder !== undefined) sayMemory(server.log, folder, loaded, settings);
   // Alone on the last line, for people to click and programs to read.
   process.stdout.write(`${url}\n`);
   if (open) openInBrowser(url, server.log.warning);

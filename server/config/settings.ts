@@ -111,6 +111,9 @@ const messages = {
   maxToolOutputChars: live("PARLEY_MAX_TOOL_OUTPUT_CHARS", integer(1), 100_000).means(
     "Characters of a tool's output that are sent to model and client.",
   ),
+  approvalSeconds: live("PARLEY_APPROVAL_SECONDS", seconds(), 3600).means(
+    "How long a tool call waits for a person's [approval](approvals.md).",
+  ),
 };
 
 const rates = {

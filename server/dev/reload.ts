@@ -10,6 +10,8 @@ import type { DevPage } from "./page.ts";
 /** A module may load in silence for this time. */
 const SILENT_LOAD_MS = 5000;
 
+const CONVERSATIONS_END = "Another provider answers now, which cannot go on with the conversations of before.";
+
 interface ReloaderParts {
   readonly folder: string;
   readonly loader: ProjectLoader;
@@ -26,7 +28,7 @@ export class AgentReloader {
   /** Ends the wait for the load before: what it comes to is of no use any more. */
   #supersede = () => {};
   /** One agent takes the place of another after the other, in the order of the changes. */
-  #serving: Promise<void> = Promise.resolve();
+  #serving: Promise<unknown> = Promise.resolve();
   #isBroken = false;
 
   constructor(parts: ReloaderParts) {
@@ -54,11 +56,14 @@ export class AgentReloader {
     try {
       const loaded = await Promise.race([loading, superseded]);
       if (loaded === undefined) return void loading.then(discard, () => {});
-      this.#serving = this.#serving.catch(() => {}).then(() => this.#serve(loaded));
-      await this.#serving;
+      const serving = this.#serving.catch(() => {}).then(() => this.#serve(loaded));
+      this.#serving = serving;
+      const { keepsConversations } = await serving;
       this.#goodFiles = loader.files;
       const ms = Math.round(performance.now() - startedAt);
-      server.log.notice(`${this.#namesOf(changed)}: ${this.#isBroken ? "fine again, " : ""}reloaded in ${ms} ms.`);
+      const again = this.#isBroken ? "fine again, " : "";
+      const end = keepsConversations ? "" : ` ${CONVERSATIONS_END}`;
+      server.log.notice(`${this.#namesOf(changed)}: ${again}reloaded in ${ms} ms.${end}`);
       this.#isBroken = false;
       page.say({ type: "reloaded" });
     } catch (error) {
@@ -73,10 +78,10 @@ export class AgentReloader {
   }
 
   /** @throws ConfigError */
-  async #serve(loaded: AgentModule): Promise<void> {
+  async #serve(loaded: AgentModule): Promise<{ keepsConversations: boolean }> {
     try {
       const { server, id } = this.#parts;
-      await server.replaceAgent({ ...loaded, agent: { ...loaded.agent, id } });
+      return await server.replaceAgent({ ...loaded, agent: { ...loaded.agent, id } });
     } catch (error) {
       discard(loaded);
       throw error;

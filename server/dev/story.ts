@@ -3,8 +3,9 @@
 import { ToolFailure } from "../errors.ts";
 import type { Log } from "../observe/log.ts";
 import { firstWords, printable } from "../observe/pretty-log.ts";
-import type { RunEntry, RunSink, RunStart, StepEntry } from "../observe/run-observer.ts";
+import type { Decision, RunEntry, RunSink, RunStart, StepEntry } from "../observe/run-observer.ts";
 import { framesIn } from "../project/load-project.ts";
+import { ApiError } from "../protocol/errors.ts";
 
 interface StoryOptions {
   readonly folder: string;
@@ -15,6 +16,7 @@ interface StoryOptions {
 
 const MAX_ARGUMENTS_CHARS = 100;
 const MAX_PROBLEM_CHARS = 300;
+const MAX_CAUSES = 8;
 const INDENT = " ".repeat("00:00:00 ".length);
 
 type Paint = (text: string) => string;
@@ -56,13 +58,26 @@ export class Story implements RunSink {
     if (!isDone) this.#line(`  ${this.#red(this.#text(this.#problemOf(tool), MAX_PROBLEM_CHARS))}`);
   }
 
-  failure(error: unknown, start: RunStart): void {
-    // The step of a tool shows what it threw.
-    if (!(error instanceof ToolFailure)) this.#options.log.failure(error, start);
+  approval(tool: string, decision: Decision, start: RunStart): void {
+    this.#chapter(start);
+    this.#line(`${decision} ${this.#text(tool)}`);
   }
 
-  run({ start, model, end, failed, inputTokens, outputTokens = 0, ms }: RunEntry): void {
+  failure(error: unknown, start: RunStart): void {
+    // The step of a tool shows what it threw.
+    if (error instanceof ToolFailure) return;
+    this.#options.log.failure(error, start);
+    // A bug of Parley's, or of a function that it calls, is logged with its stack.
+    const frame = error instanceof ApiError && error.code !== "internal" ? this.#placeOf(error) : undefined;
+    if (frame !== undefined) this.#line(`  ${this.#red(`at ${frame}`)}`);
+  }
+
+  run({ start, model, end, failed, last, inputTokens, outputTokens = 0, ms }: RunEntry): void {
     this.#chapter(start);
+    const waiting = last?.type === "done" ? (last.approvals ?? []) : [];
+    for (const { tool, arguments: args = "" } of waiting) {
+      this.#line(`? ${this.#text(tool)} ${this.#dim(this.#text(args, MAX_ARGUMENTS_CHARS))}  waits for a decision`);
+    }
     const how = failed ? this.#red(`✗ ${end}`) : end === "stop" ? "" : end;
     const tokens = inputTokens === undefined ? "" : `${inputTokens + outputTokens} tokens`;
     const facts = [this.#text(model), tokens, `${(ms / 1000).toFixed(1)} s`, how];
@@ -73,15 +88,27 @@ export class Story implements RunSink {
   #problemOf({ thrown, output = "" }: Pick<StepEntry, "thrown" | "output">): string {
     if (thrown === undefined) return output;
     const message = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
-    const [frame] = framesIn(this.#options.folder, thrown);
+    const frame = this.#placeOf(thrown);
     return frame === undefined ? message : `${message} (${frame})`;
   }
 
-  #chapter({ runId, message }: RunStart): void {
+  /** Where the project's own code threw it, or what caused it. */
+  #placeOf(error: unknown): string | undefined {
+    for (let part = error, depth = 0; part instanceof Error && depth < MAX_CAUSES; part = part.cause, depth++) {
+      const [frame] = framesIn(this.#options.folder, part);
+      if (frame !== undefined) return frame;
+    }
+    return undefined;
+  }
+
+  #chapter({ runId, message, attachments }: RunStart): void {
     if (this.#runId === runId) return;
     this.#runId = runId;
     const time = new Date().toTimeString().slice(0, 8);
-    this.#options.write(`${time} ${this.#bold(`"${firstWords(this.#text(message))}"`)}\n`);
+    const files = attachments.map(({ name }) => name).join(", ");
+    // Decisions and `continue` come without a message.
+    const title = message === "" ? files || "goes on" : `"${firstWords(this.#text(message))}"`;
+    this.#options.write(`${time} ${this.#bold(this.#text(title))}\n`);
   }
 
   #line(text: string): void {

@@ -13,6 +13,8 @@ export const AG_UI: Shape = {
 class AgUiReader implements ShapeReader {
   /** Calls whose arguments are still coming. */
   readonly #calls = new Map<string, { name: unknown; args: string }>();
+  /** Ids of those that are waited for. */
+  readonly #due = new Set<string>();
   #chunk: string | undefined;
   #messageId: unknown;
 
@@ -50,8 +52,7 @@ class AgUiReader implements ShapeReader {
     },
     RUN_FINISHED: ({ outcome, usage }, answer) => {
       if (isRecord(outcome) && outcome.type === "interrupt") {
-        const [interrupt] = records(outcome.interrupts);
-        answer.askApproval(asString(interrupt?.reason) || "interrupt");
+        for (const interrupt of records(outcome.interrupts)) ask(interrupt, answer);
       }
       for (const { inputTokens, outputTokens } of records(usage)) answer.addUsage(inputTokens, outputTokens);
     },
@@ -70,13 +71,17 @@ class AgUiReader implements ShapeReader {
   }
 
   #beginMessage(id: unknown, answer: Answer): void {
-    if (id !== this.#messageId && this.#messageId !== undefined) answer.beginAnew();
+    if (id === this.#messageId) return;
+    if (this.#messageId !== undefined) answer.beginAnew();
     this.#messageId = id;
+    // Some agents report neither results nor the end of the arguments.
+    this.#due.clear();
+    answer.giveUp();
   }
 
   #beginCall(id: unknown, name: unknown, answer: Answer): void {
     this.#calls.set(asString(id), { name, args: "" });
-    answer.expect(this.#calls.size);
+    answer.expect(this.#due.add(asString(id)).size);
   }
 
   #addArguments(id: string, delta: unknown): void {
@@ -88,12 +93,24 @@ class AgUiReader implements ShapeReader {
     const call = this.#calls.get(id);
     if (call === undefined) return;
     this.#calls.delete(id);
+    this.#due.delete(id);
     answer.call(id, call.name, call.args);
-    answer.expect(this.#calls.size);
+    answer.expect(this.#due.size);
   }
 
   #endChunk(answer: Answer): void {
     if (this.#chunk !== undefined) this.#endCall(this.#chunk, answer);
     this.#chunk = undefined;
   }
+}
+
+/** An interrupt is about a call, or anything else that the agent wants to know. */
+function ask({ id, reason, message, toolCallId, responseSchema }: Record<string, unknown>, answer: Answer): void {
+  const call = answer.openCalls().find((open) => open.id === toolCallId);
+  const { properties } = isRecord(responseSchema) ? responseSchema : {};
+  answer.askApproval({
+    ...{ id: toolCallId ?? id, tool: call?.name ?? reason, arguments: call?.arguments, text: message },
+    ...{ editable: isRecord(properties) && "editedArgs" in properties, isQuestion: toolCallId === undefined },
+    kept: { interrupt: id },
+  });
 }

@@ -2,30 +2,79 @@
 
 import { randomUUID } from "node:crypto";
 import { isToolError } from "../agent/define.ts";
+import type { RunContext } from "../agent/run-context.ts";
+import type { RunInput } from "../agent/run-function.ts";
 import { AgentNotice } from "../errors.ts";
-import type { Usage } from "../protocol/chat.ts";
+import type { Usage, WaitingCall } from "../protocol/chat.ts";
 import type { ApiError } from "../protocol/errors.ts";
+import { asString } from "../protocol/json.ts";
 import { providerError } from "../providers/failures.ts";
 import { textContent } from "../providers/history.ts";
-import type { ModelEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
+import type { AskedCall, ModelEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
+import { MAX_STREAM_BYTES } from "../providers/transport/upstream-response.ts";
+
+import { PatchedDocument } from "./json-patch.ts";
 
 /** Clients get it in place of what a tool threw. */
 const HIDDEN = "The tool failed.";
 
+/**
+ * What the OpenAI Agents SDK gives a model of a tool that threw or was late, in TypeScript and in Python: nothing else says that
+ * it failed. Most versions add what was thrown.
+ */
+const TOLD_FAILURE = /^An error occurred while running the tool\. |^Tool '.*' timed out after /;
+
 /** The most that one `state` may hold, as JSON. */
 const MAX_STATE_BYTES = 256 * 1024;
 
-/** What the readers of shapes tell of an answer. */
+/** Levels of a message that are around a state that it brings back: its own, its state's, the history's and the message's. */
+const LEVELS_AROUND = 6;
+
+/**
+ * So long clients do not get to know that a call begins: most frameworks report a call before they ask a person about it. One
+ * that they ask about later was reported already, and its approval takes it back.
+ */
+const HOLD_MS = 200;
+
+/** What an agent asks a person, as its framework says it. */
+export interface Question {
+  id: unknown;
+  tool: unknown;
+  arguments: unknown;
+  text?: unknown;
+  danger?: boolean;
+  editable?: boolean;
+  /** No tool is called: the agent that asks goes on with the answer. */
+  isQuestion?: boolean;
+  /** What the framework needs to go on. */
+  kept?: unknown;
+}
+
+/** What the framework needs to go on with all that waits, from one of the objects that had its stream. */
+export type KeepAll = (source: Record<string, unknown>, input: RunInput) => unknown;
+
+/** What the readers of shapes have found of an answer. */
 export class Answer {
   finish: TurnFinish = "stop";
   usage: Usage | undefined;
   /** The last `state` that was yielded. */
   state: unknown;
+  /** The same, as long as it changes. */
+  #changing: PatchedDocument | undefined;
   #events: ModelEvent[] = [];
   /** Calls that have no result yet, and when each began. */
-  readonly #open = new Map<string, { name: string; startedAt: number }>();
+  readonly #open = new Map<string, ToolCall & { startedAt: number }>();
   /** Ids of all calls. */
   readonly #called = new Set<string>();
+  /** Ids of calls whose results are waited for. */
+  readonly #awaited = new Set<string>();
+  /** Calls that clients do not know of yet. */
+  readonly #held = new Map<string, ToolCall>();
+  #heldUntil = 0;
+  /** What a person is asked, by the ids of calls. */
+  readonly asked = new Map<string, AskedCall>();
+  keepAll: KeepAll | undefined;
+  readonly #noticed = new Set<string>();
   /** Calls that are known of but were not begun. */
   #expected = 0;
   #hasText = false;
@@ -33,19 +82,29 @@ export class Answer {
   #beginsAnew = false;
   /** Whether a row of a tool stands behind the last text, so that a client shows the next one apart. */
   #isApart = true;
+  /** Characters of all that was said and done. */
+  #chars = 0;
+  readonly #maxStateDepth: number;
+  readonly #context: Pick<RunContext, "suggest">;
+
+  /** `maxJsonDepth`: of a message. */
+  constructor(maxJsonDepth: number, context: Pick<RunContext, "suggest">) {
+    this.#maxStateDepth = maxJsonDepth - LEVELS_AROUND;
+    this.#context = context;
+  }
+
+  /** Milliseconds until clients have to know of the calls that are held; `undefined` if there are none. */
+  get heldMs(): number | undefined {
+    return this.#held.size === 0 ? undefined : Math.max(0, this.#heldUntil - performance.now());
+  }
 
   /** Whether the agent may be silent because a tool runs. */
   get isWorking(): boolean {
-    return this.#open.size > 0 || this.#expected > 0;
+    return this.#awaited.size > 0 || this.#expected > 0;
   }
 
   get hasUsedTools(): boolean {
     return this.#called.size > 0;
-  }
-
-  /** Whether any text was said. */
-  get hasText(): boolean {
-    return this.#hasText;
   }
 
   /** What was said since the last time. */
@@ -57,6 +116,8 @@ export class Answer {
 
   text(delta: unknown): void {
     if (typeof delta !== "string" || delta === "") return;
+    this.#count(delta);
+    this.release();
     if (this.#beginsAnew) {
       this.#beginsAnew = false;
       if (!this.#isApart) this.#events.push({ type: "text", delta: "\n\n" });
@@ -68,7 +129,9 @@ export class Answer {
   }
 
   thinking(delta: unknown): void {
-    if (typeof delta === "string" && delta !== "") this.#events.push({ type: "thinking", delta });
+    if (typeof delta !== "string" || delta === "") return;
+    this.#count(delta);
+    this.#events.push({ type: "thinking", delta });
   }
 
   /** What was said so far led to the answer; the answer is what is said from now on, if there will be any. */
@@ -81,33 +144,87 @@ export class Answer {
     this.#expected = calls;
   }
 
+  /** Tools that have no result may never run, other than these: they are no reason for silence any more. */
+  giveUp(except?: ReadonlySet<string>): void {
+    this.#expected = 0;
+    for (const id of this.#awaited) if (except?.has(id) !== true) this.#awaited.delete(id);
+  }
+
+  /** The agent asks its model once more. */
+  nextStep(): void {
+    this.release();
+    this.beginAnew();
+    this.giveUp();
+  }
+
+  isOpen(id: string): boolean {
+    return this.#open.has(id);
+  }
+
   hasCalled(id: string): boolean {
     return this.#called.has(id);
   }
 
   /** A call begins. A second one of the same id is the same call. Gives its id. */
   call(id: unknown, name: unknown, args: unknown): string {
-    const call: ToolCall = {
-      id: typeof id === "string" && id !== "" ? id : randomUUID(),
-      name: typeof name === "string" && name !== "" ? name : "tool",
-      arguments: argumentsText(args),
-    };
-    if (this.#called.has(call.id)) return call.id;
+    const call = toCall(id, name, args);
+    if (this.#called.has(call.id) || this.asked.has(call.id)) return call.id;
+    this.#count(call.arguments);
     this.#called.add(call.id);
-    this.#open.set(call.id, { name: call.name, startedAt: performance.now() });
-    this.#isApart = true;
-    this.#events.push({ type: "hosted_call", call });
+    this.#open.set(call.id, { ...call, startedAt: performance.now() });
+    this.#awaited.add(call.id);
+    if (this.#held.size === 0) this.#heldUntil = performance.now() + HOLD_MS;
+    this.#held.set(call.id, call);
     return call.id;
+  }
+
+  /** Clients get to know of the calls that are held, all or up to this one. Gives whether there were any. */
+  release(last?: string): boolean {
+    const held = [...this.#held.values()];
+    const upTo = last === undefined ? held : held.slice(0, held.findIndex(({ id }) => id === last) + 1);
+    for (const call of upTo) {
+      this.#held.delete(call.id);
+      this.#isApart = true;
+      this.#events.push({ type: "hosted_call", call });
+    }
+    return upTo.length > 0;
   }
 
   /** The first call that has no result yet, of this name or of any. */
   openCall(name?: unknown): string | undefined {
-    return [...this.#open].find(([, call]) => name === undefined || call.name === name)?.[0];
+    return this.openCalls().find((call) => name === undefined || call.name === name)?.id;
+  }
+
+  /** The calls that have no result yet. */
+  openCalls(): ToolCall[] {
+    return [...this.#open.values()];
+  }
+
+  /** The agent goes on only when a person has decided on this. A second request about the same call is the same. */
+  askApproval({ id, tool, arguments: args, text, kept, ...more }: Question): void {
+    const call = toCall(id, tool, args);
+    if (this.asked.has(call.id)) return;
+    this.#count(call.arguments + asString(text));
+    for (const calls of [this.#open, this.#awaited, this.#called, this.#held]) calls.delete(call.id);
+    const asked = { ...more, call, text: asString(text), kept: kept === undefined ? undefined : this.#checked(kept) };
+    this.asked.set(call.id, asked);
+    this.#events.push({ type: "approval", asked });
+  }
+
+  /** Calls that a person has approved begin now. Gives whether there were any. */
+  settle(approved: readonly WaitingCall[]): boolean {
+    for (const { id, name, arguments: args, isQuestion } of approved) {
+      this.call(id, name, args);
+      if (isQuestion) this.result(id, "");
+    }
+    this.release();
+    return approved.length > 0;
   }
 
   /** A call is over. A second result of the same call is left out. */
   result(id: unknown, output: unknown): void {
-    this.#finish(id, outputText(output), false);
+    if (typeof output === "string" && TOLD_FAILURE.test(output)) this.thrown(id, new Error(output));
+    else this.#finish(id, outputText(output), false);
   }
 
   /** A call has failed. `output` is what the agent's author wrote for clients. */
@@ -117,10 +234,13 @@ export class Answer {
 
   /** A call has thrown. What it threw is for the log, unless it is a `ToolError`. */
   thrown(id: unknown, thrown: unknown): void {
+    const key = asString(id);
+    const call = this.#open.get(key);
+    // Some frameworks report a failure several times.
+    if (call === undefined && this.#called.has(key)) return;
     const isMeant = isToolError(thrown);
-    const name = this.#open.get(String(id))?.name ?? "tool";
-    if (!isMeant) this.report(new AgentNotice(`The tool "${name}" failed.`, { cause: thrown }));
-    this.#finish(id, isMeant ? thrown.message : HIDDEN, true);
+    if (!isMeant) this.report(new AgentNotice(`The tool "${call?.name ?? "tool"}" failed.`, { cause: thrown }));
+    this.#finish(id, isMeant ? wordsOf(thrown) : HIDDEN, true);
   }
 
   addUsage(input: unknown, output: unknown): void {
@@ -129,8 +249,20 @@ export class Answer {
     this.usage = { input_tokens: input_tokens + input, output_tokens: output_tokens + output };
   }
 
-  /** @throws ApiError for what is no JSON, and for what is too large */
+  /** @throws TypeError that says what is right */
+  suggest(texts: unknown): void {
+    this.#context.suggest(texts as string[]);
+  }
+
+  /** One that changes is read when the answer is over. @throws ApiError for what is no JSON, too large or too deep */
   keep(state: unknown): void {
+    this.#changing = state instanceof PatchedDocument ? state : undefined;
+    if (this.#changing !== undefined) return;
+    this.state = this.#checked(state);
+  }
+
+  /** What a state may hold, as JSON has it. @throws ApiError as `keep` does */
+  #checked(state: unknown): unknown {
     const text = jsonOf(state);
     if (text === undefined) throw failure("The agent's state is not JSON.");
     if (Buffer.byteLength(text) > MAX_STATE_BYTES) {
@@ -138,7 +270,26 @@ export class Answer {
         `The agent's state is larger than ${MAX_STATE_BYTES / 1024} KiB. Keep it elsewhere, and yield its id.`,
       );
     }
-    this.state = JSON.parse(text);
+    if (depthOf(text) > this.#maxStateDepth) {
+      throw failure(
+        `The agent's state is nested deeper than ${this.#maxStateDepth} levels, which no message may bring back. Flatten it, or raise PARLEY_MAX_JSON_DEPTH.`,
+      );
+    }
+    return JSON.parse(text);
+  }
+
+  /** What `keepAll` gives of the objects that had the streams, if anything waits. @throws ApiError as `keep` does */
+  async keptOfAll(sources: readonly Record<string, unknown>[], input: RunInput): Promise<unknown> {
+    for (const source of sources.toReversed()) {
+      const kept = await this.keepAll?.(source, input);
+      if (kept !== undefined) return this.#checked(kept);
+    }
+    return undefined;
+  }
+
+  /** The state does not change any more. @throws ApiError as `keep` does */
+  keepChanging(): void {
+    if (this.#changing !== undefined) this.keep(this.#changing.document);
   }
 
   /** Why the model stopped, in the words of any framework. */
@@ -152,16 +303,28 @@ export class Answer {
     this.#events.push({ type: "report", report });
   }
 
-  /** The agent wants a person's yes, which nobody could give it. @throws ApiError always */
-  askApproval(what: string): never {
-    throw failure(`The agent asks for an approval (${what}), which cannot be given to an agent with run.`);
+  /** As `report`, but the same sentence once. */
+  notice(notice: AgentNotice): void {
+    if (!this.#noticed.has(notice.message)) this.report(notice);
+    this.#noticed.add(notice.message);
+  }
+
+  /** A bound against an endless answer, as for models. @throws ApiError */
+  #count(said: string): void {
+    this.#chars += said.length;
+    if (this.#chars > MAX_STREAM_BYTES) {
+      throw failure(`The agent's answer is longer than ${MAX_STREAM_BYTES / 1024 / 1024} MiB.`);
+    }
   }
 
   #finish(id: unknown, output: string, failed: boolean): void {
     const key = typeof id === "string" ? id : "";
     const call = this.#open.get(key);
     if (call === undefined) return;
+    this.release(key);
     this.#open.delete(key);
+    this.#awaited.delete(key);
+    this.#count(output);
     const durationMs = Math.round(performance.now() - call.startedAt);
     const answer = { id: key, name: call.name, content: textContent(output), failed };
     this.#events.push({ type: "hosted_result", answer, durationMs });
@@ -169,22 +332,48 @@ export class Answer {
   }
 }
 
+function toCall(id: unknown, name: unknown, args: unknown): ToolCall {
+  return { id: asString(id) || randomUUID(), name: asString(name) || "tool", arguments: argumentsText(args) };
+}
+
+/** How deep arrays and objects are nested in a JSON text. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const [mark] of text.matchAll(/"(?:[^"\\]+|\\.)*"|[[{}\]]/g)) {
+    if (mark === "[" || mark === "{") deepest = Math.max(deepest, ++depth);
+    else if (mark === "]" || mark === "}") depth--;
+  }
+  return deepest;
+}
+
 /** A failure in words for the operator. */
 export function failure(detail: string, cause?: unknown): ApiError {
   return providerError("provider_error", detail, { cause });
+}
+
+/** What somebody's code has thrown, in its own words: it may be anything, even what cannot become a text. */
+export function wordsOf(thrown: unknown): string {
+  try {
+    const { message = thrown } = Object(thrown) as { message?: unknown };
+    return typeof message === "string" ? message : (JSON.stringify(message) ?? String(message));
+  } catch {
+    return "what was thrown cannot become a text";
+  }
 }
 
 function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
-function argumentsText(args: unknown): string {
+/** Arguments as one JSON text. */
+export function argumentsText(args: unknown): string {
   if (typeof args === "string") return args === "" ? "{}" : args;
   return jsonOf(args ?? {}) ?? "{}";
 }
 
 function outputText(output: unknown): string {
-  return typeof output === "string" ? output : (jsonOf(output ?? null) ?? String(output));
+  return typeof output === "string" ? output : (jsonOf(output ?? null) ?? "");
 }
 
 /** `undefined` for what JSON has no form for. */

@@ -12,7 +12,9 @@ type AnyIterator = AsyncIterator<unknown> | Iterator<unknown>;
 interface ItemsOptions {
   readonly input: RunInput;
   readonly limits: TransportLimits;
-  /** Called if the agent goes on although nobody reads it any more. */
+  /** Called with each object that contains items. */
+  onOpen(source: Record<string, unknown>): void;
+  /** Called if the agent goes on although its items are no longer read. */
   onStray(): void;
 }
 
@@ -35,6 +37,8 @@ export class Items {
   #isIdleTimer = false;
   #isWaiting = false;
   #hasBegun = false;
+  /** The time for the first item is over, which may be while an agent that yields nothing but nothing is not waited for. */
+  #late: UpstreamTimeout | undefined;
   #sinceTick = 0;
   /** What is waited for. */
   #pending: Promise<unknown> = Promise.resolve();
@@ -58,8 +62,10 @@ export class Items {
       if (pulled === undefined) return undefined;
       const { value } = pulled;
       const inner = isRecord(value) ? iteratorOf(value) : undefined;
-      if (inner !== undefined) this.#open.push(inner);
-      else if (isAgentObject(value)) this.#first = { value: callAgent(value, this.#options.input) };
+      if (inner !== undefined) {
+        this.#open.push(inner);
+        this.#options.onOpen(value as Record<string, unknown>);
+      } else if (isAgentObject(value)) this.#first = { value: callAgent(value, this.#options.input) };
       else if (value !== undefined && value !== null) {
         this.#hasBegun = true;
         return { item: value };
@@ -102,6 +108,7 @@ export class Items {
     return new Promise((resolve, reject) => {
       this.#reject = reject;
       if (signal.aborted) reject(signal.reason);
+      if (this.#late !== undefined) reject(this.#late);
       this.#watch(mayBeSilent);
       // At once: what goes on may wait anew before a promise of `finally` is settled.
       const settle = (then: (result: unknown) => void) => (result: unknown) => {
@@ -126,9 +133,12 @@ export class Items {
   }
 
   readonly #onTimeout = (): void => {
-    if (!this.#isWaiting) return;
     const { firstChunkMs, idleMs } = this.#options.limits;
-    this.#reject(new UpstreamTimeout(this.#hasBegun ? idleMs : firstChunkMs, this.#hasBegun));
+    // Once it has begun, nothing is waited for while a client is slow or a tool runs.
+    if (this.#hasBegun && !this.#isWaiting) return;
+    const late = new UpstreamTimeout(this.#hasBegun ? idleMs : firstChunkMs, this.#hasBegun);
+    if (!this.#hasBegun) this.#late = late;
+    this.#reject(late);
   };
 
   readonly #onAbort = (): void => this.#reject(this.#options.input.signal.reason);
@@ -147,7 +157,7 @@ function iteratorOf(value: object): AnyIterator | undefined {
   return undefined;
 }
 
-/** Of a stream that cannot be iterated. */
+/** Reads a stream that cannot be iterated. */
 function readerOf(stream: ReadableStream<unknown>): AsyncIterator<unknown> {
   const reader = stream.getReader();
   return {

@@ -3,7 +3,7 @@
 import { asString, isRecord } from "../protocol/json.ts";
 import type { Answer } from "./answer.ts";
 import { isMessage, MessagesReader } from "./langchain-messages.ts";
-import { isNested, refuseInterrupt } from "./langgraph.ts";
+import { Interrupts, isNested } from "./langgraph.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
 
 export const LANGCHAIN_EVENTS: Shape = {
@@ -14,6 +14,7 @@ export const LANGCHAIN_EVENTS: Shape = {
 
 class EventsReader implements ShapeReader {
   readonly #messages: MessagesReader;
+  readonly #interrupts = new Interrupts();
   /** Runs of models that have streamed. */
   readonly #streamed = new Set<unknown>();
 
@@ -32,7 +33,7 @@ class EventsReader implements ShapeReader {
     } else if (event === "on_chat_model_end" && isMessage(output) && !this.#streamed.has(id)) {
       messages.read(spokenPart(output), isNested(metadata));
     } else if (event === "on_llm_stream" && isRecord(chunk) && !isNested(metadata)) {
-      answer.text(chunk.text);
+      messages.say(asString(id), asString(chunk.text));
     } else if (event === "on_tool_start") {
       answer.call(id, name, input);
     } else if (event === "on_tool_end") {
@@ -40,13 +41,14 @@ class EventsReader implements ShapeReader {
     } else if (event === "on_tool_error") {
       answer.thrown(id, error);
     } else if (event === "on_chain_stream") {
-      refuseInterrupt(chunk, answer);
+      this.#interrupts.read(chunk);
     }
     return true;
   }
 
-  end(): void {
+  end(answer: Answer): void {
     this.#messages.sayUnsaid();
+    this.#interrupts.ask(answer);
   }
 }
 

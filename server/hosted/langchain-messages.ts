@@ -1,12 +1,16 @@
 /** Messages of LangChain, which LangGraph streams, too: instances of classes of any version, or their JSON. */
 
+import { randomUUID } from "node:crypto";
 import { asString, isRecord, records } from "../protocol/json.ts";
-import type { Answer } from "./answer.ts";
+import { type Answer, argumentsText } from "./answer.ts";
 
 type Message = Record<string, unknown>;
 
-/** A call as its pieces have come so far. */
-interface Pieces {
+/** A call that a model has asked for, as far as it has come. */
+interface Asked {
+  /** Whether its tool may still begin. */
+  isDue: boolean;
+  /** Empty until it is known. */
   id: string;
   name: string;
   args: string;
@@ -17,10 +21,12 @@ export class MessagesReader {
   readonly #answer: Answer;
   /** Ids of messages whose text was said. */
   readonly #said = new Set<string>();
-  /** Id of the message that spoke last. */
+  /** Id of the message that spoke last; `undefined` if the agent itself has said nothing. */
   #speaker: string | undefined;
-  /** Calls that a model has asked for, by message and index, or by id where they came whole. */
-  readonly #pieces = new Map<string, Pieces>();
+  /** Id of the agent's own message that came last. */
+  #current: string | undefined;
+  /** By message and index, or as they came whole. */
+  readonly #asked = new Map<string, Asked>();
   /** Ids of calls whose tools have begun. */
   readonly #begun = new Set<string>();
   /** What an agent within this one said last, or a message that was not streamed. */
@@ -42,83 +48,135 @@ export class MessagesReader {
     const kind = kindOf(message);
     if (kind === "tool") this.#readResult(message);
     if (kind !== "ai") return;
-    for (const { id, name, args } of records(message.tool_calls)) {
-      const call = this.#answer.call(id, name, args);
-      if (this.#askedFor(call) === undefined) this.#pieces.set(call, { id: call, name: asString(name), args: "" });
-    }
-    this.#expect();
+    this.#readCalls(message);
     const text = textOf(message);
     if (text !== "") this.#unsaid = { id: asString(message.id), text };
   }
 
+  /** A piece of the answer. `speaker` is the id of its message. */
+  say(speaker: string, text: string): void {
+    if (this.#speaker !== undefined && this.#speaker !== speaker) this.#answer.beginAnew();
+    this.#speaker = speaker;
+    this.#answer.text(text);
+  }
+
   /** A tool begins. Its call may have no id: then it is the first one of this name that has not begun. */
   begin(id: unknown, name: unknown, input: unknown): void {
-    const isIt = (one: Pieces) =>
-      typeof id === "string" ? one.id === id : one.name === name && !this.#begun.has(one.id);
-    const asked = [...this.#pieces.values()].find(isIt);
-    this.#begun.add(this.#answer.call(id ?? asked?.id, name, input ?? asked?.args));
+    const asked =
+      this.#find((one) => one.id !== "" && one.id === id) ??
+      this.#find((one) => one.name === name && (one.id === "" || (!id && !this.#begun.has(one.id))));
+    const call = this.#answer.call(id || asked?.id, name, input ?? asked?.args);
+    if (asked !== undefined) asked.id = call;
+    this.#begun.add(call);
     this.#expect();
   }
 
-  /** What a tool has returned: a message, or anything. */
+  /** What a tool has returned: a message, a change of the graph's state with a message in it, or anything. */
   end(id: unknown, output: unknown): void {
-    if (!isRecord(output) || kindOf(output) !== "tool") this.#answer.result(id, output);
-    else if (output.status === "error") this.#answer.thrown(id, new Error(textOf(output)));
-    else this.#answer.result(id, textOf(output));
+    const commands = [output].flat().filter(isCommand);
+    const message = commands.length > 0 ? commands.flatMap(toolMessagesOf)[0] : output;
+    if (commands.length > 0 && message === undefined) this.#answer.result(id, "");
+    else if (!isRecord(message) || kindOf(message) !== "tool") this.#answer.result(id, message);
+    else if (message.status === "error") this.#answer.thrown(id, new Error(textOf(message)));
+    else this.#answer.result(id, textOf(message));
   }
 
   /** Where the agent itself has said nothing, the last word within it is the answer. */
   sayUnsaid(): void {
-    if (!this.#answer.hasText) this.#answer.text(this.#unsaid.text);
+    if (this.#speaker !== undefined) return;
+    this.#answer.beginAnew();
+    this.#answer.text(this.#unsaid.text);
   }
 
   #readSpoken(message: Message, isNested: boolean): void {
     const id = asString(message.id);
     const isPiece = typeof message.concat === "function" || asString(message.type).endsWith("Chunk");
-    if (!isPiece && this.#said.has(id)) return;
+    if (!isPiece && id !== "" && this.#said.has(id)) return;
     const { usage_metadata: usage } = message;
     if (isRecord(usage)) this.#answer.addUsage(usage.input_tokens, usage.output_tokens);
-    for (const piece of records(message.tool_call_chunks)) this.#addPiece(id, piece);
-    if (!isPiece) for (const call of records(message.tool_calls)) this.#answer.call(call.id, call.name, call.args);
+    if (!isNested && id !== this.#current) this.#goOn(id);
     const text = textOf(message);
-    if (!isNested) this.#answer.thinking(thoughtOf(message));
-    if (text === "") return;
-    if (isNested) {
-      const isMore = isPiece && this.#unsaid.id === id;
-      this.#unsaid = { id, text: isMore ? this.#unsaid.text + text : text };
-      return;
+    if (isNested) this.#keepUnsaid(id, text, isPiece);
+    else {
+      this.#answer.thinking(thoughtOf(message));
+      // Whole messages without an id are not pieces of one.
+      if (text !== "") this.say(isPiece || id !== "" ? id : randomUUID(), text);
+      if (text !== "") this.#said.add(id);
     }
-    this.#said.add(id);
-    if (this.#speaker !== undefined && this.#speaker !== id) this.#answer.beginAnew();
-    this.#speaker = id;
-    this.#answer.text(text);
+    for (const piece of records(message.tool_call_chunks)) this.#addPiece(id, piece);
+    if (!isPiece) this.#readCalls(message);
+  }
+
+  #keepUnsaid(id: string, text: string, isPiece: boolean): void {
+    if (text === "") return;
+    const isMore = isPiece && this.#unsaid.id === id;
+    this.#unsaid = { id, text: isMore ? this.#unsaid.text + text : text };
+  }
+
+  /** The agent asks its model anew: what was asked for and has not begun will not begin. */
+  #goOn(message: string): void {
+    this.#current = message;
+    for (const asked of this.#asked.values()) asked.isDue = false;
+    this.#answer.giveUp(this.#begun);
   }
 
   #addPiece(message: string, { index, id, name, args }: Record<string, unknown>): void {
     const key = `${message}:${index}`;
-    const pieces = this.#pieces.get(key) ?? { id: "", name: "", args: "" };
-    this.#pieces.set(key, {
-      id: pieces.id || asString(id),
-      name: pieces.name || asString(name),
-      args: pieces.args + asString(args),
-    });
+    const asked = this.#asked.get(key) ?? { isDue: true, id: "", name: "", args: "" };
+    asked.id ||= asString(id);
+    asked.name ||= asString(name);
+    asked.args += asString(args);
+    asked.isDue = true;
+    this.#asked.set(key, asked);
+    this.#expect();
+  }
+
+  /** The calls of a whole message, which may have come before. Without ids, they are known by what they ask for. */
+  #readCalls(message: Message): void {
+    const known = new Set<Asked>();
+    for (const { id, name, args } of records(message.tool_calls)) {
+      const text = argumentsText(args);
+      const isIt = (one: Asked) =>
+        id ? one.id === id : one.name === name && (one.id === "" || (one.args === text && this.#answer.isOpen(one.id)));
+      const asked = this.#find((one) => !known.has(one) && isIt(one));
+      const call = this.#answer.call(id || asked?.id, name, args);
+      if (asked !== undefined) asked.id = call;
+      const now = asked ?? { isDue: true, id: call, name: asString(name), args: text };
+      if (asked === undefined) this.#asked.set(call, now);
+      known.add(now);
+    }
     this.#expect();
   }
 
   #readResult(message: Message): void {
-    const id = asString(message.tool_call_id);
-    if (!this.#answer.hasCalled(id)) this.begin(id, this.#askedFor(id)?.name ?? message.name, undefined);
-    this.end(id, message);
+    const given = asString(message.tool_call_id);
+    if (given !== "" && !this.#answer.hasCalled(given)) {
+      this.begin(given, this.#find(({ id }) => id === given)?.name ?? message.name, undefined);
+    }
+    this.end(given || this.#answer.openCall(message.name), message);
   }
 
-  #askedFor(id: string): Pieces | undefined {
-    return [...this.#pieces.values()].find((one) => one.id === id);
+  #find(isIt: (asked: Asked) => boolean): Asked | undefined {
+    return [...this.#asked.values()].find(isIt);
   }
 
   /** Until their tools begin, calls that were asked for are why nothing is said. */
   #expect(): void {
-    this.#answer.expect([...this.#pieces.values()].filter(({ id }) => !this.#answer.hasCalled(id)).length);
+    const asked = [...this.#asked.values()];
+    this.#answer.expect(asked.filter(({ id, isDue }) => isDue && !this.#answer.hasCalled(id)).length);
   }
+}
+
+/** LangGraph's, by which a tool changes the state of its graph. */
+function isCommand(value: unknown): value is Record<string, unknown> {
+  return isRecord(value) && value.lg_name === "Command";
+}
+
+/** A change is an object, or a list of names with values. */
+function toolMessagesOf({ update }: Record<string, unknown>): Message[] {
+  const changes = Array.isArray(update) ? update : Object.entries(isRecord(update) ? update : {});
+  const changed = changes.flatMap(([name, value]) => (name === "messages" ? [value].flat() : []));
+  return changed.filter((one): one is Message => isRecord(one) && kindOf(one) === "tool");
 }
 
 export function isMessage(value: unknown): value is Message {

@@ -1,6 +1,9 @@
 /** LangGraph: what a graph streams in the modes "messages", "tools" and "updates", alone or together, with or without namespaces. */
 
-import { isRecord } from "../protocol/json.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { DecidedCall } from "../protocol/chat.ts";
+import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
+import type { ToolCall } from "../providers/provider.ts";
 import type { Answer } from "./answer.ts";
 import { isMessage, MessagesReader } from "./langchain-messages.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
@@ -14,7 +17,7 @@ export const LANGGRAPH: Shape = {
 };
 
 interface Part {
-  /** Of a graph within the graph; empty at the root. */
+  /** The path to a graph within the graph; empty at the root. */
   namespace: readonly unknown[];
   mode: string;
   data: unknown;
@@ -22,7 +25,7 @@ interface Part {
 
 /** What an item says of itself; with one mode alone, its data says which. */
 function partOf(item: unknown): Part | undefined {
-  if (!Array.isArray(item)) return isUpdate(item) ? { namespace: [], mode: "updates", data: item } : undefined;
+  if (!Array.isArray(item)) return partOfData(item, []);
   const hasNamespace = Array.isArray(item[0]) && item[0].every((name) => typeof name === "string");
   const [namespace, rest] = hasNamespace ? [item[0] as unknown[], item.slice(1)] : [[], item];
   const [first, second] = rest;
@@ -30,8 +33,15 @@ function partOf(item: unknown): Part | undefined {
   if (rest.length === 2 && isMessage(first)) return { namespace, mode: "messages", data: rest };
   if (rest.length !== 1 || !hasNamespace) return undefined;
   if (Array.isArray(first) && isMessage(first[0])) return { namespace, mode: "messages", data: first };
-  if (isRecord(first) && String(first.event).startsWith("on_tool_")) return { namespace, mode: "tools", data: first };
-  return isUpdate(first) ? { namespace, mode: "updates", data: first } : undefined;
+  return partOfData(first, namespace);
+}
+
+/** A part of the modes "tools" and "updates". LangChain has events of the same names, but with `data`. */
+function partOfData(data: unknown, namespace: readonly unknown[]): Part | undefined {
+  if (isRecord(data) && asString(data.event).startsWith("on_tool_") && !isRecord(data.data)) {
+    return { namespace, mode: "tools", data };
+  }
+  return isUpdate(data) ? { namespace, mode: "updates", data } : undefined;
 }
 
 /** What nodes have returned, by their names. */
@@ -51,11 +61,12 @@ const TOOL_NODE = "tools";
 /** Whether a message with this metadata was said within a graph, or a tool, of the graph that answers. */
 export function isNested(metadata: unknown): boolean {
   const { langgraph_node: node, langgraph_checkpoint_ns: namespace } = isRecord(metadata) ? metadata : {};
-  return node === TOOL_NODE || String(namespace).includes("|");
+  return node === TOOL_NODE || asString(namespace).includes("|");
 }
 
 class GraphReader implements ShapeReader {
   readonly #messages: MessagesReader;
+  readonly #interrupts = new Interrupts();
 
   constructor(answer: Answer) {
     this.#messages = new MessagesReader(answer);
@@ -63,12 +74,12 @@ class GraphReader implements ShapeReader {
 
   read(item: unknown, answer: Answer): boolean {
     const { namespace, mode, data } = partOf(item) as Part;
+    if (mode === "updates" || mode === "values") this.#interrupts.read(data);
     if (mode === "messages" && Array.isArray(data) && isMessage(data[0])) {
       this.#messages.read(data[0], namespace.length > 0 || isNested(data[1]));
     } else if (mode === "tools" && isRecord(data)) {
       this.#readTool(data, answer);
     } else if (mode === "updates" && isRecord(data)) {
-      refuseInterrupt(data, answer);
       for (const update of Object.values(data)) {
         for (const message of messagesOf(update)) this.#messages.readWhole(message);
       }
@@ -76,8 +87,9 @@ class GraphReader implements ShapeReader {
     return true;
   }
 
-  end(): void {
+  end(answer: Answer): void {
     this.#messages.sayUnsaid();
+    this.#interrupts.ask(answer);
   }
 
   #readTool(told: Record<string, unknown>, answer: Answer): void {
@@ -89,7 +101,74 @@ class GraphReader implements ShapeReader {
   }
 }
 
-/** A graph that waits for a person. @throws ApiError */
-export function refuseInterrupt(data: unknown, answer: Answer): void {
-  if (isRecord(data) && data.__interrupt__ !== undefined) answer.askApproval("an interrupt of LangGraph");
+/** Where a graph waits for a person. */
+export class Interrupts {
+  /** What each says, by its id: graphs within the graph report the same ones. */
+  readonly #found = new Map<string, unknown>();
+
+  read(data: unknown): void {
+    for (const { id, value } of records(isRecord(data) ? data.__interrupt__ : undefined)) {
+      this.#found.set(asString(id), value);
+    }
+  }
+
+  /** The answer is over: which tools have not ended is known. */
+  ask(answer: Answer): void {
+    const open = answer.openCalls();
+    const only = this.#found.size === 1 && open.length === 1 ? open[0] : undefined;
+    for (const [interrupt, value] of this.#found) {
+      if (isRecord(value) && Array.isArray(value.actionRequests)) askHuman(interrupt, value, answer);
+      else askOne(interrupt, value, only ?? open.find(({ id }) => isRecord(value) && id === value.toolCallId), answer);
+    }
+  }
+}
+
+/** Asks with the value that `interrupt` was called with. Several at once may be about any of the calls that have not ended. */
+function askOne(interrupt: string, value: unknown, call: ToolCall | undefined, answer: Answer): void {
+  const { question, message, description, toolCallId: _call, ...more } = isRecord(value) ? value : {};
+  answer.askApproval({
+    ...{ id: call?.id ?? interrupt, tool: call?.name ?? "interrupt", isQuestion: call === undefined },
+    arguments: Object.keys(more).length > 0 ? more : call?.arguments,
+    text: question ?? message ?? description ?? value,
+    kept: { interrupt },
+  });
+}
+
+/** What LangChain's `humanInTheLoopMiddleware` asks: about several calls at once, none of which has begun. */
+function askHuman(interrupt: string, value: Record<string, unknown>, answer: Answer): void {
+  for (const [action, { name, args, description }] of records(value.actionRequests).entries()) {
+    const calls = answer.openCalls();
+    const call = calls.find((one) => one.name === name && isDeepStrictEqual(tryParse(one.arguments), args));
+    const review = records(value.reviewConfigs).find(({ actionName }) => actionName === name);
+    const { allowedDecisions: allowed } = review ?? {};
+    answer.askApproval({
+      ...{ id: call?.id ?? `${interrupt}.${action}`, tool: name, arguments: args, text: description },
+      ...{ editable: Array.isArray(allowed) && allowed.includes("edit"), isQuestion: call === undefined },
+      kept: { interrupt, action },
+    });
+  }
+}
+
+/**
+ * The `resume` of LangGraph's `Command`, from what a person has decided: each `interrupt` gives `{ approved, reason }`, and the
+ * one of `humanInTheLoopMiddleware` what that expects.
+ */
+export function toResume(approvals: readonly DecidedCall[]): Record<string, unknown> {
+  const resume: Record<string, { approved?: boolean; reason?: string | undefined; decisions?: object[] }> = {};
+  for (const decision of approvals) {
+    const { approved, reason, kept } = decision;
+    if (kept.action === undefined) resume[kept.interrupt] = { approved, reason };
+    else {
+      resume[kept.interrupt] ??= { decisions: [] };
+      resume[kept.interrupt]?.decisions?.push(toHumanDecision(decision));
+    }
+  }
+  return resume;
+}
+
+function toHumanDecision({ tool, approved, reason, arguments: args }: DecidedCall): object {
+  if (!approved) return { type: "reject", ...(reason === undefined ? {} : { message: reason }) };
+  return args === undefined
+    ? { type: "approve" }
+    : { type: "edit", editedAction: { name: tool, args: tryParse(args) } };
 }

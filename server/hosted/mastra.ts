@@ -1,12 +1,14 @@
 /** Mastra: the chunks of `fullStream`, which have everything in a `payload`. */
 
 import { asString, isRecord } from "../protocol/json.ts";
-import { failure } from "./answer.ts";
-import type { Handlers, Shape } from "./shape.ts";
+import { type Answer, failure } from "./answer.ts";
+import type { Shape } from "./shape.ts";
+
+type Payload = Record<string, unknown>;
 
 /** By type; each gets the payload. Whatever else a stream has says nothing to clients, agents within tools included. */
-const HANDLERS: Handlers = {
-  "step-start": (_payload, answer) => answer.beginAnew(),
+const HANDLERS: Record<string, (payload: Payload, answer: Answer, runId: unknown) => void> = {
+  "step-start": (_payload, answer) => answer.nextStep(),
   "text-delta": ({ text }, answer) => answer.text(text),
   "reasoning-delta": ({ text }, answer) => answer.thinking(text),
   "tool-call": ({ toolCallId, toolName, args }, answer) =>
@@ -16,8 +18,8 @@ const HANDLERS: Handlers = {
     else answer.result(toolCallId, result);
   },
   "tool-error": ({ toolCallId, error }, answer) => answer.thrown(toolCallId, error),
-  "tool-call-approval": ({ toolName }, answer) => answer.askApproval(asString(toolName)),
-  "tool-call-suspended": ({ toolName }, answer) => answer.askApproval(asString(toolName)),
+  "tool-call-approval": (payload, answer, runId) => ask(payload, answer, runId),
+  "tool-call-suspended": (payload, answer, runId) => ask(payload, answer, runId),
   finish({ stepResult, output }, answer) {
     answer.finishedAs(isRecord(stepResult) ? stepResult.reason : undefined);
     const usage = isRecord(output) && isRecord(output.usage) ? output.usage : {};
@@ -30,7 +32,7 @@ const HANDLERS: Handlers = {
     throw failure("The agent has ended its own answer.");
   },
   tripwire: ({ reason, tripwireReason }) => {
-    throw failure("A processor of the agent has stopped the answer.", new Error(String(reason ?? tripwireReason)));
+    throw failure("A processor of the agent has stopped the answer.", new Error(asString(reason ?? tripwireReason)));
   },
 };
 
@@ -39,12 +41,20 @@ export const MASTRA: Shape = {
   fits: (item) => isRecord(item) && typeof item.type === "string" && isRecord(item.payload) && "from" in item,
   reader: () => ({
     read(item, answer) {
-      const { type, payload } = item as { type: string; payload: Record<string, unknown> };
-      if (Object.hasOwn(HANDLERS, type)) HANDLERS[type]?.(payload, answer);
+      const { type, payload, runId } = item as { type: string; payload: Payload; runId: unknown };
+      if (Object.hasOwn(HANDLERS, type)) HANDLERS[type]?.(payload, answer, runId);
       return true;
     },
   }),
 };
+
+/** A tool that needs approval, or has suspended itself. `kept` is what the agent's methods take that go on. */
+function ask({ toolCallId, toolName, args, suspendPayload }: Payload, answer: Answer, runId: unknown): void {
+  answer.askApproval({
+    ...{ id: toolCallId, tool: toolName, arguments: withoutMetadata(args ?? suspendPayload) },
+    kept: { runId, toolCallId },
+  });
+}
 
 function withoutMetadata(args: unknown): unknown {
   if (!isRecord(args)) return args;

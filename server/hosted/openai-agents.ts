@@ -1,5 +1,6 @@
 /** The OpenAI Agents SDK: the events of a run that is streamed. */
 
+import type { DecidedCall } from "../protocol/chat.ts";
 import { asString, isRecord, records, textsOf } from "../protocol/json.ts";
 import type { Answer } from "./answer.ts";
 import { type Handlers, ignored, type Shape, type ShapeReader } from "./shape.ts";
@@ -28,7 +29,7 @@ class AgentsReader implements ShapeReader {
     if (type === "response_started") {
       this.#saidText = false;
       this.#saidThinking = false;
-      answer.beginAnew();
+      answer.nextStep();
     } else if (type === "output_text_delta") {
       this.#saidText = true;
       answer.text(delta);
@@ -62,13 +63,49 @@ class AgentsReader implements ShapeReader {
         if (raw.type === "hosted_tool_call") answer.result(idOf(raw), raw.output ?? asString(raw.status));
       },
       tool_output: () => answer.result(idOf(raw), step.output),
-      tool_approval_requested: () => answer.askApproval(asString(raw.name)),
+      tool_approval_requested() {
+        const { name, arguments: args } = raw;
+        answer.keepAll = ({ state }) => (isRecord(state) ? String(state) : undefined);
+        answer.askApproval({ id: idOf(raw), tool: name ?? step.name ?? raw.type, arguments: args });
+      },
       // An agent hands over to another one, whose text is as much the answer.
       ...ignored("handoff_requested"),
       handoff_occurred: () => answer.expect(0),
     };
     handlers[name]?.(step, answer);
   }
+}
+
+/** The class of a run's state, as the SDK exports it. */
+interface RunStates<Agent, State> {
+  fromString(agent: Agent, text: string): Promise<State>;
+}
+
+/** A run's state, in which calls wait for a person. */
+interface InterruptedState {
+  getInterruptions(): { rawItem: object }[];
+  approve(item: never): void;
+  reject(item: never, options?: { message?: string }): void;
+}
+
+/**
+ * The state of the run whose calls have waited, with what the person has decided: what `run` of the SDK goes on from.
+ * `undefined` without decisions.
+ */
+export async function toRunState<Agent, State extends InterruptedState>(
+  RunState: RunStates<Agent, State>,
+  agent: Agent,
+  approvals: readonly DecidedCall[],
+): Promise<State | undefined> {
+  const [first] = approvals;
+  if (first === undefined) return undefined;
+  const state = await RunState.fromString(agent, first.kept);
+  for (const item of state.getInterruptions()) {
+    const decision = approvals.find(({ id }) => id === idOf(item.rawItem as Record<string, unknown>));
+    if (decision?.approved) state.approve(item as never);
+    else state.reject(item as never, decision?.reason === undefined ? {} : { message: decision.reason });
+  }
+  return state;
 }
 
 function idOf({ callId, id }: Record<string, unknown>): string {

@@ -1,15 +1,18 @@
 /** Our own events, and strings: what an author writes by hand. */
 
-import { isRecord } from "../protocol/json.ts";
+import { AgentNotice } from "../errors.ts";
+import { asString, isRecord } from "../protocol/json.ts";
 import { failure } from "./answer.ts";
 import { type Handlers, readByType, type Shape } from "./shape.ts";
 
 const HANDLERS: Handlers = {
-  token: ({ data }, answer) => answer.text(textOf("token", data)),
-  thinking: ({ data }, answer) => answer.thinking(textOf("thinking", data)),
+  token: ({ data }, answer) => answer.text(textOf("token.data", data)),
+  thinking: ({ data }, answer) => answer.thinking(textOf("thinking.data", data)),
   tool_call({ data }, answer) {
     const { id, tool, arguments: args } = fieldsOf("tool_call", data);
-    answer.call(textOf("tool_call.id", id), textOf("tool_call.tool", tool), args);
+    answer.call(textOf("tool_call.data.id", id), textOf("tool_call.data.tool", tool), args);
+    // Its author knows whether it waits.
+    answer.release();
   },
   tool_result({ data }, answer) {
     const { id, output = "", status } = fieldsOf("tool_result", data);
@@ -20,17 +23,31 @@ const HANDLERS: Handlers = {
     const { input_tokens: input, output_tokens: output } = fieldsOf("usage", data);
     answer.addUsage(input, output);
   },
+  suggestions: ({ data }, answer) => answer.suggest(data),
   state: ({ data }, answer) => answer.keep(data),
-  // As agents behind the Responses API say it.
-  finish_reason: ({ data }, answer) => answer.finishedAs(data),
   tool_approval({ data }, answer) {
-    answer.askApproval(String(fieldsOf("tool_approval", data).tool));
+    const { id, tool, arguments: args, text, danger, editable, kept } = fieldsOf("tool_approval", data);
+    answer.askApproval({
+      ...{
+        id: textOf("tool_approval.data.id", id),
+        tool: textOf("tool_approval.data.tool", tool),
+        arguments: args,
+        text,
+        kept,
+      },
+      ...{ danger: danger === true, editable: editable === true },
+    });
+  },
+  // The rest is what `remote.ts` says of agents behind HTTP.
+  finish_reason: ({ data }, answer) => answer.finishedAs(data),
+  notice({ data }, answer) {
+    if (data instanceof AgentNotice) answer.notice(data);
   },
 };
 
 export const OWN_EVENTS: Shape = {
   name: "Parley's events",
-  fits: (item) => typeof item === "string" || (isRecord(item) && Object.hasOwn(HANDLERS, String(item.type))),
+  fits: (item) => typeof item === "string" || (isRecord(item) && Object.hasOwn(HANDLERS, asString(item.type))),
   reader: () => ({
     read(item, answer) {
       if (typeof item !== "string") return readByType(HANDLERS, item, answer);
@@ -43,10 +60,10 @@ export const OWN_EVENTS: Shape = {
 /** The author wrote the event, so a wrong one is a mistake to mend. @throws ApiError */
 function textOf(name: string, value: unknown): string {
   if (typeof value === "string") return value;
-  throw failure(`The agent's run yielded a ${name} that is no string.`);
+  throw failure(`The agent's run yielded an event whose ${name} is not a string.`);
 }
 
 function fieldsOf(name: string, data: unknown): Record<string, unknown> {
   if (isRecord(data)) return data;
-  throw failure(`The agent's run yielded a ${name} whose data is no object.`);
+  throw failure(`The agent's run yielded a ${name} whose data is not an object.`);
 }

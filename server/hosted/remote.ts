@@ -1,30 +1,52 @@
 /** Agents behind HTTP, in any language: what a project imports as `agUi` and `responses`. */
 
-import type { RunAttachment, RunFunction, RunInput } from "../agent/run-function.ts";
-import { ConfigError } from "../errors.ts";
-import { asString, isRecord, records } from "../protocol/json.ts";
+import {
+  isAgentObject,
+  messagesUntilAsked,
+  type OwnRun,
+  type RunAttachment,
+  type RunFunction,
+  type RunInput,
+} from "../agent/run-function.ts";
+import { AgentNotice, ConfigError } from "../errors.ts";
+import type { AssistantMessage, DecidedCall } from "../protocol/chat.ts";
+import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import { UpstreamFailure, UpstreamTruncation } from "../providers/failures.ts";
-import { failure } from "./answer.ts";
-import { patched } from "./json-patch.ts";
+import { PatchedDocument } from "./json-patch.ts";
 
 export interface RemoteOptions {
   /** Sent with each request, such as `authorization`. */
   headers?: Record<string, string>;
 }
 
+const ADDRESS = Symbol("address");
+
+/** What answers in a model's place, in words for the operator. */
+export function wordsOfRun({ run }: OwnRun): string {
+  if (isAgentObject(run)) return "an agent of the AI SDK answers";
+  return (run as { [ADDRESS]?: string })[ADDRESS] ?? "the agent's run answers";
+}
+
+/** Says where the agent is, without what may be secret in its address. */
+function at(url: string, protocol: string, run: RunFunction): RunFunction {
+  const { origin, pathname } = new URL(url);
+  return Object.assign(run, { [ADDRESS]: `the agent at ${origin}${pathname} answers, by ${protocol}` });
+}
+
 /** The `run` of an agent that speaks AG-UI at this address. */
 export function agUi(url: string, { headers = {} }: RemoteOptions = {}): RunFunction {
   checkUrl("agUi", url);
-  return async function* (input) {
+  return at(url, "AG-UI", async function* (input) {
     const { message, messages, attachments, state, ctx, signal } = input;
-    let own: unknown = state ?? {};
-    const ids = messages.map((_message, index) => `${ctx.conversation}-${index}`);
-    const sent = messages.map((one, index) => ({ id: ids[index], ...one }));
+    const own = new PatchedDocument(state ?? {});
+    const { approvals } = ctx;
+    const all = approvals.length === 0 ? messages : [...messagesUntilAsked(input), ...exchangeOf(input)];
+    const sent = all.map((one, index) => ({ id: `${ctx.conversation}-${index}`, ...one }));
     const last = sent.at(-1);
     const body = {
       threadId: ctx.conversation,
       runId: ctx.run.id,
-      state: own,
+      state: own.document,
       messages:
         attachments.length === 0 || last === undefined
           ? sent
@@ -32,33 +54,69 @@ export function agUi(url: string, { headers = {} }: RemoteOptions = {}): RunFunc
       tools: [],
       context: [],
       forwardedProps: {},
+      ...(isResumed(input) ? { resume: approvals.map(resumeEntry) } : {}),
     };
-    let isFinished = false;
     for await (const event of await posted(url, body, headers, signal)) {
-      if (event.type === "STATE_SNAPSHOT") own = event.snapshot;
-      if (event.type === "STATE_DELTA") own = patched(own, event.delta);
-      if (event.type === "STATE_SNAPSHOT" || event.type === "STATE_DELTA") yield { type: "state", data: own };
-      isFinished ||= event.type === "RUN_FINISHED" || event.type === "RUN_ERROR";
-      yield event;
+      yield* readState(event, own);
+      yield event ?? SIGN_OF_LIFE;
+      if (event?.type === "RUN_FINISHED" || event?.type === "RUN_ERROR") return;
     }
-    if (!isFinished) throw new UpstreamTruncation("its stream ended without RUN_FINISHED");
-  };
+    throw new UpstreamTruncation("its stream ended without RUN_FINISHED");
+  });
+}
+
+/** Files have no place in what is resumed: with them, the agent gets a conversation in which nothing waits. */
+function isResumed({ ctx, attachments }: RunInput): boolean {
+  return ctx.approvals.length > 0 && attachments.length === 0;
+}
+
+/** What followed the message that is still being answered, with the calls that have waited. */
+function exchangeOf(input: RunInput): object[] {
+  const { exchange, ctx, message } = input;
+  const known = exchange.slice(1).map((one) => {
+    if (one.role === "tool") return { role: "tool", toolCallId: one.tool_call_id, content: outputText(one.content) };
+    const { role, content, tool_calls: toolCalls } = one as AssistantMessage;
+    return { role, ...(content ? { content } : {}), ...(toolCalls === undefined ? {} : { toolCalls }) };
+  });
+  if (isResumed(input)) return known;
+  const results = ctx.approvals.map(({ id, reason }) => ({ role: "tool", toolCallId: id, content: reason }));
+  return [...known, ...results, { role: "user", content: message }];
+}
+
+function resumeEntry({ kept, approved, reason, arguments: args }: DecidedCall): object {
+  const edited = args === undefined ? {} : { editedArgs: tryParse(args) };
+  return { interruptId: kept?.interrupt, status: "resolved", payload: { approved, reason, ...edited } };
 }
 
 /** The `run` of an agent that is served with the Responses API at this address. It gets the whole conversation each time. */
 export function responses(url: string, { headers = {} }: RemoteOptions = {}): RunFunction {
   checkUrl("responses", url);
-  return async function* ({ message, messages, attachments, signal }: RunInput) {
-    const last = { role: "user", content: [...textParts(message, "input_text"), ...attachments.map(responsesPart)] };
-    const input = attachments.length === 0 ? messages : [...messages.slice(0, -1), last];
-    let isFinished = false;
-    for await (const event of await posted(url, { input, stream: true }, headers, signal)) {
+  return at(url, "the Responses API", async function* (input) {
+    const body = { input: responsesInput(input), stream: true };
+    for await (const event of await posted(url, body, headers, input.signal)) {
+      yield SIGN_OF_LIFE;
+      if (event === undefined) continue;
       yield* readResponse(event);
-      isFinished ||= event.type === "response.completed" || event.type === "response.incomplete";
+      if (event.type === "response.completed" || event.type === "response.incomplete") return;
     }
-    if (!isFinished) throw new UpstreamTruncation("its stream ended without response.completed");
-  };
+    throw new UpstreamTruncation("its stream ended without response.completed");
+  });
 }
+
+function responsesInput(input: RunInput): object[] {
+  const { message, messages, attachments, ctx } = input;
+  const decided = ctx.approvals.flatMap(({ id, approved, reason, kept }) => [
+    kept,
+    { type: "mcp_approval_response", approval_request_id: id, approve: approved, reason },
+  ]);
+  if (decided.length > 0) return [...messagesUntilAsked(input), ...decided];
+  if (attachments.length === 0) return messages;
+  const content = [...textParts(message, "input_text"), ...attachments.map(responsesPart)];
+  return [...messages.slice(0, -1), { role: "user", content }];
+}
+
+/** An empty text. Comments and events that say nothing count for the limits, as they do of a model. */
+const SIGN_OF_LIFE = "";
 
 /** Only where it is used: most agents are no further than an import. */
 async function posted(...request: Parameters<typeof import("./upstream.ts").postForEvents>) {
@@ -91,6 +149,23 @@ function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
     : { type: "input_file", filename: name, file_data: url };
 }
 
+/** The agent's own state, as its events change it. A change that does not fit is left out, as clients of AG-UI do. */
+function* readState(event: Record<string, unknown> | undefined, own: PatchedDocument): Generator<object> {
+  if (event?.type === "STATE_SNAPSHOT") own.document = event.snapshot;
+  else if (event?.type !== "STATE_DELTA") return;
+  else {
+    try {
+      own.patch(event.delta);
+    } catch (cause) {
+      yield {
+        type: "notice",
+        data: new AgentNotice("The agent sent a STATE_DELTA that does not fit its state.", { cause }),
+      };
+    }
+  }
+  yield { type: "state", data: own };
+}
+
 /** An event of a response, as events of ours. */
 function* readResponse({ type, delta, item, response, ...rest }: Record<string, unknown>): Generator<object> {
   if (type === "response.output_text.delta" || type === "response.refusal.delta") {
@@ -117,13 +192,15 @@ function* readItem(item: Record<string, unknown>): Generator<object> {
   } else if (type === "function_call_output") {
     yield { type: "tool_result", data: { id: callId, output: outputText(output) } };
   } else if (type === "mcp_approval_request") {
-    throw failure(`The agent asks for an approval (${asString(name)}), which cannot be given to an agent with run.`);
+    yield { type: "tool_approval", data: { id: asString(id), tool: asString(name), arguments: args, kept: item } };
   } else if (asString(type).endsWith("_call") && typeof id === "string") {
     const tool = asString(name) || asString(type).replace(/_call$/, "");
-    yield { type: "tool_call", data: { id, tool, arguments: args ?? item.action ?? {} } };
+    // An approved call goes on in the row of its request.
+    const row = asString(item.approval_request_id) || id;
+    yield { type: "tool_call", data: { id: row, tool, arguments: args ?? item.action ?? {} } };
     const failed = Boolean(error) || status === "failed";
     const shown = failed ? "The tool failed." : outputText(output);
-    yield { type: "tool_result", data: { id, output: shown, status: failed ? "failed" : "completed" } };
+    yield { type: "tool_result", data: { id: row, output: shown, status: failed ? "failed" : "completed" } };
   }
 }
 

@@ -11,7 +11,7 @@ export interface Shape {
 }
 
 export interface ShapeReader {
-  /** Gives whether the item is known. @throws ApiError for a failure that the item tells of */
+  /** Gives whether the item is known. @throws ApiError for a failure that the item reports */
   read(item: unknown, answer: Answer): boolean;
   /** The answer is over. */
   end?(answer: Answer): void;

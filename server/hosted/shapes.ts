@@ -19,6 +19,8 @@ export class ItemReader {
   readonly #answer: Answer;
   readonly #readers = new Map<Shape, ShapeReader>();
   #last: Shape = OWN_EVENTS;
+  /** Whether any item was known. */
+  hasKnown = false;
   /** The first item that nothing is known of, in words. */
   unknown: string | undefined;
   /** The first framework that was recognised. */
@@ -28,15 +30,15 @@ export class ItemReader {
     this.#answer = answer;
   }
 
-  /** Whether any item was known. */
-  get hasKnown(): boolean {
-    return this.#readers.size > 0;
-  }
-
-  /** @throws ApiError for a failure that the item tells of, or whatever the agent's tool or model threw */
+  /** @throws ApiError for a failure that the item reports, or what the agent's tool or model threw */
   read(item: unknown): void {
     const shape = this.#last.fits(item) ? this.#last : SHAPES.find((one) => one.fits(item));
-    if (shape === undefined || !this.#readerOf(shape).read(item, this.#answer)) this.unknown ??= describe(item);
+    if (shape === undefined || !this.#readerOf(shape).read(item, this.#answer)) {
+      this.unknown ??= describe(item);
+      return;
+    }
+    this.hasKnown = true;
+    if (shape !== OWN_EVENTS) this.framework ??= shape.name;
   }
 
   end(): void {
@@ -49,7 +51,6 @@ export class ItemReader {
     if (reader === undefined) {
       reader = shape.reader(this.#answer);
       this.#readers.set(shape, reader);
-      if (shape !== OWN_EVENTS) this.framework ??= shape.name;
     }
     return reader;
   }
@@ -63,7 +64,10 @@ function describe(item: unknown): string {
   if (!isRecord(item)) return `a ${typeof item}`;
   const kind = [item.type, item.event].find((name) => typeof name === "string" && /^[\w.-]{1,64}$/.test(name));
   const fields = Object.keys(item).slice(0, MAX_FIELDS).join(", ");
-  return `an object ${kind === undefined ? "" : `of the type ${kind} `}with the fields ${fields || "(none)"}`;
+  const { name } = Object.getPrototypeOf(item)?.constructor ?? {};
+  const made =
+    typeof name === "string" && /^[A-Z]\w{0,63}$/.test(name) && name !== "Object" ? `of the class ${name} ` : "";
+  return `an object ${made}${kind === undefined ? "" : `of the type ${kind} `}with the fields ${fields || "(none)"}`;
 }
 
 function nameOf(item: unknown): string {

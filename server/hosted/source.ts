@@ -1,5 +1,7 @@
 /** An agent that is written elsewhere, in a model's place: each of its answers is one model request whose tools run there. */
 
+import { setTimeout as sleep } from "node:timers/promises";
+import { decidedCalls } from "../agent/approvals.ts";
 import { isToolError } from "../agent/define.ts";
 import type { AnswerSource } from "../agent/run-agent.ts";
 import type { RunContext } from "../agent/run-context.ts";
@@ -14,7 +16,14 @@ import { cutContent } from "../agent/tools.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
-import type { AssistantMessage, ConversationState, HistoryMessage } from "../protocol/chat.ts";
+import type {
+  AssistantMessage,
+  ConversationState,
+  DecidedCall,
+  HistoryMessage,
+  WaitingCall,
+  WaitingCalls,
+} from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import {
   toProviderError,
@@ -25,14 +34,14 @@ import {
   UpstreamTruncation,
 } from "../providers/failures.ts";
 import { endEvent, partsOf, slimHistory, textOf, userMessage } from "../providers/history.ts";
-import type { Conversation, ConversationStart, ModelEvent } from "../providers/provider.ts";
-import { Answer, failure } from "./answer.ts";
+import type { Conversation, ConversationStart, ModelEvent, ToolAnswer } from "../providers/provider.ts";
+import { Answer, failure, wordsOf } from "./answer.ts";
 import { Items } from "./items.ts";
 import { ItemReader } from "./shapes.ts";
 import { Told } from "./told.ts";
 
 interface HostedParts {
-  readonly settings: Pick<Settings, "firstChunkSeconds" | "idleSeconds" | "maxToolOutputChars">;
+  readonly settings: Pick<Settings, "firstChunkSeconds" | "idleSeconds" | "maxToolOutputChars" | "maxJsonDepth">;
   /** A sentence for the log. */
   notice(text: string): void;
 }
@@ -48,7 +57,7 @@ const STATE_FIELD = "run_state";
 export function hostedSource(own: OwnRun, parts: HostedParts): AnswerSource {
   let framework: string | undefined;
   const onFramework = (name: string) => {
-    if (framework === undefined) parts.notice(`The agent's run streams what ${name} makes.`);
+    if (framework === undefined) parts.notice(`Recognised what the agent's run streams: ${name}.`);
     framework = name;
   };
   return {
@@ -65,8 +74,10 @@ class HostedConversation implements Conversation {
   readonly #start: ConversationStart;
   readonly #context: RunContext;
   readonly #parts: HostedParts & { onFramework(name: string): void };
-  readonly #told = new Told();
-  readonly #answer = new Answer();
+  readonly #told: Told;
+  readonly #answer: Answer;
+  /** What the framework needs to go on with what waits. */
+  #kept: unknown;
   #isOver = false;
 
   constructor(
@@ -79,6 +90,8 @@ class HostedConversation implements Conversation {
     this.#start = start;
     this.#context = context;
     this.#parts = parts;
+    this.#answer = new Answer(parts.settings.maxJsonDepth, context);
+    this.#told = new Told(start.state.open?.waiting?.calls);
   }
 
   async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
@@ -87,28 +100,37 @@ class HostedConversation implements Conversation {
     const input = this.#input(signal);
     const answer = this.#answer;
     const reader = new ItemReader(answer);
+    const sources: Record<string, unknown>[] = [];
     let items: Items | undefined;
     try {
-      items = new Items(this.#call(input), { input, limits, onStray: this.#onStray });
+      if (answer.settle(this.#approved(input))) yield this.#take();
+      const onOpen = (source: Record<string, unknown>) => void sources.push(source);
+      items = new Items(this.#call(input), { input, limits, onOpen, onStray: this.#onStray });
       for (;;) {
-        const next = await items.next(answer.isWorking);
+        const pending = items.next(answer.isWorking);
+        const { heldMs } = answer;
+        if (heldMs !== undefined && (await isLaterThan(heldMs, pending)) && answer.release()) yield this.#take();
+        const next = await pending;
         if (next === undefined) break;
         const failed = this.#read(reader, next.item);
         const events = this.#take();
         if (events.length > 0) yield events;
         if (failed !== undefined) throw failed.error;
       }
-      yield this.#end(reader);
+      yield await this.#end(reader, sources, input);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
+      if (answer.release()) yield this.#take();
       throw this.#explain(error);
     } finally {
       items?.close();
+      this.#keepState();
     }
   }
 
-  answer(): void {
-    throw new Error("an agent that is written elsewhere runs its own tools");
+  /** Takes the answers to calls that were declined: the others are the agent's own. */
+  answer(answers: readonly ToolAnswer[]): void {
+    for (const one of answers) this.#told.answer(one);
   }
 
   interrupt(said: string): void {
@@ -125,23 +147,54 @@ class HostedConversation implements Conversation {
     return this.#isOver ? this.#history() : this.#start.state;
   }
 
-  /** The agent may have done what it told of: whoever sends the message again should know. */
-  stateAfterFailure(): ConversationState {
-    return this.#told.isEmpty ? this.#start.state : this.#history();
+  openState(waiting?: WaitingCalls): ConversationState {
+    const { past, exchange } = this.#messages(waiting?.calls);
+    const kept = this.#kept === undefined ? {} : { kept: this.#kept };
+    return {
+      ...(past.length === 0 ? {} : { conversation_history: past }),
+      open: { messages: exchange, ...(waiting === undefined ? {} : { waiting: { ...waiting, ...kept } }) },
+    };
+  }
+
+  /** The agent may have done what it reported: the state says so, for a client that sends the message again. */
+  failure(): { state: ConversationState; canContinue: boolean } {
+    return { state: this.#told.isEmpty ? this.#start.state : this.#history(), canContinue: false };
   }
 
   #input(signal: AbortSignal): RunInput {
     const { message, attachments, state } = this.#start;
-    const past = state.conversation_history ?? [];
+    const { conversation_history: past = [], open } = state;
+    const exchange = open?.messages ?? [];
     const asked = message === "" ? attachments.map(({ name }) => `[${name}]`).join("\n") : message;
+    // What was said in the exchange that goes on is a part of the answer.
+    const texts = [...past, ...exchange.slice(0, 1)].flatMap(toText);
     return {
       message,
-      messages: joinSpeakers([...past.flatMap(toText), { role: "user", content: asked }]),
+      messages: joinSpeakers([...texts, ...(asked === "" ? [] : [{ role: "user" as const, content: asked }])]),
       attachments: attachments.map(toBytes),
-      state: structuredClone(lastState(past)),
-      ctx: this.#context,
+      state: structuredClone(lastState([...past, ...exchange])),
+      exchange: structuredClone(exchange),
+      ctx: { ...this.#context, approvals: this.#decisions() },
       signal,
     };
+  }
+
+  /** A message in their place declines all that waits. */
+  #decisions(): readonly DecidedCall[] {
+    const { approvals } = this.#context;
+    const { message, state } = this.#start;
+    const waiting = state.open?.waiting?.calls ?? [];
+    if (approvals.length > 0 || waiting.length === 0) return approvals;
+    const reason = `The user did not decide, and wrote: ${message}`;
+    return decidedCalls({ state, approvals: waiting.map(({ id }) => ({ id, approved: false, reason })) });
+  }
+
+  #approved({ ctx: { approvals } }: RunInput): WaitingCall[] {
+    const waiting = this.#start.state.open?.waiting?.calls ?? [];
+    return waiting.flatMap((call) => {
+      const decision = approvals.find(({ id }) => id === call.id);
+      return decision?.approved ? [{ ...call, arguments: decision.arguments ?? call.arguments }] : [];
+    });
   }
 
   #call(input: RunInput): unknown {
@@ -163,15 +216,45 @@ class HostedConversation implements Conversation {
     return undefined;
   }
 
-  #end(reader: ItemReader): ModelEvent[] {
+  async #end(reader: ItemReader, sources: Record<string, unknown>[], input: RunInput): Promise<ModelEvent[]> {
     reader.end();
-    if (!reader.hasKnown && reader.unknown !== undefined) {
-      throw failure(`The agent's run yielded nothing that Parley knows, but ${reader.unknown}.`);
-    }
-    const { finish, usage } = this.#answer;
+    this.#answer.keepChanging();
+    // Calls that have not begun when their neighbours wait begin when those are decided.
+    if (this.#answer.asked.size === 0) this.#answer.release();
+    else this.#kept = await this.#answer.keptOfAll(sources, input);
+    const { finish, usage, asked } = this.#answer;
+    // Calls beside those that are asked about begin later.
+    if (asked.size === 0) this.#noticeOpenCalls(reader, input);
     const events = this.#take();
+    // A state beside what is not known is no answer; after decisions, nothing more has to be said.
+    const isEmpty = this.#told.isEmpty && asked.size === 0;
+    if (isEmpty && !(reader.hasKnown && reader.unknown === undefined)) throw noAnswer(reader.unknown);
     this.#isOver = true;
     return [...events, endEvent(finish, usage)];
+  }
+
+  /** Calls without a result, which are closed as failed: the author reads why that may be. */
+  #noticeOpenCalls({ framework }: ItemReader, input: RunInput): void {
+    const approved = new Set(this.#approved(input).map(({ id }) => id));
+    for (const { id, name } of this.#answer.openCalls()) {
+      const why = approved.has(id)
+        ? "run has to give ctx.approvals to what asked for them"
+        : framework === "LangGraph"
+          ? 'if it interrupts the graph, stream the mode "updates", too'
+          : "run has ended before it";
+      this.#answer.notice(new AgentNotice(`The call of "${name}" got no result: ${why}.`));
+    }
+  }
+
+  /** For an answer that ended before its end: a state that cannot be kept must not hide why. */
+  #keepState(): void {
+    try {
+      this.#answer.keepChanging();
+    } catch (error) {
+      this.#parts.notice(
+        `The agent's state was not kept: ${error instanceof ApiError ? error.detail : wordsOf(error)}`,
+      );
+    }
   }
 
   #take(): ModelEvent[] {
@@ -195,30 +278,66 @@ class HostedConversation implements Conversation {
         ...{ detail, cause, retryable: retryable ?? known.retryable, retryAfter: known.retryAfter },
       });
     }
-    if (isToolError(error)) return new ApiError("provider_error", error.message, { cause: error, retryable });
-    const words = error instanceof Error ? error.message : String(error);
-    const { message, detail } = failure(`The agent's run failed: ${words.slice(0, MAX_WORDS)}`);
+    if (isToolError(error)) return new ApiError("provider_error", wordsOf(error), { cause: error, retryable });
+    const { message, detail } = failure(`The agent's run failed: ${wordsOf(error).slice(0, MAX_WORDS)}`);
     return new ApiError("provider_error", message, { detail, cause: error, retryable });
   }
 
   #history(): ConversationState {
+    const { past, exchange } = this.#messages();
+    return { conversation_history: [...past, ...exchange] };
+  }
+
+  /** All that is over, and the exchange that goes on. */
+  #messages(waiting: readonly WaitingCall[] = []): { past: HistoryMessage[]; exchange: HistoryMessage[] } {
     const { message, attachments, state } = this.#start;
-    const past = state.conversation_history ?? [];
-    const told = this.#told.toMessages();
+    const { conversation_history: past = [], open } = state;
+    const before = [...past, ...(open?.messages ?? [])];
+    const told = this.#told.toMessages(waiting);
+    const isAsked = message !== "" || attachments.length > 0;
+    // The agent gets the files of a message once: of those before, it gets to know what they were.
+    const asked = isAsked ? slimHistory([userMessage(message, attachments)], 0) : [];
+    // Calls that have waited get their results before another message.
+    const settled = told.findIndex(({ role }) => role !== "tool");
+    const results = open?.waiting === undefined ? [] : told.splice(0, settled === -1 ? told.length : settled);
     const { state: own } = this.#answer;
     if (own !== undefined) {
       const last = told.findLast((one): one is AssistantMessage => one.role === "assistant");
       if (last === undefined) told.push({ role: "assistant", content: "", [STATE_FIELD]: own });
       else last[STATE_FIELD] = own;
     }
-    const before = own === undefined ? past : past.map(withoutState);
-    // The agent gets the files of a message once: of those before, it gets to know what they were.
-    return { conversation_history: [...before, ...slimHistory([userMessage(message, attachments)], 0), ...told] };
+    const known = own === undefined ? before : before.map(withoutState);
+    const begin = isAsked ? before.length + results.length : past.length;
+    const messages = [...known, ...results, ...asked, ...told];
+    return { past: messages.slice(0, begin), exchange: messages.slice(begin) };
   }
 
   readonly #onStray = (): void => {
     this.#parts.notice("The agent's run goes on although its answer has ended. Pass signal on to what it waits for.");
   };
+}
+
+/** Why there is no answer, and what to write; `unknown` is what came in its place. */
+function noAnswer(unknown: string | undefined): ApiError {
+  if (unknown !== undefined)
+    return failure(`The agent's run yielded nothing that Parley knows, but ${unknown}. ${ADVICE}`);
+  const detail = `The agent's run returned and yielded nothing. ${ADVICE}`;
+  return new ApiError("provider_error", "The agent gave an empty answer. Please try again.", { detail });
+}
+
+const ADVICE =
+  'Return or yield strings, events such as { type: "token", data: "Hello" }, or the stream of a framework, not its finished result: agent.stream(), graph.stream(…, { streamMode: "messages" }) or run(…, { stream: true }).';
+
+/** Whether a promise is still pending after so many milliseconds. */
+async function isLaterThan(ms: number, pending: Promise<unknown>): Promise<boolean> {
+  const timer = new AbortController();
+  const isOver = () => false;
+  const late = sleep(ms, true, { signal: timer.signal }).catch(isOver);
+  try {
+    return await Promise.race([pending.then(isOver, isOver), late]);
+  } finally {
+    timer.abort();
+  }
 }
 
 /** A limit of time, or a failure of an agent behind HTTP. */
@@ -227,7 +346,7 @@ function isOfUpstream(error: unknown): boolean {
   return kinds.some((kind) => error instanceof kind);
 }
 
-/** Of what was thrown, in sentences for the operator. */
+/** Characters of what was thrown, in sentences for the operator. */
 const MAX_WORDS = 300;
 
 function toText(message: HistoryMessage): TextMessage[] {

@@ -1,39 +1,63 @@
 /** One request to an agent behind HTTP: sent once, and read as Server-Sent Events. */
 
+import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { isRecord, tryParse } from "../protocol/json.ts";
 import { SseDecoder } from "../protocol/sse.ts";
 import { UpstreamGarbage, UpstreamTruncation } from "../providers/failures.ts";
 import { EVENT_STREAM, requestStream } from "../providers/transport/fetch.ts";
+import { MAX_STREAM_BYTES } from "../providers/transport/upstream-response.ts";
 
-/** A bound against an endless answer, as for models. */
-const MAX_STREAM_BYTES = 64 * 1024 * 1024;
+/** How long a stream may take to end after the answer's last event: then the agent has done its work to its end, and the connection can be used again. */
+const LINGER_MS = 1000;
 
-/** Yields the JSON objects of the events. A redirect is refused, so that headers go where they were meant to go. */
+/**
+ * Yields the JSON objects of the events, and `undefined` for a packet without any: the agent is alive. A redirect is refused,
+ * so that headers go where they were meant to go. A reader that stops has the whole answer, or has aborted the signal.
+ */
 export async function* postForEvents(
   url: string,
   body: object,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): AsyncGenerator<Record<string, unknown>> {
+): AsyncGenerator<Record<string, unknown> | undefined> {
+  // The signal is aborted, too, when the run is over.
+  const request = new AbortController();
+  const abort = () => request.abort(signal.reason);
+  signal.addEventListener("abort", abort);
+  if (signal.aborted) abort();
   const sent = {
     method: "POST",
     headers: { ...headers, "content-type": "application/json", accept: EVENT_STREAM },
     body: JSON.stringify(body),
-    signal,
+    signal: request.signal,
   };
-  const { stream } = await requestStream(url, sent, EVENT_STREAM);
-  yield* eventsOf(stream as AsyncIterable<Buffer>);
+  let stream: Readable | undefined;
+  try {
+    ({ stream } = await requestStream(url, sent, EVENT_STREAM));
+    yield* eventsOf(stream.iterator({ destroyOnReturn: false }));
+  } finally {
+    signal.removeEventListener("abort", abort);
+    if (stream !== undefined) linger(stream);
+  }
 }
 
-async function* eventsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {
+function linger(stream: Readable): void {
+  if (stream.closed) return;
+  const timer = setTimeout(() => stream.destroy(), LINGER_MS).unref();
+  stream.once("close", () => clearTimeout(timer)).resume();
+}
+
+async function* eventsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown> | undefined> {
   const sse = new SseDecoder();
   const utf8 = new StringDecoder("utf8");
   let bytes = 0;
   for await (const packet of untilBroken(stream)) {
     bytes += packet.byteLength;
     if (bytes > MAX_STREAM_BYTES) throw new UpstreamGarbage(`the stream is longer than ${MAX_STREAM_BYTES} bytes`);
-    for (const { data } of sse.feed(utf8.write(packet))) {
+    const events = sse.feed(utf8.write(packet));
+    if (events.length === 0) yield undefined;
+    for (const { data } of events) {
       const event = tryParse(data);
       if (isRecord(event)) yield event;
       else if (data.trim() !== "" && data !== "[DONE]") throw new UpstreamGarbage("an event is not a JSON object");

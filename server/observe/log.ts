@@ -11,7 +11,7 @@ import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { describeFailure } from "./describe-failure.ts";
 import { prettyRecord } from "./pretty-log.ts";
-import type { RunEntry, RunStart, StepEntry } from "./run-observer.ts";
+import type { Decision, RunEntry, RunStart, StepEntry } from "./run-observer.ts";
 
 export type Log = ReturnType<typeof createLog>;
 
@@ -68,6 +68,9 @@ export function createLog(settings: Settings, sink = standardError()) {
     },
     step({ start, kind, name, outcome, ms }: StepEntry): void {
       records.debug({ ...idsOf(start), name, outcome, ms }, kind);
+    },
+    approval(tool: string, decision: Decision, start: RunStart): void {
+      records.info({ ...idsOf(start), tool, decision }, "approval");
     },
     /** A sentence about the server itself. */
     notice: (text: string): void => records.info({ text }, "notice"),
@@ -144,7 +147,8 @@ function prettyFields({ message, tools }: RunEntry, showsMessages: boolean): Fie
   const shown = tools.slice(0, MAX_PRETTY_TOOLS);
   const steps = shown.map(({ name, outcome, ms }) => `${outcome === "completed" ? "✓" : "✗"} ${name} ${ms} ms`);
   if (tools.length > shown.length) steps.push(`and ${tools.length - shown.length} more`);
-  return { question: showsMessages ? message : undefined, steps: steps.join("  ") };
+  // Decisions come without a message.
+  return { question: showsMessages && message !== "" ? message : undefined, steps: steps.join("  ") };
 }
 
 /** In UTF-16 units: a failure has several causes. */

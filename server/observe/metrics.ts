@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { LimitName } from "../limits/message-limits.ts";
 import type { RequestEntry } from "./log.ts";
-import type { RunEntry, StepEntry } from "./run-observer.ts";
+import type { Decision, RunEntry, StepEntry } from "./run-observer.ts";
 
 /** Upper ends of buckets, in seconds. */
 const FIRST_TOKEN = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -92,6 +92,11 @@ function createRunMetrics(registry: Registry, isTool: (name: string) => boolean,
     "Model requests, by outcome: a finish reason, an error code, or aborted.",
     RUN,
   );
+  const approvals = registry.counter(
+    "parley_approvals_total",
+    "Tool calls that people have decided upon, by tool and decision: approved or declined.",
+  );
+  const nameOf = (tool: string) => (isTool(tool) ? tool : "other");
   const toolTimes = registry.histogram("parley_tool_duration_seconds", "Tool calls, by tool and status.", STEP);
 
   return {
@@ -113,8 +118,9 @@ function createRunMetrics(registry: Registry, isTool: (name: string) => boolean,
     },
     step({ kind, name, outcome, ms }: StepEntry) {
       if (kind === "model") modelTimes.observe(ms / 1000, { outcome });
-      else toolTimes.observe(ms / 1000, { tool: isTool(name) ? name : "other", status: outcome });
+      else toolTimes.observe(ms / 1000, { tool: nameOf(name), status: outcome });
     },
+    approval: (tool: string, decision: Decision) => approvals.add(1, { tool: nameOf(tool), decision }),
   };
 }
 

@@ -25,6 +25,8 @@ function textOf(record: Record): string {
     case "model":
     case "tool":
       return `${record.msg} ${record.name} ${record.outcome}  ${record.ms} ms  ${record.run_id}`;
+    case "approval":
+      return `${record.decision} ${record.tool}  ${record.run_id}`;
     case "failure":
       return [`failure: ${record.error}`, record.run_id].filter(Boolean).join("  ");
     default:

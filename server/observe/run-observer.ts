@@ -4,7 +4,14 @@ import type { Caller } from "../auth/access.ts";
 import type { User } from "../auth/user.ts";
 import type { FinishReason, Usage } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
-import type { DoneEvent, ErrorEvent, StreamEvent, TerminalEvent } from "../protocol/events.ts";
+import type {
+  DoneEvent,
+  ErrorEvent,
+  StreamEvent,
+  TerminalEvent,
+  ToolCallEvent,
+  ToolResultEvent,
+} from "../protocol/events.ts";
 import type { ToolCall, TurnFinish } from "../providers/provider.ts";
 
 /** How a run's answer is sent. */
@@ -53,24 +60,39 @@ export interface AttachedFile {
   readonly bytes: number;
 }
 
+/** What a run says. Of a call that its tool hides, clients get another event, or none. */
+export type RunEvent = StreamEvent | HiddenEvent;
+
+export interface HiddenEvent {
+  readonly type: "hidden";
+  /** For the server alone. */
+  readonly event: ToolCallEvent | ToolResultEvent;
+  readonly shown: ToolCallEvent | ToolResultEvent | undefined;
+}
+
 /** Called when a run begins. `own` is the sink of its agent, beside those of all runs. */
 export type ObserveRun = (start: RunStart, own?: RunSink) => RunObserver;
 
 /** Observes one run. An observer is quick and never throws. */
 export interface RunObserver {
   /** Called with every batch of events, in order, before a client gets it. */
-  events(batch: readonly StreamEvent[]): void;
+  events(batch: readonly RunEvent[]): void;
   /** The agent answers this message: the person's, or what it has put in its place. */
   admitted(message: string): void;
   /** A model request begins. */
   modelRequest(): ModelRequestObserver;
   /** Carries out a tool of the agent: calls `work` once and returns its outcome, so that spans of the tool's own belong to it. */
   tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome>;
+  /** A person has decided on a call of the agent's tools. */
+  approval(call: ToolCall, decision: Decision): void;
   /** Something failed; `error` has its cause. */
   failure(error: unknown): void;
   /** The run is over. If no terminal event came before, the client has gone. */
   end(): void;
 }
+
+/** A call that is still undecided at the next message is declined. */
+export type Decision = "approved" | "declined";
 
 /** `errorType` of a tool that was ended from outside. */
 export const ABORTED = "aborted";
@@ -139,6 +161,7 @@ export interface OpenCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: string;
+  readonly decision: Decision | undefined;
 }
 
 /** One model request or tool call within a run. */
@@ -150,11 +173,13 @@ export interface StepEntry {
   /** A finish reason, an error code or `aborted` for a model request, the status for a tool call. */
   readonly outcome: string;
   readonly ms: number;
-  /** The call's id, a tool's arguments as JSON, what clients get of its output, and what it threw. */
+  /** The call's id, a tool's arguments as JSON, what clients get of its output if nothing is hidden, and what it threw. */
   readonly id?: string;
   readonly arguments?: string | undefined;
   readonly output?: string;
   readonly thrown?: unknown;
+  /** What a person has decided on the call; absent for a call that needs no approval. */
+  readonly decision?: Decision | undefined;
 }
 
 /** Gets what is known of every run. Like an observer, a sink is quick and never throws. */
@@ -165,6 +190,8 @@ export interface RunSink {
   begin?(start: RunStart): RunSpans | undefined;
   /** A model request or a tool call is over. */
   step?(entry: StepEntry): void;
+  /** A person has decided on a tool call. */
+  approval?(tool: string, decision: Decision, start: RunStart): void;
   /** Something failed in a run; `error` has its cause. */
   failure?(error: unknown, start: RunStart): void;
   /** A run is over. */

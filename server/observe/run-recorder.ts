@@ -6,16 +6,17 @@ import {
   type DoneEvent,
   type ErrorEvent,
   isTerminal,
-  type StreamEvent,
   type ToolCallEvent,
   type ToolResultEvent,
 } from "../protocol/events.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import type {
+  Decision,
   ModelRequestObserver,
   ModelRequestOutcome,
   ObserveRun,
   RunEntry,
+  RunEvent,
   RunObserver,
   RunSink,
   RunSpans,
@@ -37,6 +38,8 @@ class RunRecorder implements RunObserver {
   readonly #tools: StepEntry[] = [];
   /** Calls that have no result yet: what they were called with, and what the tool threw. */
   readonly #calls = new Map<string, { name: string; arguments: string; thrown?: unknown }>();
+  /** Calls that a person has decided upon. */
+  readonly #decided = new Map<string, { arguments: string; decision: Decision }>();
   readonly #keepsText: boolean;
   #said = "";
   /** Whether the model has said nothing since it was asked last. */
@@ -59,13 +62,15 @@ class RunRecorder implements RunObserver {
     this.#spans = sinks.flatMap((sink) => sink.begin?.(start) ?? []);
   }
 
-  events(batch: readonly StreamEvent[]): void {
-    for (const event of batch) {
+  events(batch: readonly RunEvent[]): void {
+    for (const said of batch) {
+      const event = said.type === "hidden" ? said.event : said;
       if (event.type === "token" || event.type === "thinking") {
         this.#firstTokenMs ??= this.#elapsedMs();
         if (this.#keepsText && event.type === "token") this.#keep(event.data);
       } else if (event.type === "tool_call") this.#beginTool(event);
       else if (event.type === "tool_result") this.#recordTool(event);
+      else if (event.type === "tool_approval" && this.#calls.delete(event.data.id)) this.#toolCalls -= 1;
       else if (isTerminal(event)) this.#last = event;
     }
   }
@@ -105,6 +110,11 @@ class RunRecorder implements RunObserver {
     return outcome;
   }
 
+  approval({ id, name, arguments: args }: ToolCall, decision: Decision): void {
+    this.#decided.set(id, { arguments: args, decision });
+    for (const sink of this.#sinks) sink.approval?.(name, decision, this.#start);
+  }
+
   failure(error: unknown): void {
     for (const sink of this.#sinks) sink.failure?.(error, this.#start);
   }
@@ -130,7 +140,9 @@ class RunRecorder implements RunObserver {
       turns: this.#turns,
       toolCalls: this.#toolCalls,
       tools: this.#tools,
-      openCalls: [...this.#calls].map(([id, call]) => ({ id, name: call.name, arguments: call.arguments })),
+      openCalls: [...this.#calls].map(([id, { name, arguments: args }]) => {
+        return { id, name, arguments: args, decision: this.#decided.get(id)?.decision };
+      }),
       providerRequestId: this.#providerRequestId,
     };
     for (const sink of this.#sinks) sink.run?.(entry);
@@ -152,11 +164,12 @@ class RunRecorder implements RunObserver {
 
   #recordTool({ data }: ToolResultEvent): void {
     const { id, tool: name, status: outcome, duration_ms: ms, output } = data;
-    const begun = this.#calls.get(id);
+    const begun = { ...this.#decided.get(id), ...this.#calls.get(id) };
     const entry: StepEntry = { ...begun, start: this.#start, kind: "tool", id, name, outcome, ms, output };
     this.#calls.delete(id);
     this.#tools.push(entry);
-    this.#recordStep(entry);
+    // A call that was declined took no time.
+    if (data.declined !== true) this.#recordStep(entry);
   }
 
   #recordStep(entry: StepEntry): void {

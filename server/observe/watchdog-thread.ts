@@ -1,4 +1,4 @@
-/** A thread of its own that says which tool blocks the process, and ends a process that nobody else can end. */
+/** A thread of its own that says which tool blocks the process, and ends a process that cannot be ended otherwise. */
 
 import { spawn } from "node:child_process";
 import { writeSync } from "node:fs";
@@ -7,7 +7,7 @@ import { readSettings } from "../config/settings.ts";
 import { createLog } from "./log.ts";
 import { BEAT_MS, SHOWN, type WatchdogData } from "./watchdog.ts";
 
-/** In seconds. A blocked process answers nobody, and its other conversations are lost already. */
+/** In seconds. A blocked process answers no request, and its other conversations are lost already. */
 const WARN_AFTER = 5;
 const END_AFTER = 30;
 
@@ -32,6 +32,8 @@ let stopListening = () => {};
 
 // Counted, not measured: a machine that sleeps stops both threads.
 setInterval(() => {
+  // Before the beats: it falls after the beat that lowers it.
+  const endAfter = Math.max(END_AFTER, Atomics.load(numbers, SHOWN.maxSeconds));
   const beats = Atomics.load(numbers, SHOWN.beats);
   const isBlocked = beats === seenBeats && numbers[SHOWN.isDebugged] === 0;
   seenBeats = beats;
@@ -41,7 +43,7 @@ setInterval(() => {
     log.warning(`${blocker()} has blocked the process for ${seconds} s. Nobody is answered meanwhile; Ctrl-C ends it.`);
     listenForSignals();
   }
-  if (seconds >= Math.max(END_AFTER, numbers[SHOWN.maxSeconds] ?? 0)) {
+  if (seconds >= endAfter) {
     end(`${blocker()} has blocked the process for ${seconds} s`);
   }
 }, BEAT_MS);

@@ -34,6 +34,7 @@ export class Watchdog {
     const beat = () => {
       this.#numbers[SHOWN.isDebugged] = debuggerUrl() === undefined ? 0 : 1;
       Atomics.add(this.#numbers, SHOWN.beats, 1);
+      this.#numbers[SHOWN.maxSeconds] = this.#longest();
     };
     beat();
     setInterval(beat, BEAT_MS).unref();
@@ -68,9 +69,15 @@ export class Watchdog {
     return { ...tool, execute };
   }
 
+  /** In seconds. */
+  #longest(): number {
+    return Math.max(0, ...[...this.#running].map(({ timeoutMs }) => timeoutMs / 1000));
+  }
+
+  /** What a tool may take holds until the next beat: one that has just ended has blocked the process until then. */
   #show(): void {
-    const calls = [...this.#running];
-    this.#numbers[SHOWN.maxSeconds] = Math.max(0, ...calls.map(({ timeoutMs }) => timeoutMs / 1000));
-    this.#numbers[SHOWN.namesBytes] = this.#names.write([...new Set(calls.map(({ name }) => name))].join(", "));
+    this.#numbers[SHOWN.maxSeconds] = Math.max(this.#numbers[SHOWN.maxSeconds] ?? 0, this.#longest());
+    const names = new Set([...this.#running].map(({ name }) => name));
+    this.#numbers[SHOWN.namesBytes] = this.#names.write([...names].join(", "));
   }
 }

@@ -9,13 +9,14 @@ export function demoAgent(): Agent {
       agent: "Demo",
       model: "demo",
       instructions: "Show what Parley can do.",
-      tools: [weather, daylight],
+      tools: [weather, daylight, cancelOrder],
       chat: {
         welcome: "Hello! I am Parley's demo: no key, no network, nothing leaves this machine.",
         suggestions: [
           "How are weather and daylight in Paris and Tokyo?",
           "Show me a table, code, a formula and a footnote",
           "Think about it first",
+          "Cancel my order 1007",
           "Answer slowly",
         ],
       },
@@ -54,6 +55,9 @@ async function latitudeOf(city: string, signal: AbortSignal): Promise<number> {
 
 const weather = tool({
   name: "get_weather",
+  title: "Weather",
+  running: ({ city }) => `Looking up the weather in ${city}`,
+  done: ({ city }) => `Weather in ${city}`,
   description: "Typical weather of a city. Invented from its latitude: this is a demo.",
   parameters: CITY,
   async execute({ city }, { signal }) {
@@ -64,6 +68,9 @@ const weather = tool({
 
 const daylight = tool({
   name: "get_daylight",
+  title: "Daylight",
+  running: ({ city }) => `Working out the daylight in ${city}`,
+  done: ({ city }) => `Daylight in ${city}`,
   description: "Length of the longest day of a city, from its latitude.",
   parameters: CITY,
   async execute({ city }, { signal }) {
@@ -71,4 +78,19 @@ const daylight = tool({
     const hours = (24 / Math.PI) * Math.acos(-Math.tan(latitude ?? 0) * Math.tan(tilt ?? 0));
     return { city, longest_day_hours: Math.round(hours * 10) / 10 };
   },
+});
+
+const cancelOrder = tool({
+  name: "cancel_order",
+  description: "Cancels an order. Nothing is ordered here: this is a demo.",
+  parameters: {
+    type: "object",
+    properties: { order: { type: "string", minLength: 1, maxLength: 40, examples: ["1007"] } },
+    required: ["order"],
+    additionalProperties: false,
+  },
+  needsApproval: true,
+  approvalText: ({ order }) => `Cancel order ${order}? This cannot be undone.`,
+  danger: true,
+  execute: ({ order }) => ({ order, cancelled: true, invented: true }),
 });

@@ -120,7 +120,7 @@ const FUNCTIONS = {
   authenticate: "says who sends a message",
 };
 
-/** Of a name such as `autenticate`, nobody would be asked who they are. */
+/** Most slips in a name such as `autenticate`: without the right name, no user would be asked to sign in. */
 const MAX_SLIPS = 3;
 
 /** @throws ConfigError */
@@ -219,7 +219,7 @@ const SILENT_LOAD_MS = 5000;
 async function settled<Value>(loading: Promise<Value>, name: string): Promise<Value> {
   const sayWhy = () =>
     process.stderr.write(
-      `parley: ${name} is still loading. A top-level await in it, or in a file that it imports, has not finished.\n`,
+      `parley: ${name} is still loading. It imports large packages, or a top-level await in it, or in a file that it imports, has not finished.\n`,
     );
   const timer = setTimeout(sayWhy, SILENT_LOAD_MS).unref();
   let giveUp = (_reason: unknown) => {};
@@ -268,5 +268,7 @@ function firstProblem(error: unknown): string {
   const plain = message.replace(/\(0 ?, _\w+\.(\w+)\)/g, "$1");
   const [, missing] = /^Cannot find (?:module|package) '((?:@[^'/]+\/)?[^'./@][^'/]*)/.exec(message) ?? [];
   const advice = missing === undefined ? "" : `. Run in the agent's folder: npm install ${missing}`;
+  // Another package has the name of the command.
+  if (missing === "parley") return `There is no module 'parley'. Import from "parley-agent".`;
   return `${plain.split("\n", 1)[0] || "it threw an error without a message."}${advice}`;
 }

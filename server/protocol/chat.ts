@@ -2,11 +2,20 @@
 
 import type { Attachment } from "./attachments.ts";
 
-/** Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end; `refused`: a hook did. */
-export type FinishReason = "stop" | "length" | "content_filter" | "max_turns" | "stopped" | "refused";
+/**
+ * Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end; `refused`: a hook did;
+ * `approval_required`: tool calls wait for a person's decision.
+ */
+export type FinishReason =
+  | "stop"
+  | "length"
+  | "content_filter"
+  | "max_turns"
+  | "stopped"
+  | "refused"
+  | "approval_required";
 
-/** Why a run ended, for clients that know approvals. `approval_required`: tool calls wait for decisions. */
-export type EndReason = FinishReason | "approval_required";
+export type EndReason = FinishReason;
 
 /** Tokens of a whole run, as the provider counts them. */
 export interface Usage {
@@ -56,6 +65,8 @@ export interface ToolMessage {
   content: string | ToolContent[];
   /** Whether the call failed; never read from the text. */
   is_error?: boolean;
+  /** All of it, where clients may not read it; the rest is empty then. */
+  sealed?: string;
 }
 
 /** One element of `conversation_history`. */
@@ -72,8 +83,47 @@ export interface ConversationState {
   conversation_history?: HistoryMessage[];
   /** Signs the `conversation_history`, if the server signs its states. */
   signature?: string;
+  /** What was said and done since then, if that has not come to its end. Always signed. Its fields are the server's own. */
+  open?: OpenExchange;
   /** Names the conversation over all of its messages. */
   conversation?: string;
+}
+
+/** A message whose answer was begun: with it, the calls that were made and their results so far. */
+export interface OpenExchange {
+  /** All of it; where the API keeps the conversation, what the API does not have yet. */
+  messages: HistoryMessage[];
+  /** Where the API keeps the conversation: the response that waits for these messages. */
+  response?: string;
+  /** Its calls that wait for a person's decision. */
+  waiting?: WaitingCalls;
+  /** All of this, where clients may not read it. */
+  sealed?: string;
+  signature?: string;
+}
+
+export interface WaitingCalls {
+  calls: WaitingCall[];
+  /** What an agent that is written elsewhere needs to go on with all of them. */
+  kept?: unknown;
+  /** Decided upon at most once: the ledger of this name remembers the nonce from then on. */
+  nonce: string;
+  ledger: string;
+  /** ISO 8601, in UTC. */
+  expires_at: string;
+}
+
+export interface WaitingCall {
+  id: string;
+  name: string;
+  arguments: string;
+  editable?: boolean;
+  /** What clients know the call by, where that is not its id. */
+  shownId?: string | undefined;
+  /** No tool is called: the agent that asks goes on with the answer. */
+  isQuestion?: true;
+  /** What an agent that is written elsewhere needs to go on with this one. */
+  kept?: unknown;
 }
 
 /** Which of the two states a provider uses. */
@@ -85,11 +135,16 @@ export type StateKind = "previous_response_id" | "conversation_history";
  */
 export const RUN_ID = /^[A-Za-z0-9_-]{16,64}$/;
 
+/** A plain text for people of at most 1,000 characters, or texts by language, such as `{ en: "Weather", de: "Wetter" }`. */
+export type ToolText = string | Readonly<Record<string, string>>;
+
 /** A tool call that begins now. */
 export interface StartedToolCall {
   /** Pairs this call with its result; parallel calls finish in any order. */
   id: string;
   tool: string;
+  /** What people read in place of the name. */
+  title?: ToolText | undefined;
   /** One complete JSON text, as the model wrote it. */
   arguments: string;
   status: "running";
@@ -98,8 +153,12 @@ export interface StartedToolCall {
 export interface FinishedToolCall {
   id: string;
   tool: string;
+  /** What people read in place of the name, now that the call has ended. */
+  title?: ToolText | undefined;
   output: string;
   status: "completed" | "failed";
+  /** The person has declined the call: it was not carried out. */
+  declined?: true;
   /** Milliseconds from the start of the tool to its end. */
   duration_ms: number;
 }
@@ -108,18 +167,18 @@ export interface FinishedToolCall {
 export interface ToolApproval {
   id: string;
   tool: string;
-  /** One complete JSON text. */
+  /** One complete JSON text. Show it: it is what the tool will get. */
   arguments: string;
-  /** What the person is asked. */
+  /** What the call does, in few words, or in those of several languages. */
+  title?: ToolText;
+  /** What the person is asked: plain text of at most 1,000 characters. */
   text: string;
+  /** The call does what cannot be taken back. */
+  danger?: boolean;
+  /** A decision may bring other arguments. */
+  editable?: boolean;
   /** ISO 8601, in UTC. */
   expires_at: string;
-}
-
-/** The event of such a call. The server sends none yet: see docs/widget.md, "Approving tool calls". */
-export interface ToolApprovalEvent {
-  type: "tool_approval";
-  data: ToolApproval;
 }
 
 /** The person's answer to a tool call that waits for approval. */
@@ -127,10 +186,18 @@ export interface ApprovalDecision {
   /** The `id` of the call. */
   readonly id: string;
   readonly approved: boolean;
-  /** Why it was declined, for the model. */
+  /** Why it was declined, for the model. At most 1,000 characters. */
   readonly reason?: string;
   /** Changed arguments, as one JSON text, for a tool that lets them be edited. */
   readonly arguments?: string;
+}
+
+/** A decision, with what it is about. */
+export interface DecidedCall extends ApprovalDecision {
+  readonly tool: string;
+  /** What the framework of an agent with `run` needs to go on, or what its author has kept. */
+  // biome-ignore lint/suspicious/noExplicitAny: the code that kept it knows what it is.
+  readonly kept?: any;
 }
 
 /** Answer of `POST /api/chat` with `stream: false`. */
@@ -144,18 +211,27 @@ export interface ChatResponse {
   tool_calls?: (StartedToolCall | (FinishedToolCall & { arguments?: string }))[];
   /** As in `done`. */
   model?: string;
+  /** As in `done`. */
+  approvals?: ToolApproval[];
+  /** As in `done`. */
+  suggestions?: string[];
+  /** As in `done`. */
+  title?: string;
 }
 
 /** A message that a client sends on the socket. `state` wins over `previous_response_id`. */
 export type SocketRequest =
   | {
-      message: string;
+      /** May be absent beside `approvals` and `continue`, and empty beside a file. */
+      message?: string;
       run?: string;
       previous_response_id?: string;
       state?: ConversationState;
       attachments?: readonly Attachment[];
-      /** Answers the tool calls that wait. The server asks for none yet. */
+      /** Answers the tool calls that wait, each of them exactly once. */
       approvals?: readonly ApprovalDecision[];
+      /** Asks the model to go on from the state: after an error that says so, or after an answer that ended too early. */
+      continue?: true;
       /** At most 16 strings for the agent, which nothing proves. */
       metadata?: Readonly<Record<string, string>>;
     }
@@ -203,14 +279,16 @@ export interface AgentInfo {
   models?: string[];
   /** Whether `POST /api/feedback` takes ratings of answers. */
   feedback?: true;
+  /** Whether `continue` has an answer go on; absent for an agent with a `run` of its own. */
+  continue?: true;
   /** What may be attached to a message; `media_types` is empty when the model takes no files. */
   attachments: { media_types: string[]; max_bytes: number; max_count: number };
   /** Most that the body of one message may weigh, with its state; its files are base64 there: 4 bytes for 3. */
   max_body_bytes: number;
   /** Names the user whose token or cookie came with the request, in 22 characters; absent if they are not known. */
   user?: string;
-  /** Nobody can chat without signing in. */
+  /** A user has to sign in before they can chat. */
   login_required?: true;
-  /** It was not found out who is asking: to be asked again. The page at `/` has it where the agent knows its users. */
+  /** The user is not found out yet: the client has to ask again. The page at `/` has it where the agent knows its users. */
   user_pending?: true;
 }

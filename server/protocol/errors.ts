@@ -1,5 +1,7 @@
 /** The one error model: the stable codes, and what HTTP, events and a client's retry logic need to know of each. */
 
+import type { ConversationState } from "./chat.ts";
+
 interface ErrorTraits {
   /** HTTP status of the answer when the failure comes before the first streamed byte. */
   status: number;
@@ -26,6 +28,8 @@ export const ERRORS = {
   conversation_expired: { status: 409, retryable: false },
   run_in_progress: { status: 409, retryable: true },
   run_expired: { status: 409, retryable: false },
+  approval_used: { status: 409, retryable: false },
+  approval_expired: { status: 409, retryable: false },
   attachment_too_large: { status: 413, retryable: false },
   request_too_large: { status: 413, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
@@ -51,6 +55,10 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /** Body of every HTTP answer with a status of 400 or above. */
 export interface ErrorBody {
+  /** With `continue`: the exchange is open in it, see the `error` event. */
+  state?: ConversationState;
+  /** As in the `error` event. */
+  continue?: true;
   error: {
     code: ErrorCode;
     message: string;
@@ -70,6 +78,8 @@ export interface ApiErrorOptions {
   retryable?: boolean | undefined;
   /** What only the operator should know, in a sentence: for the log, and for the page of a server on loopback without keys. */
   detail?: string | undefined;
+  /** Stands beside `error` in the body. */
+  beside?: Pick<ErrorBody, "state" | "continue">;
   /** For the log, never for the client. */
   cause?: unknown;
 }
@@ -85,6 +95,7 @@ export class ApiError extends Error {
   readonly retryAfter: number | undefined;
   readonly retryable: boolean;
   readonly detail: string | undefined;
+  readonly beside: Pick<ErrorBody, "state" | "continue">;
 
   constructor(code: ErrorCode, message: string, options: ApiErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -93,6 +104,7 @@ export class ApiError extends Error {
     this.retryAfter = options.retryAfter;
     this.retryable = options.retryable ?? ERRORS[code].retryable;
     this.detail = options.detail;
+    this.beside = options.beside ?? {};
   }
 
   get status(): number {
@@ -134,6 +146,6 @@ export function shuttingDown(): ApiError {
   return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
 }
 
-export function errorBody({ code, message, param, retryable }: ApiError): ErrorBody {
-  return { error: { code, message, ...(param === undefined ? {} : { param }), retryable } };
+export function errorBody({ code, message, param, retryable, beside }: ApiError): ErrorBody {
+  return { error: { code, message, ...(param === undefined ? {} : { param }), retryable }, ...beside };
 }

@@ -1,6 +1,13 @@
 /** What a client sees of a run: the same events over SSE, over WebSocket and, collected, as JSON. */
 
-import type { ConversationState, FinishedToolCall, FinishReason, StartedToolCall, Usage } from "./chat.ts";
+import type {
+  ConversationState,
+  FinishedToolCall,
+  FinishReason,
+  StartedToolCall,
+  ToolApproval,
+  Usage,
+} from "./chat.ts";
 import type { ApiError, ErrorCode } from "./errors.ts";
 
 /** A piece of the answer's text. */
@@ -27,6 +34,12 @@ export interface ToolResultEvent {
   data: FinishedToolCall;
 }
 
+/** A tool call waits for the person's decision. Its `tool_call` follows in the next run, if it is approved. */
+export interface ToolApprovalEvent {
+  type: "tool_approval";
+  data: ToolApproval;
+}
+
 /** The run succeeded. Terminal: nothing follows. */
 export interface DoneEvent {
   type: "done";
@@ -37,6 +50,12 @@ export interface DoneEvent {
   /** Summed over the run's model requests; absent where the provider does not report it. */
   usage?: Usage;
   finish_reason: FinishReason;
+  /** The calls that wait for the person's decision, with `approval_required`: to be answered by the next message. */
+  approvals?: ToolApproval[];
+  /** What the person may send next: at most 3 plain texts of 200 characters. */
+  suggestions?: string[];
+  /** A name for the conversation: plain text of at most 200 characters. */
+  title?: string;
   /** The model string of the model that gave the answer; only of an agent with fallback models. */
   model?: string;
 }
@@ -51,19 +70,24 @@ export interface ErrorEvent {
   retryable: boolean;
   /** The last good state, when there is one: continue from here. */
   state?: ConversationState;
+  /** Tools have run: the same message would run them again, and `{"continue": true}` with this state does not. */
+  continue?: true;
   /** Seconds to wait before a retry, where the model's side named them or the server is stopping. */
   retry_after?: number;
 }
 
-/** A failure as an event: of a stream that has begun, or of a socket. `state` is the last good one; an empty one is left out. */
-export function errorEvent(error: ApiError, state: ConversationState = {}): ErrorEvent {
+/**
+ * A failure as an event: of a stream that has begun, or of a socket. `state` is the last good one; an empty one is left out.
+ */
+export function errorEvent(error: ApiError, state: ConversationState = {}, canContinue = false): ErrorEvent {
   const { code, message, retryable, retryAfter } = error;
   return {
     type: "error",
     data: message,
     code,
-    retryable,
+    retryable: retryable && !canContinue,
     ...(Object.keys(state).length === 0 ? {} : { state }),
+    ...(canContinue ? { continue: true } : {}),
     ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
   };
 }
@@ -75,7 +99,14 @@ export interface ClearedEvent {
 }
 
 /** Everything that a run can say. The last event is exactly one `done` or `error`. */
-export type StreamEvent = TokenEvent | ThinkingEvent | ToolCallEvent | ToolResultEvent | DoneEvent | ErrorEvent;
+export type StreamEvent =
+  | TokenEvent
+  | ThinkingEvent
+  | ToolCallEvent
+  | ToolResultEvent
+  | ToolApprovalEvent
+  | DoneEvent
+  | ErrorEvent;
 
 export type TerminalEvent = DoneEvent | ErrorEvent;
 

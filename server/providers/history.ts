@@ -79,6 +79,11 @@ export function fileOf(part: FilePart): { name: string; mediaType: MediaType; ba
   return { name, mediaType, base64: url.slice(comma + 1) };
 }
 
+/** What stands for a file that the model does not take, because another one took it. */
+export function unreadable(name: string, mediaType: MediaType): string {
+  return `[${name} (${MEDIA_TYPES[mediaType].label}) was attached here, which this model cannot read]`;
+}
+
 /** A message of calls alone has no content. */
 export function assistantMessage(said: string, calls: HistoryToolCall[]): AssistantMessage {
   return {

@@ -8,6 +8,7 @@ import type { LoadPackage } from "../config/optional-package.ts";
 import { checkSettings, type ProviderSettingKey, requireSetting, type Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
+import { type AiSdkLanguageModel, modelName } from "./ai-sdk/language-model.ts";
 import { ollamaDialect } from "./chat-completions/dialect.ts";
 import { createChatCompletions } from "./chat-completions/model.ts";
 import { createProvider } from "./conversation.ts";
@@ -16,7 +17,7 @@ import { createGemini } from "./gemini/gemini.ts";
 import { createVertex } from "./gemini/vertex.ts";
 import { splitModel } from "./model-string.ts";
 import { createOpenAi } from "./openai/provider.ts";
-import type { ModelSettings, Provider, ProviderSetup } from "./provider.ts";
+import type { ModelSettings, Provider, ProviderSetup, TransportLimits } from "./provider.ts";
 
 interface ProviderRow {
   /** The provider's name in sentences for the operator. */
@@ -127,10 +128,18 @@ export type ProviderId = keyof typeof PROVIDERS;
 /** The table for tests and docs. */
 export const PROVIDER_ROWS: Readonly<Record<ProviderId, ProviderRow>> = PROVIDERS;
 
+/** What stands for each model object where models are compared, and in sentences. */
+const OBJECTS = "the AI SDK";
+
+/** Which fields of an agent go to model objects. Those of the fourth specification take `reasoningEffort`, too. */
+const OBJECT_SETTINGS: readonly (keyof ModelSettings)[] = ["temperature", "maxOutputTokens", "providerOptions"];
+
 export interface ResolveOptions {
   settings: Settings;
   /** Settings of the agent, for each of its models. */
   modelSettings: ModelSettings;
+  /** Which files models of the AI SDK take. Absent: all. */
+  accepts?: readonly MediaType[] | undefined;
   loadPackage: LoadPackage;
 }
 
@@ -139,20 +148,21 @@ export interface ResolveOptions {
  * Rejects with a `ConfigError` as `resolveProvider` does.
  */
 export async function resolveModels(
-  models: readonly [string, ...string[]],
+  models: readonly (string | AiSdkLanguageModel)[],
   options: ResolveOptions,
 ): Promise<Provider> {
   const { modelSettings } = options;
-  const ids = models.map((model) => readModel(model)[0]);
+  const ids = models.map((model) => (typeof model === "string" ? readModel(model)[0] : OBJECTS));
   if (modelSettings.extraBody !== undefined && new Set(ids).size > 1) {
     throw new ConfigError(
       "extraBody has fields of one API, but fallbacks names models of others. Remove one of the two.",
     );
   }
   const [first, ...others] = await Promise.all(
-    models.map(async (name) => {
-      const own = settingsFor(readModel(name)[0], modelSettings, ids);
-      return { name, provider: await resolveProvider(name, { ...options, modelSettings: own }) };
+    models.map(async (model, index) => {
+      const own = { ...options, modelSettings: settingsFor(ids[index] ?? "", modelSettings, ids) };
+      const provider = await (typeof model === "string" ? resolveProvider(model, own) : resolveObject(model, own));
+      return { name: modelName(model), provider };
     }),
   );
   if (first === undefined) throw new Error("an agent has at least one model");
@@ -178,9 +188,29 @@ export async function resolveProvider(
   }
   refuseExtraBody(modelSettings.extraBody);
   checkSettings(settings, row.settings);
-  const limits = { firstChunkMs: settings.firstChunkSeconds * 1000, idleMs: settings.idleSeconds * 1000 };
   const { label, mediaTypes } = row;
+  const limits = limitsOf(settings);
   return row.create({ id, label, mediaTypes, model: name, settings, modelSettings, limits, loadPackage });
+}
+
+/** The provider of a model object. Rejects with a `ConfigError` for a field of the agent that its package cannot take. */
+async function resolveObject(
+  model: AiSdkLanguageModel,
+  { settings, modelSettings, accepts: mediaTypes = ALL_MEDIA_TYPES }: ResolveOptions,
+): Promise<Provider> {
+  for (const field of Object.keys(modelSettings) as (keyof ModelSettings)[]) {
+    if (modelSettings[field] === undefined || takes(OBJECTS, field)) continue;
+    if (field === "reasoningEffort" && model.specificationVersion === "v4") continue;
+    throw new ConfigError(
+      `${field} has no effect on ${modelName(model)}, a model of the AI SDK. Remove it, and set what its package takes in providerOptions.`,
+    );
+  }
+  const { createModelObject } = await import("./ai-sdk/provider.ts");
+  return createModelObject(model, { mediaTypes, modelSettings, limits: limitsOf(settings) });
+}
+
+function limitsOf({ firstChunkSeconds, idleSeconds }: Settings): TransportLimits {
+  return { firstChunkMs: firstChunkSeconds * 1000, idleMs: idleSeconds * 1000 };
 }
 
 /** As `splitModel`; the bare name of a provider names no model. */
@@ -217,23 +247,28 @@ function knownForms(): string {
 /** @throws ConfigError for a field of an agent that would do nothing */
 function refuseUseless(id: ProviderId, field: keyof ModelSettings): void {
   if (takes(id, field)) return;
-  const takers = Object.keys(PROVIDERS).filter((other) => takes(other, field));
+  const named = Object.keys(PROVIDERS).filter((other) => takes(other, field));
+  const takers = named.length > 0 ? named : [OBJECTS];
   throw new ConfigError(`${field} has no effect on ${id} models. Remove it, or use a model of ${takers.join(" or ")}.`);
 }
 
 function takes(id: string, field: keyof ModelSettings): boolean {
+  if (id === OBJECTS) return OBJECT_SETTINGS.includes(field);
   return isProviderId(id) && PROVIDER_ROWS[id].modelSettings.includes(field);
 }
 
 /**
- * The fields of an agent for one of its models: `store: false` says of the providers that keep nothing what they do anyway,
- * as long as it is for one of the others.
+ * The fields of an agent for one of its models. `store: false` says of the providers that keep nothing what they do anyway, and
+ * `providerOptions` name whom they are for: both may be for one of the others.
  */
 function settingsFor(id: string, modelSettings: ModelSettings, ids: readonly string[]): ModelSettings {
-  const takesStore = (other: string) => takes(other, "store");
-  if (modelSettings.store !== false || takesStore(id) || !ids.some(takesStore)) return modelSettings;
-  const { store: _store, ...rest } = modelSettings;
-  return rest;
+  const isOfAnother = (field: keyof ModelSettings) => !takes(id, field) && ids.some((other) => takes(other, field));
+  const { store, providerOptions, ...rest } = modelSettings;
+  return {
+    ...rest,
+    ...(store === undefined || (store === false && isOfAnother("store")) ? {} : { store }),
+    ...(providerOptions === undefined || isOfAnother("providerOptions") ? {} : { providerOptions }),
+  };
 }
 
 /** What an author cannot set there, and why not. */

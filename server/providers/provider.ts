@@ -12,8 +12,10 @@ import type {
   FinishReason,
   HistoryMessage,
   StateKind,
+  ToolApproval,
   ToolContent,
   Usage,
+  WaitingCalls,
 } from "../protocol/chat.ts";
 
 /** What a model says, in the order in which it says it. Exactly one `end` is the last event of a turn. */
@@ -30,6 +32,8 @@ export type ModelEvent =
   | { type: "hosted_call"; call: ToolCall }
   /** The result of a hosted call. `durationMs` counts from where the provider began with it. */
   | { type: "hosted_result"; answer: ToolAnswer; durationMs: number }
+  /** An agent that is written elsewhere waits for a person, before it carries out a call of its own. */
+  | { type: "approval"; asked: AskedCall }
   /** What the operator should know, such as that a model has failed and the next one is asked. For the log. */
   | { type: "report"; report: Error }
   /** `model` is the model string of the model that answered; only of an agent with fallback models. */
@@ -44,6 +48,19 @@ export interface ToolCall {
   name: string;
   /** One complete JSON text as the model wrote it; may be invalid JSON, "{}" where it wrote nothing. */
   arguments: string;
+}
+
+/** A call that waits for a person, and what they are asked. */
+export interface AskedCall {
+  call: ToolCall;
+  /** How clients know the call, where its tool hides it or has a title. */
+  shown?: Pick<ToolApproval, "id" | "tool" | "arguments" | "title"> | undefined;
+  /** Plain text; absent: the tool's name says it. */
+  text?: string | undefined;
+  danger?: boolean | undefined;
+  editable?: boolean | undefined;
+  isQuestion?: boolean | undefined;
+  kept?: unknown;
 }
 
 /** The result of a call, for the model. */
@@ -100,11 +117,20 @@ export interface ConversationStart {
   setup: ModelSetup;
   /** As it was verified: of this provider's kind, or empty for a new conversation. */
   state: ConversationState;
+  /** Empty, without attachments, only where the model is asked to go on. */
   message: string;
   attachments: readonly ReceivedFile[];
+  /**
+   * The message, if there is one, follows what is open in the state, and the model goes on from there; without anything open
+   * it goes on with its last answer. Otherwise the message closes what is open.
+   */
+  goesOn?: boolean | undefined;
 }
 
-/** One run's conversation. Order of calls: `ask`, then either the run is over, or `answer` and `ask` again. */
+/**
+ * One run's conversation. Order of calls: `answer` for what was open, `ask`, then either the run is over, or `answer` and
+ * `ask` again.
+ */
 export interface Conversation {
   /**
    * Makes one model request, and yields what the model says: one batch for each packet of the answer, and none is empty.
@@ -112,7 +138,7 @@ export interface Conversation {
    * anything, or ends quietly. The abort closes the upstream connection, and so does leaving the loop.
    */
   ask(signal: AbortSignal, onRequestId?: OnRequestId): AsyncIterable<ModelEvent[]>;
-  /** Answers every call of the last turn. */
+  /** Answers calls that are open. Each has to be answered before the next `ask`. */
   answer(answers: readonly ToolAnswer[]): void;
   /**
    * Ends the run before the model was finished, or after it has said nothing, so that `state()` can be continued: calls
@@ -127,14 +153,17 @@ export interface Conversation {
   withhold(said: string): void;
   /**
    * A state that can be continued: every tool call in it is answered. Until an answer without calls or `interrupt` has ended
-   * the run, it is the state that the conversation began with. `{}` when there is none yet.
+   * the run, it is the state that the conversation began with. `{}` when there is none yet. An API that keeps the
+   * conversation may wait for the results of calls: then they are in the `open` exchange.
    */
   state(): ConversationState;
+  /** The state in the middle of the run: the exchange is `open` in it, and its calls without an answer are those that wait. */
+  openState(waiting?: WaitingCalls): ConversationState;
   /**
-   * The state for a client whose run has failed. For a model it is the one that the conversation began with: the same
-   * message can be sent again.
+   * The state for a client whose run has failed. If calls were made, the exchange is `open` in it, and those without an
+   * answer are cancelled; else it is the one that the conversation began with, with what was open in it closed.
    */
-  stateAfterFailure(): ConversationState;
+  failure(): { state: ConversationState; canContinue: boolean };
 }
 
 /** Called for each answer to a model request, refusals too, with the provider's own id of the request. For the log. */
@@ -182,6 +211,8 @@ export interface ModelSettings {
   readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Whether the provider keeps the conversation; `false` makes the state a `conversation_history`. */
   readonly store?: boolean;
+  /** What the package of a model object takes under the name of its provider. */
+  readonly providerOptions?: Readonly<Record<string, unknown>>;
   /** Tools that the provider runs itself, as its API takes them. */
   readonly hostedTools?: readonly HostedTool[];
 }

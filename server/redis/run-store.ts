@@ -20,23 +20,51 @@ const CLAIM = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
 return redis.call('GET', KEYS[1])`;
 
-/** A sorted set of names, each with the moment at which it is forgotten. Beyond the bound, the oldest go, or the new one is refused. */
-const MARK = `
+const NOW = `
 local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
-local ms, max = tonumber(ARGV[2]), tonumber(ARGV[3])
+local now = time[1] * 1000 + time[2] / 1000`;
+
+/** A sorted set of names, each with the moment at which it is forgotten. Beyond the bound, the oldest go, or the new one is refused. */
+const SET_MARK = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local known = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not known and ARGV[4] == 'refuse' and redis.call('ZCARD', KEYS[1]) >= max then return 'full' end
+if not known and ARGV[3] == 'refuse' and redis.call('ZCARD', KEYS[1]) >= max then return 'full' end
 redis.call('ZADD', KEYS[1], now + ms, ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - max)
-if redis.call('PTTL', KEYS[1]) < ms then redis.call('PEXPIRE', KEYS[1], ms) end
+if redis.call('PTTL', KEYS[1]) < ms then redis.call('PEXPIRE', KEYS[1], math.ceil(ms)) end
 return known and 'known' or 'new'`;
 
-const IS_MARKED = `
-local time = redis.call('TIME')
+const MARK = `${NOW}
+local max, ms = tonumber(ARGV[2]), tonumber(ARGV[4])
+${SET_MARK}`;
+
+/** Another start of Redis has another one: it may have read from its disk what was true some time before its end. */
+const START = `
+local info = redis.pcall('INFO', 'server')
+local start = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''`;
+
+/**
+ * The name of the sorted set is a member of it, beside the marks: whatever takes one away takes both. Gives the name that is
+ * there, or sets this one; behind it, the start of Redis, and when on its clock the ledger need not be there any more.
+ */
+const LEDGER = `${NOW}${START}
+local ms = tonumber(ARGV[2])
+local name = redis.call('ZRANGEBYSCORE', KEYS[1], '+inf', '+inf')[1]
+if not name then
+  name = ARGV[1]
+  redis.call('ZADD', KEYS[1], '+inf', name)
+end
+if redis.call('PTTL', KEYS[1]) < ms then redis.call('PEXPIRE', KEYS[1], math.ceil(ms)) end
+return string.format('%s.%s.%.0f', name, start, now + ms)`;
+
+const MARK_IN = `${NOW}${START}
+local max, ms = tonumber(ARGV[2]), tonumber(ARGV[6]) - now
+if start ~= ARGV[5] or ms <= 0 or not redis.call('ZSCORE', KEYS[1], ARGV[4]) then return 'lost' end
+${SET_MARK}`;
+
+const IS_MARKED = `${NOW}
 local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])
-return ends and tonumber(ends) > time[1] * 1000 + time[2] / 1000 and 1 or 0`;
+return ends and tonumber(ends) > now and 1 or 0`;
 
 /** Deletes a claim that is still this process' own, and the events. */
 const DELETE = `
@@ -129,7 +157,7 @@ export class RedisRunStore implements RunStore {
     // Known here also when Redis is away later.
     const own = alone === "allow" ? await this.#own.mark(key, ms, kind) : undefined;
     const script = () =>
-      this.#redis.script(MARK, [this.#marksKey(kind)], [this.#redis.keyOf("mark", key), ms, max, alone]);
+      this.#redis.script(MARK, [this.#marksKey(kind)], [this.#redis.keyOf("mark", key), max, alone, ms]);
     const answer = await orAlone(script, () => own ?? refuseAlone());
     if (answer === "full") throw cannotMark(`There are ${max} ${purpose} already.`);
     return own === "known" || answer === "known" ? "known" : "new";
@@ -140,6 +168,22 @@ export class RedisRunStore implements RunStore {
     if (own === true) return true;
     const script = () => this.#redis.script(IS_MARKED, [this.#marksKey(kind)], [this.#redis.keyOf("mark", key)]);
     return (await orAlone(script, () => own ?? refuseAlone())) === 1;
+  }
+
+  /** While Redis is away, what is asked for under no name of its own cannot be approved later. */
+  async ledger(ms: number, kind: MarkKind): Promise<string> {
+    const script = () => this.#redis.script(LEDGER, [this.#marksKey(kind)], [`ledger:${randomUUID()}`, ms]);
+    return String(await orAlone(script, () => "none"));
+  }
+
+  /** The key itself is marked: hashed with a secret that Redis has lost since, it would be another one. */
+  async markIn(ledger: string, key: string, kind: MarkKind): Promise<"new" | "known" | "lost"> {
+    const { purpose, max, alone } = kind;
+    const [name = "", start = "", until = "0"] = ledger.split(".");
+    const values = [key, max, alone, name, start, until];
+    const answer = await orAlone(() => this.#redis.script(MARK_IN, [this.#marksKey(kind)], values), refuseAlone);
+    if (answer === "full") throw cannotMark(`There are ${max} ${purpose} already.`);
+    return answer === "lost" || answer === "known" ? answer : "new";
   }
 
   async close(): Promise<void> {

@@ -35,7 +35,7 @@ interface FollowedRun {
   reader: RunReader;
   /** Whether the run begins a new conversation. */
   isNew: boolean;
-  /** Id of the user who has started it. */
+  /** Id of the user of the message that started it. */
   user: string | undefined;
 }
 
@@ -234,7 +234,7 @@ class ChatSocket implements SocketListener {
   }
 }
 
-/** The socket was opened when nobody was asked who they are: its client has to connect again. */
+/** The socket was opened when the agent had no users: its client has to connect again. */
 class UpgradeForgotten extends Error {}
 
 /** What a remembered state takes beside its text, about. */

@@ -130,8 +130,12 @@ export async function collectRun(reader: RunReader): Promise<CollectedRun> {
   for await (const events of reader) {
     for (const event of events) {
       if (event.type === "tool_call" || event.type === "tool_result") {
-        calls.set(event.data.id, { ...calls.get(event.data.id), ...event.data });
+        // What was read while it ran is not what is read now.
+        const { title: _title, ...begun } = calls.get(event.data.id) ?? {};
+        calls.set(event.data.id, { ...begun, ...event.data });
       }
+      // An agent that is written elsewhere may say late that a call waits.
+      if (event.type === "tool_approval") calls.delete(event.data.id);
       if (isTerminal(event)) last = event;
     }
   }
@@ -142,7 +146,7 @@ export async function collectRun(reader: RunReader): Promise<CollectedRun> {
 export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
   if (last === undefined) throw new ApiError("run_expired", "This run was ended without an answer.");
   if (last.type === "error") throw failureOf(last);
-  const { data, state, usage, finish_reason, model } = last;
+  const { data, state, usage, finish_reason, approvals, suggestions, title, model } = last;
   return {
     response: data,
     state,
@@ -150,12 +154,16 @@ export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
     finish_reason,
     ...(usage === undefined ? {} : { usage }),
     ...(calls.size === 0 ? {} : { tool_calls: [...calls.values()] }),
+    ...(approvals === undefined ? {} : { approvals }),
+    ...(suggestions === undefined ? {} : { suggestions }),
+    ...(title === undefined ? {} : { title }),
     ...(model === undefined ? {} : { model }),
   };
 }
 
 type ToolCalls = Map<string, NonNullable<ChatResponse["tool_calls"]>[number]>;
 
-function failureOf({ code, data, retryable, retry_after: retryAfter }: ErrorEvent): ApiError {
-  return new ApiError(code, data, { retryable, retryAfter });
+function failureOf({ code, data, retryable, retry_after: retryAfter, state, ...last }: ErrorEvent): ApiError {
+  const beside = last.continue === true && state !== undefined ? { state, continue: true as const } : {};
+  return new ApiError(code, data, { retryable, retryAfter, beside });
 }

@@ -51,7 +51,7 @@ export class Identity {
     return known;
   }
 
-  /** As `admitMessage`, for whoever asks for a run: that counts as a message only if it is refused. @throws ApiError */
+  /** As `admitMessage`, for a request that asks for a run: that counts as a message only if it is refused. @throws ApiError */
   async admitReader({ authenticate }: ServedAgent, caller: Caller, visit: GetVisit): Promise<Caller> {
     const { limits } = this.#parts;
     if (authenticate === undefined) return caller;
@@ -107,7 +107,7 @@ export class Identity {
       return await userOf(authenticate, { headers, address, keyKind, token, raw }, maxMs);
     } catch (thrown) {
       if (isUnauthorized(thrown)) throw new ApiError("login_required", thrown.message);
-      // Whatever else is thrown may be the data of a user.
+      // Another thrown value may be the data of a user.
       const error = thrown instanceof Error ? thrown : new TypeError("authenticate threw something that is no Error.");
       log.failure(error, { requestId }, secretsOf(headers, token));
       throw new ApiError("internal", "It could not be checked who you are. Please try again.", {

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { type RunRequest, type ServedAgent, stateBindingOf } from "../agent/run-agent.ts";
-import { readState, type StateBinding } from "../agent/state.ts";
+import { digestOf, readState, type StateBinding } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import {
@@ -20,6 +20,7 @@ import {
 import { type ConversationState, RUN_ID } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
+import { parseGoingOn } from "./parse-approvals.ts";
 
 /** Plain data, for a worker thread. */
 export interface MessageRules {
@@ -29,6 +30,8 @@ export interface MessageRules {
   readonly maxMessageChars: number;
   /** Nesting of arrays and objects. */
   readonly maxJsonDepth: number;
+  /** Whether the agent can be asked to go on without a message. */
+  readonly canContinue: boolean;
 }
 
 /** The rules for this caller as they are now: settings may change. */
@@ -38,6 +41,7 @@ export function messageRules(served: ServedAgent, settings: Settings, caller: Ca
     attachments: { maxCount: settings.maxAttachments, mediaTypes: served.provider.mediaTypes },
     maxMessageChars: settings.maxMessageChars,
     maxJsonDepth: settings.maxJsonDepth,
+    canContinue: served.agent.ownRun === undefined,
   };
 }
 
@@ -67,10 +71,10 @@ export type RememberedState = ConversationState | "dropped";
 
 /** The body of `POST /api/chat`. Unknown fields are ignored. @throws ApiError */
 export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChatRequest {
-  const { message, stream, run, ...more } = fieldsOf(body);
-  if (typeof message !== "string") throw invalidRequest("/message", "message must be a string.");
+  const { stream, run, ...more } = fieldsOf(body);
+  if (!isAnswerable(more)) throw invalidRequest("/message", "message must be a string.");
   if (typeof stream !== "boolean") throw invalidRequest("/stream", "stream must be true or false.");
-  return { stream, ...parseMessage(message, more, parseRunName(run), rules) };
+  return { stream, ...parseMessage(more, parseRunName(run), rules, more.state) };
 }
 
 /**
@@ -78,7 +82,7 @@ export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChat
  * @throws ApiError
  */
 export function parseSocketMessage(body: unknown, rules: MessageRules, remembered: RememberedState): SocketCommand {
-  const { type, message, run, after, state, previous_response_id: responseId, token, ...more } = fieldsOf(body);
+  const { type, run, after, state, previous_response_id: responseId, token, ...more } = fieldsOf(body);
   if (type === "clear" || type === "stop") return { type };
   if (type === "authenticate") return { type, token: parseToken(token) };
   const name = parseRunName(run);
@@ -86,7 +90,7 @@ export function parseSocketMessage(body: unknown, rules: MessageRules, remembere
     if (name === undefined) throw invalidRequest("/run", "run must name the run to resume.");
     return { type, run: name, after: parseAfter(after) };
   }
-  if (typeof message !== "string") {
+  if (!isAnswerable(more)) {
     throw invalidRequest(
       "/message",
       'message must be a string, unless type is "clear", "stop", "resume" or "authenticate".',
@@ -95,10 +99,15 @@ export function parseSocketMessage(body: unknown, rules: MessageRules, remembere
   if (isGiven(responseId) && typeof responseId !== "string") {
     throw invalidRequest("/previous_response_id", "previous_response_id must be a string.");
   }
-  const continued = continuesRemembered(body)
-    ? refuseDropped(remembered)
-    : (state ?? { previous_response_id: responseId });
-  return { type: "message", ...parseMessage(message, { ...more, state: continued }, name, rules) };
+  const isRemembered = continuesRemembered(body);
+  const continued = isRemembered ? refuseDropped(remembered) : (state ?? { previous_response_id: responseId });
+  const named = isRemembered ? "remembered" : continued;
+  return { type: "message", ...parseMessage({ ...more, state: continued }, name, rules, named) };
+}
+
+/** Whether there is anything to answer: a message, or what may stand in its place. */
+function isAnswerable({ message, approvals, continue: goesOn }: Record<string, unknown>): boolean {
+  return typeof message === "string" || (!isGiven(message) && (isGiven(approvals) || isGiven(goesOn)));
 }
 
 const MAX_TOKEN_BYTES = 16 * 1024;
@@ -118,10 +127,10 @@ export const PARSERS = { chat: parseChatRequest, socket: parseSocketMessage } as
 export type ParserName = keyof typeof PARSERS;
 export type Parsed<Name extends ParserName> = ReturnType<(typeof PARSERS)[Name]>;
 
-/** Whether a socket message is a chat message that names no state. @throws ApiError */
+/** Whether a socket message is to be answered and names no state. @throws ApiError */
 export function continuesRemembered(body: unknown): boolean {
-  const { message, state, previous_response_id: responseId } = fieldsOf(body);
-  return isGiven(message) && !isGiven(state) && !isGiven(responseId);
+  const { message, approvals, continue: goesOn, state, previous_response_id: responseId } = fieldsOf(body);
+  return [message, approvals, goesOn].some(isGiven) && !isGiven(state) && !isGiven(responseId);
 }
 
 function refuseDropped(remembered: RememberedState): ConversationState {
@@ -132,31 +141,37 @@ function refuseDropped(remembered: RememberedState): ConversationState {
   );
 }
 
+/** `named` is the state as the client has named it, if its socket did not remember it. */
 function parseMessage(
-  message: string,
-  more: { state?: unknown; attachments?: unknown; metadata?: unknown },
+  body: Record<string, unknown>,
   name: string | undefined,
   rules: MessageRules,
+  named: unknown,
 ): ParsedMessage {
-  if (message.length > rules.maxMessageChars) {
+  const { message = "" } = body as { message?: string | null };
+  if (message !== null && message.length > rules.maxMessageChars) {
     throw new ApiError(
       "request_too_large",
       `message is longer than the ${rules.maxMessageChars} characters that are allowed.`,
       { param: "/message" },
     );
   }
-  const attachments = parseAttachments(more.attachments, rules.attachments);
-  if (message.trim() === "" && attachments.length === 0) {
-    throw invalidRequest("/message", "message must not be empty, unless a file is attached.");
-  }
+  const attachments = parseAttachments(body.attachments, rules.attachments);
+  const isEmpty = (message ?? "").trim() === "" && attachments.length === 0;
+  const isInPlace = isGiven(body.approvals) || isGiven(body.continue);
+  if (isEmpty && !isInPlace) throw invalidRequest("/message", "message must not be empty, unless a file is attached.");
+  const hidden = new Set<string>();
+  const state = readState(body.state, rules.state, hidden);
   const request: RunRequest = {
     // A lone surrogate cannot be sent on as UTF-8.
-    message: message.toWellFormed(),
+    message: isEmpty ? "" : (message ?? "").toWellFormed(),
     attachments,
-    state: readState(more.state, rules.state),
+    state,
+    hidden,
+    ...(isInPlace ? parseGoingOn(body, { ...rules, state, isEmpty }) : {}),
   };
-  const metadata = parseMetadata(more.metadata);
-  return { request, name, digest: name === undefined ? "" : digestOf(request), metadata };
+  const metadata = parseMetadata(body.metadata);
+  return { request, name, digest: name === undefined ? "" : digestOfMessage(request, named), metadata };
 }
 
 const MAX_METADATA = { entries: 16, chars: 512 };
@@ -179,11 +194,21 @@ export function parseMetadata(value: unknown): Readonly<Record<string, string>> 
   );
 }
 
-/** Without metadata, which is no part of the message, and without the state: a message that is sent again on another socket may name one where the first one did not. */
-function digestOf({ message, attachments }: RunRequest): string {
-  const hash = createHash("sha256").update(JSON.stringify([message, attachments.map(({ name }) => name)]));
+/**
+ * Without metadata, which is no part of the message. The state stands apart, behind a dot: a message that is sent again on
+ * another socket names one where the first one was remembered.
+ */
+function digestOfMessage({ message, attachments, approvals, goesOn }: RunRequest, named: unknown): string {
+  const about = [message, attachments.map(({ name }) => name), ...(goesOn ? [approvals ?? null] : [])];
+  const hash = createHash("sha256").update(JSON.stringify(about));
   for (const { url } of attachments) hash.update(`\n${url.length}\n`).update(url);
-  return hash.digest("base64url");
+  const digest = hash.digest("base64url");
+  return named === "remembered" ? digest : `${digest}.${digestOf(withoutSigned(named ?? {}))}`;
+}
+
+/** A signature stands for the history that it covers, which can be long. */
+function withoutSigned(state: unknown): unknown {
+  return isRecord(state) && typeof state.signature === "string" ? { ...state, conversation_history: null } : state;
 }
 
 /** The optional `run` of a message. @throws ApiError `invalid_request` */

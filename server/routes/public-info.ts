@@ -22,6 +22,7 @@ export function publicInfo({ runtime, settings }: InfoSource): AgentInfo {
     ...(disclaimer === undefined ? {} : { disclaimer }),
     ...(provider.models === undefined ? {} : { models: [...provider.models] }),
     ...(agent.hooks.onFeedback === undefined ? {} : { feedback: true }),
+    ...(agent.ownRun === undefined ? { continue: true } : {}),
     attachments: {
       media_types: [...provider.mediaTypes],
       max_bytes: MAX_ATTACHMENT_BYTES,

@@ -1,7 +1,9 @@
 /** Starts runs, finds them again, and ends them when the server stops. */
 
 import { randomUUID } from "node:crypto";
+import { type ApprovalLedger, decidedCalls } from "../agent/approvals.ts";
 import { describeFile } from "../agent/hooks.ts";
+import { Proposals } from "../agent/proposals.ts";
 import type { RunRequest, ServedAgent } from "../agent/run-agent.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import type { Caller } from "../auth/access.ts";
@@ -13,7 +15,7 @@ import { RUN_ID } from "../protocol/chat.ts";
 import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
 import { Run, type RunHandle, type RunReader } from "./run.ts";
-import { EARLY_CANCEL_MS, EARLY_CANCELS, type RunStore } from "./run-store.ts";
+import { APPROVALS, EARLY_CANCEL_MS, EARLY_CANCELS, type RunStore } from "./run-store.ts";
 
 /** A message that is to be answered. */
 export interface StartOptions {
@@ -193,9 +195,10 @@ export class RunRegistry {
     const startedAt = new Date();
     const release = options.memory.share();
     const leave = served.life.use();
-    const context = contextOf(run, caller, options);
+    const proposals = new Proposals();
+    const context = contextOf(run, caller, options, proposals);
     await run.perform({
-      run: { served, settings, request, context },
+      run: { served, settings, request, context, proposals, ledger: ledgerOf(this.#parts.store) },
       admit: (signal) => {
         onQueue(1);
         return limits.admitRun(caller, signal).finally(() => onQueue(-1));
@@ -226,10 +229,16 @@ export class RunRegistry {
   }
 }
 
-function contextOf({ id, signal }: Run, { keyKind, user }: Caller, options: StartOptions): RunContext {
-  const { request, metadata, transport, requestId } = options;
+function contextOf(
+  { id, signal }: Run,
+  { keyKind, user }: Caller,
+  { request, metadata, transport, requestId }: StartOptions,
+  { suggest, title }: Proposals,
+): RunContext {
   const conversation = request.state.conversation ?? randomUUID();
-  return { user, metadata, conversation, keyKind, run: { id, transport, requestId }, signal };
+  const approvals = decidedCalls(request);
+  const run = { id, transport, requestId };
+  return { user, metadata, conversation, keyKind, run, approvals, suggest, title, signal };
 }
 
 /** A run is known to the key and the user that started it and to no other. Without both, knowing the name is what opens it. */
@@ -237,10 +246,24 @@ function runKey({ keyId, user }: Caller, id: string): string {
   return user === undefined ? `${keyId}/${id}` : `${keyId}/${id}/${user.id}`;
 }
 
+function ledgerOf(store: RunStore): ApprovalLedger {
+  return {
+    name: (ms) => store.ledger(ms, APPROVALS),
+    use: (nonce, ledger) => store.markIn(ledger, nonce, APPROVALS),
+  };
+}
+
 /** The message was sent before. For an answer in one body the end of the run is enough, if its beginning was dropped. */
 async function join(run: RunHandle, { digest, isStreamed }: StartOptions): Promise<StartedRun> {
-  if (run.digest === digest) return { run, reader: await run.read(isStreamed ? 0 : "oldest") };
+  if (isSameMessage(run.digest, digest)) return { run, reader: await run.read(isStreamed ? 0 : "oldest") };
   throw invalidRequest("/run", "This run id belongs to another message. Use a new one for each message.");
+}
+
+/** Only where both name the state that they go on from, it has to be the same: a socket may have remembered it. */
+function isSameMessage(one: string, other: string): boolean {
+  const [message, state = ""] = one.split(".");
+  const [otherMessage, otherState = ""] = other.split(".");
+  return message === otherMessage && (state === "" || otherState === "" || state === otherState);
 }
 
 function runNotFound(): ApiError {

@@ -1,5 +1,6 @@
 /** Which runs there are. In memory here; a shared store makes the runs of several processes common to all of them. */
 
+import { randomUUID } from "node:crypto";
 import { ApiError } from "../protocol/errors.ts";
 import type { Run, RunHandle } from "./run.ts";
 
@@ -19,6 +20,13 @@ export interface RunStore {
   mark(key: string, ms: number, kind: MarkKind): Promise<"new" | "known">;
   /** @throws ApiError as `mark` does */
   isMarked(key: string, kind: MarkKind): Promise<boolean>;
+  /**
+   * The name of what remembers the marks of this kind for so long from now, on its own clock: as soon as it has lost any, its
+   * name is another one.
+   */
+  ledger(ms: number, kind: MarkKind): Promise<string>;
+  /** As `mark`, in the ledger of that name alone: "lost" if it is not there any more, or late. @throws ApiError as `mark` does */
+  markIn(ledger: string, key: string, kind: MarkKind): Promise<"new" | "known" | "lost">;
   /** The process ends. */
   close(): Promise<void>;
 }
@@ -39,10 +47,13 @@ export interface MarkKind {
 /** Runs that shall not start, because they were cancelled while their message was on its way. */
 export const EARLY_CANCELS: MarkKind = { purpose: "cancels", max: 10_000, alone: "allow" };
 
+/** Decisions of people on tool calls, each of which is carried out at most once. */
+export const APPROVALS: MarkKind = { purpose: "approvals", max: 100_000, alone: "refuse" };
+
 /** Longer than a body may take, unless that is set otherwise. */
 export const EARLY_CANCEL_MS = 10 * 60_000;
 
-/** Nobody knows whether the name is marked. The sentence is for people, `detail` for the log. */
+/** It is not known whether the name is marked. The sentence is for people, `detail` for the log. */
 export function cannotMark(detail: string): ApiError {
   return new ApiError("overloaded", "This is not possible at the moment. Please try again.", { retryAfter: 1, detail });
 }
@@ -52,6 +63,15 @@ export function createMemoryRunStore(now: () => number = () => performance.now()
   const runs = new Map<string, RunHandle>();
   /** By purpose, the oldest name first, each with the time at which it is forgotten. */
   const marks = new Map<string, Map<string, number>>();
+
+  /** Its marks are lost with the process, and never before. */
+  const ledger = randomUUID();
+
+  function markIn(name: string, key: string, kind: MarkKind): "new" | "known" | "lost" {
+    const [id, until] = name.split(".");
+    const ms = Number(until) - now();
+    return id === ledger && ms > 0 ? mark(key, ms, kind) : "lost";
+  }
 
   const isMarked = (key: string, { purpose }: MarkKind) => (marks.get(purpose)?.get(key) ?? 0) > now();
 
@@ -87,6 +107,8 @@ export function createMemoryRunStore(now: () => number = () => performance.now()
 
     mark: async (...args) => mark(...args),
     isMarked: async (...args) => isMarked(...args),
+    ledger: async (ms) => `${ledger}.${Math.floor(now() + ms)}`,
+    markIn: async (...args) => markIn(...args),
 
     async close() {},
   };

@@ -3,11 +3,12 @@ import {
   type AgentRun,
   abortTimeoutError,
   failedEvent,
+  Progress,
   RunAborted,
   runAgent,
 } from "../agent/run-agent.ts";
 import type { Release } from "../limits/limiter.ts";
-import type { RunObserver } from "../observe/run-observer.ts";
+import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type { NumberedEvent, StreamEvent } from "../protocol/events.ts";
 import type { EventLog, LogBudget } from "./event-log.ts";
 
@@ -169,22 +170,23 @@ export class Run implements RunHandle {
 
   async #runWork({ run, observe }: RunWork): Promise<void> {
     const observer = observe();
+    const progress = new Progress(run.served);
     this.#onStart();
     const timeLimit = setTimeout(() => this.abort("timeout"), this.#options.maxMs).unref();
     const abortTimeout = new Promise<never>((_resolve, reject) => {
       this.#onAbortTimeout = () => reject(abortTimeoutError(run));
     });
     try {
-      await Promise.race([this.#write(runAgent(run, observer), observer), abortTimeout]);
+      await Promise.race([this.#write(runAgent(run, observer, progress), observer), abortTimeout]);
     } catch (error) {
-      this.#append([failedEvent(run, error, observer)], observer);
+      this.#append([failedEvent(run, error, observer, progress)], observer);
     }
     clearTimeout(timeLimit);
     observer.end();
     this.#end();
   }
 
-  async #write(batches: AsyncIterable<StreamEvent[]>, observer: RunObserver): Promise<void> {
+  async #write(batches: AsyncIterable<RunEvent[]>, observer: RunObserver): Promise<void> {
     const { signal } = this.#controller;
     for await (const events of batches) {
       // The run may have ended without waiting for the model.
@@ -195,9 +197,10 @@ export class Run implements RunHandle {
     }
   }
 
-  #append(events: StreamEvent[], observer: RunObserver): void {
+  #append(events: RunEvent[], observer: RunObserver): void {
     observer.events(events);
-    this.#log.append(events);
+    const shown = forClients(events);
+    if (shown.length > 0) this.#log.append(shown);
   }
 
   #end(): void {
@@ -231,4 +234,10 @@ export class Run implements RunHandle {
     if (graceMs === 0) this.discard();
     else this.#graceTimer = setTimeout(() => this.discard(), graceMs).unref();
   }
+}
+
+/** A batch without what a tool hides. */
+function forClients(events: RunEvent[]): StreamEvent[] {
+  const isWhole = (batch: RunEvent[]): batch is StreamEvent[] => !batch.some(({ type }) => type === "hidden");
+  return isWhole(events) ? events : events.flatMap((event) => (event.type === "hidden" ? (event.shown ?? []) : event));
 }

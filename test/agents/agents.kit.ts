@@ -1,6 +1,7 @@
 /**
  * Real agents of several frameworks behind the real command, each through the same tests: npm run test:agents. With
- * `AGENTS=short` each answers once over each wire; with `AGENTS=newest` the newest packages are installed.
+ * `AGENTS=short` each answers once over each wire; with `AGENTS=node-22` those do whose packages have newer versions for
+ * Node 22; with `AGENTS=newest` the newest packages are installed.
  */
 
 import assert from "node:assert/strict";
@@ -18,28 +19,46 @@ import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
+const isOfNode22 = process.env.AGENTS === "node-22";
+
+const isShort = process.env.AGENTS === "short" || isOfNode22;
+
 /** Folder of each agent. Those of the examples are what their readers copy. */
 const AGENTS = {
   "AI SDK": "examples/ai-sdk",
   "OpenAI Agents SDK": "examples/openai-agents",
-  LangGraph: "examples/langgraph",
-  "LangGraph with a sub-graph": "test/agents/sub-graph",
-  "a generator": "test/agents/generator",
-  "Pydantic AI by AG-UI": "test/agents/pydantic",
+  ...(isOfNode22
+    ? {}
+    : {
+        LangGraph: "examples/langgraph",
+        "LangGraph with a sub-graph": "test/agents/sub-graph",
+        "a generator": "test/agents/generator",
+        "Pydantic AI by AG-UI": "test/agents/pydantic",
+      }),
 };
 
-const isShort = process.env.AGENTS === "short";
+/** Agents with a tool that needs approval. */
+const APPROVING = {
+  "AI SDK": "test/agents/approval/ai-sdk",
+  "OpenAI Agents SDK": "test/agents/approval/openai-agents",
+  ...(isOfNode22
+    ? {}
+    : { LangGraph: "test/agents/approval/langgraph", "Pydantic AI by AG-UI": "test/agents/pydantic" }),
+};
+
+const PACKAGES = isOfNode22 ? "test/agents/node-22" : "test/agents";
 
 const folder = temporaryProject({ after } as Cleanup, {});
-for (const name of ["package.json", "package-lock.json"]) cpSync(join("test/agents", name), join(folder, name));
-const { dependencies } = JSON.parse(readFileSync("test/agents/package.json", "utf8")) as {
+for (const name of ["package.json", "package-lock.json"]) cpSync(join(PACKAGES, name), join(folder, name));
+const { dependencies } = JSON.parse(readFileSync(join(PACKAGES, "package.json"), "utf8")) as {
   dependencies: Record<string, string>;
 };
 const newest = Object.keys(dependencies).map((name) => `${name}@latest`);
 const install = process.env.AGENTS === "newest" ? ["install", ...newest] : ["ci"];
 execFileSync("npm", [...install, "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder });
 symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
-for (const path of Object.values(AGENTS)) cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
+for (const path of [...Object.values(AGENTS), ...Object.values(APPROVING)])
+  cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
 
 const ANSWER = "Order 4711 is on its way.";
 
@@ -48,8 +67,15 @@ mock.addFixture({
   match: { userMessage: "where is order 4711", hasToolResult: false },
   response: { toolCalls: [{ name: "get_order_status", arguments: '{"order":"4711"}' }] },
 });
+mock.addFixture({
+  match: { userMessage: "cancel them", hasToolResult: false },
+  response: {
+    toolCalls: ["A1", "B2"].map((order) => ({ name: "cancel_order", arguments: JSON.stringify({ order }) })),
+  },
+});
 mock.onMessage("slowly", { content: "word ".repeat(60) }, { latency: 50, chunkSize: 5 });
 mock.onMessage("fail", { error: { message: "the key is sk-secret", type: "invalid_request_error" }, status: 400 });
+mock.onMessage("never mind", { content: "As you like." });
 mock.onMessage("thanks", { content: "You are welcome." });
 for (let n = 0; n < 50; n++) mock.onMessage(new RegExp(`number ${n}$`), { content: `I am number ${n}.` });
 mock.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER }, chunkSize: 6 });
@@ -85,7 +111,7 @@ async function startPython(): Promise<string | undefined> {
   throw new Error("the agent in Python did not start");
 }
 
-const pythonUrl = await startPython();
+const pythonUrl = isOfNode22 ? undefined : await startPython();
 
 const env = {
   OPENAI_API_KEY: "mock",
@@ -101,7 +127,8 @@ const KEY = "k".repeat(24);
 const QUESTION = { message: "where is order 4711" };
 
 /** Tools and texts, without ids and times, which differ each time. */
-function told(events: readonly StreamEvent[]): unknown[] {
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what is left of any event.
+function told(events: readonly StreamEvent[]): any[] {
   const ids = new Map<string, number>();
   return timeless(events).map((event) => {
     const { state: _state, usage: _usage, data, ...rest } = event as Record<string, unknown>;
@@ -210,6 +237,70 @@ for (const [name, path] of Object.entries(AGENTS)) {
   });
 }
 
+for (const [name, path] of Object.entries(APPROVING)) {
+  if (path === "test/agents/pydantic" && pythonUrl === undefined) continue;
+
+  const ask = async (t: Cleanup, more: Record<string, string> = {}) => {
+    const server = await start(t, [join(folder, path)], { env: { ...env, ...more } });
+    const { last } = await send.sse(t, server, { message: "cancel them" });
+    assert.ok(last.type === "done" && last.finish_reason === "approval_required", JSON.stringify(last));
+    const asked = last.approvals?.map((one) => [one.tool, JSON.parse(one.arguments)]);
+    assert.deepEqual(asked, [
+      ["cancel_order", { order: "A1" }],
+      ["cancel_order", { order: "B2" }],
+    ]);
+    const [one = "", two = ""] = last.approvals?.map(({ id }) => id) ?? [];
+    const approvals = [
+      { id: one, approved: true },
+      { id: two, approved: false, reason: "Too late" },
+    ];
+    return { server, state: last.state, approvals };
+  };
+  const lastAsked = () => JSON.stringify(mock.getRequests().at(-1)?.body);
+
+  for (const transport of ["json", "sse", "socket"] as const) {
+    test(`${name}: of two calls one is approved and one is declined with a reason, once (${transport})`, async (t) => {
+      const { server, state, approvals } = await ask(t);
+      const outcome = await send[transport](t, server, { approvals, state });
+      assert.deepEqual([outcome.last.type, outcome.last.data], ["done", ANSWER]);
+      assert.match(lastAsked(), /cancelled A1/);
+      assert.match(lastAsked(), /Too late/);
+      assert.doesNotMatch(lastAsked(), /cancelled B2/);
+      if (transport !== "json") {
+        const rows = told(outcome.events)
+          .slice(0, 3)
+          .map((event) => [event.type, event.data.status, event.data.declined]);
+        assert.deepEqual(rows, [
+          ["tool_result", "failed", true],
+          ["tool_call", "running", undefined],
+          ["tool_result", "completed", undefined],
+        ]);
+      }
+      const again = await send[transport](t, server, { approvals, state });
+      assert.equal(again.last.type === "error" && again.last.code, "approval_used");
+      const { last } = await send[transport](t, server, { message: "thanks", state: outcome.last.state });
+      assert.equal(last.data, "You are welcome.");
+    });
+  }
+
+  test(`${name}: a message in place of decisions reaches its model, and nothing is carried out`, async (t) => {
+    const { server, state, approvals } = await ask(t);
+    const { last } = await send.sse(t, server, { message: "never mind", state });
+    assert.equal(last.type, "done", JSON.stringify(last));
+    assert.match(lastAsked(), /never mind/);
+    assert.doesNotMatch(lastAsked(), /cancelled (A1|B2)/);
+    const again = await send.json(t, server, { approvals, state });
+    assert.equal(again.last.type === "error" && again.last.code, "approval_used");
+  });
+
+  test(`${name}: a decision that is late is approval_expired, and the conversation goes on`, async (t) => {
+    const { server, state, approvals } = await ask(t, { PARLEY_APPROVAL_SECONDS: "0.001" });
+    const { last } = await send.json(t, server, { approvals, state });
+    assert.equal(last.type === "error" && last.code, "approval_expired");
+    assert.equal((await send.json(t, server, { message: "never mind", state })).last.type, "done");
+  });
+}
+
 test("the agents compile against their frameworks' own types", () => {
   const options = {
     compilerOptions: {
@@ -229,7 +320,7 @@ test("the agents compile against their frameworks' own types", () => {
       paths: { "parley-agent": [`${REPOSITORY}/server/parley-agent.ts`] },
       allowImportingTsExtensions: true,
     },
-    include: Object.values(AGENTS).map((path) => `${path}/agent.ts`),
+    include: [...Object.values(AGENTS), ...Object.values(APPROVING)].map((path) => `${path}/agent.ts`),
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
   execFileSync(process.execPath, [join(REPOSITORY, "node_modules/typescript/bin/tsc"), "-p", folder], {
@@ -237,14 +328,20 @@ test("the agents compile against their frameworks' own types", () => {
   });
 });
 
-test("docs/hosting.md has the examples as they are", () => {
+test("docs/hosting.md has the examples as they are, and names the versions that were tried", () => {
   const page = readFileSync("docs/hosting.md", "utf8");
-  for (const path of Object.values(AGENTS).filter((one) => one.startsWith("examples/"))) {
+  const shown = [...Object.values(AGENTS), ...Object.values(APPROVING)].filter((one) =>
+    /^examples|approval.(open|lang)/.test(one),
+  );
+  for (const path of shown) {
     assert.ok(page.includes(`\`\`\`ts\n${readFileSync(join(path, "agent.ts"), "utf8")}\`\`\``), path);
+  }
+  for (const name of ["ai", "@openai/agents", "@langchain/langgraph", "@langchain/core"]) {
+    assert.ok(page.includes(dependencies[name] ?? ""), name);
   }
 });
 
-test("each example names the packages that it imports", () => {
+test("each example names the packages that it imports", { skip: isOfNode22 }, () => {
   for (const path of Object.values(AGENTS).filter((one) => one.startsWith("examples/"))) {
     const source = readFileSync(join(path, "agent.ts"), "utf8");
     const imported = [...source.matchAll(/from "((?:@[^/"]+\/)?[^/"]+)/g)].map(([, name]) => name ?? "");

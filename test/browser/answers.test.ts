@@ -110,7 +110,7 @@ test("parallel tools spin until each has its own result, in any order", async (t
   fast.open();
   const completed = chat.page.locator('[part="tool"][data-status="completed"]');
   await completed.waitFor();
-  assert.match(await shown(completed), /^fast\s+completed/);
+  assert.match(await shown(completed), /^Fast\s+completed/);
   assert.equal(await running.getByRole("button", { name: "slow" }).count(), 1);
   slow.open();
   await chat.replies.getByText("Both are here.").waitFor();
@@ -138,7 +138,7 @@ test("a tool row opens by keyboard and shows arguments and output as text; of a 
   assert.equal(await row.getAttribute("aria-expanded"), "false");
   assert.equal(await chat.tools.locator("pre").count(), 0);
   assert.equal(await chat.tools.last().getAttribute("data-status"), "failed");
-  await chat.tools.getByRole("button", { name: /broken\s*failed/ }).click();
+  await chat.tools.getByRole("button", { name: /Broken\s*failed/ }).click();
   assert.match(await shown(chat.tools.last()), /Error\s+No such city\./);
 });
 

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
-import type { Page } from "playwright-core";
-import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { hang, say } from "../support/scripted-provider.ts";
-import { type ChatPage, dropLargePdf, holdInfo, isDrawn, isFocused, openChat, watchObjectUrls } from "./chat-page.ts";
+import { type ChatPage, holdInfo, isDrawn, isFocused, openChat, transferOf, watchObjectUrls } from "./chat-page.ts";
 import { visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -20,18 +18,6 @@ const document = { name: "offer.pdf", mimeType: "application/pdf", buffer: PDF }
 
 const refusals = (chat: ChatPage) => chat.page.locator('[part="refusals"]');
 const received = (chat: ChatPage) => chat.server.model.asked.at(-1)?.start.attachments;
-
-/** Files as a drag or a paste carries them. */
-function transferOf(page: Page, files: readonly { name: string; mimeType: string; buffer: Buffer }[]) {
-  const plain = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, data: [...buffer] }));
-  return page.evaluateHandle((items) => {
-    const transfer = new DataTransfer();
-    for (const { name, mimeType, data } of items) {
-      transfer.items.add(new File([new Uint8Array(data)], name, { type: mimeType }));
-    }
-    return transfer;
-  }, plain);
-}
 
 test("picked files show as thumbnail and name, and arrive as they are", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Received.")]] });
@@ -188,19 +174,6 @@ test("a file that takes long to read is shown meanwhile, and nothing is sent wit
   assert.equal(await reading.count(), 1, "it is named once");
   await chat.ask("Look", "Read.");
   assert.equal(received(chat)?.length, 1);
-});
-
-test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refused", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Big.")]] });
-  await dropLargePdf(chat, "huge.pdf", MAX_ATTACHMENT_BYTES + 1);
-  await refusals(chat).getByText("huge.pdf: larger than 20 MB.").waitFor();
-  await dropLargePdf(chat, "big.pdf", MAX_ATTACHMENT_BYTES);
-  await chat.drafts.getByText("20 MB").waitFor();
-  await chat.ask("Big one", "Big.");
-  const bytes = Buffer.from(received(chat)?.[0]?.url.split(",")[1] ?? "", "base64");
-  const sent = Buffer.alloc(MAX_ATTACHMENT_BYTES);
-  sent.write("%PDF-");
-  assert.equal(bytes.equals(sent), true);
 });
 
 test("pictures hold no memory of the page once they are drawn, and are there when a chat returns to the page", async (t) => {

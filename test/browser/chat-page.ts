@@ -19,6 +19,8 @@ export async function shown(locator: Locator): Promise<string> {
 /** One `<agent-chat>`, found by what a person sees or by its public parts. */
 export interface ChatElement {
   readonly input: Locator;
+  /** The text field in the place of a message that is being changed. */
+  readonly edited: Locator;
   readonly send: Locator;
   readonly stop: Locator;
   readonly retry: Locator;
@@ -47,7 +49,7 @@ export interface ChatElement {
 /** Finds the parts of the chat inside a page, a frame or an element. */
 export function chatIn(root: Page | Frame | Locator): ChatElement {
   const part = (name: string) => root.locator(`[part~="${name}"]`);
-  const input = root.getByRole("textbox", { name: "Message" });
+  const input = root.getByRole("textbox", { name: "Message", exact: true });
   const replies = part("assistant");
   const send = root.getByRole("button", { name: "Send message" });
   const say = async (text: string) => {
@@ -62,6 +64,7 @@ export function chatIn(root: Page | Frame | Locator): ChatElement {
       .waitFor();
   return {
     input,
+    edited: root.getByRole("textbox", { name: "Change this message" }),
     send,
     stop: root.getByRole("button", { name: "Stop answering" }),
     retry: root.getByRole("button", { name: "Try again" }),
@@ -74,8 +77,8 @@ export function chatIn(root: Page | Frame | Locator): ChatElement {
     thinking: part("thinking"),
     messages: part("messages"),
     keyField: root.getByLabel("Access key"),
-    files: root.locator('input[type="file"]'),
-    drafts: root.locator('[part="composer"] [part="attachment"]'),
+    files: root.locator('agent-chat-composer:not([part]) input[type="file"]'),
+    drafts: root.locator('agent-chat-composer:not([part]) [part="attachment"]'),
     say,
     answered,
     ask: async (text, answer) => {
@@ -176,6 +179,18 @@ export async function dropLargePdf(
     return transfer;
   }, file);
   await messages.dispatchEvent("drop", { dataTransfer });
+}
+
+/** Files as a drag or a paste carries them. */
+export function transferOf(page: Page, files: readonly { name: string; mimeType: string; buffer: Buffer }[]) {
+  const plain = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, data: [...buffer] }));
+  return page.evaluateHandle((items) => {
+    const transfer = new DataTransfer();
+    for (const { name, mimeType, data } of items) {
+      transfer.items.add(new File([new Uint8Array(data)], name, { type: mimeType }));
+    }
+    return transfer;
+  }, plain);
 }
 
 /** Texts of the conversation with which the model was asked for a turn. */

@@ -80,55 +80,6 @@ test("where a WebSocket hears nothing, the first message waits a second and a ha
   assert.equal(chat.server.model.asked.length, 3, "no message was sent twice");
 });
 
-test("Stop waits for no WebSocket that hears nothing, and what was stopped is not sent", async (t) => {
-  const chat = await openSwallowed(t, { turns: [[say("One.")]] });
-  await chat.say("First");
-  await chat.clock.runFor(200);
-  await chat.stop.click();
-  await chat.clock.runFor(200);
-  await chat.replies.getByText("You stopped this answer.").waitFor();
-  await chat.say("Second");
-  await chat.clock.resume();
-  await chat.replies.getByText("One.").waitFor();
-  assert.deepEqual(contents(chat, 0), ["Second"]);
-  assert.equal(chat.server.model.asked.length, 1);
-});
-
-test("one WebSocket serves the whole conversation, and is opened again when it was lost between two messages", async (t) => {
-  const chat = await openThrough(t, "pass", { turns: [[say("Zero.")], [say("One.")], [say("Two.")]] });
-  const closed = chat.page
-    .waitForEvent("websocket")
-    .then((socket) => socket.waitForEvent("close", { timeout: 10_000 }));
-  await chat.ask("Begin", "Zero.");
-  await chat.ask("First", "One.");
-  assert.equal(chat.seen.sockets.length, 1);
-  chat.proxy.cut();
-  await closed;
-  await chat.ask("Second", "Two.");
-  assert.deepEqual(contents(chat, 2), ["Begin", "Zero.", "First", "One.", "Second"]);
-  assert.equal(chat.seen.sockets.length, 2);
-  assert.doesNotMatch(chat.seen.requests.join(), /\/api\/chat/);
-  assert.equal(await chat.error.count(), 0);
-});
-
-test("an answer that the server gave up keeps its text, and Try again asks once more", async (t) => {
-  const chat = await openThrough(t, "pass", {
-    turns: [[say("One.")], [say("Half of"), hang], [say("Two.")]],
-    env: { PARLEY_RESUME_SECONDS: "0" },
-  });
-  await chat.ask("First", "One.");
-  await chat.say("Second");
-  await chat.replies.getByText("Half of").waitFor();
-  chat.proxy.cut();
-  await chat.error.getByText("The connection was lost").waitFor();
-  assert.equal(await chat.replies.getByText("Half of").isVisible(), true);
-  await chat.server.model.asked[1]?.aborted;
-  await chat.retry.click();
-  await chat.replies.getByText("Two.").waitFor();
-  assert.equal(await chat.questions.count(), 2);
-  assert.deepEqual(contents(chat, 2), ["First", "One.", "Second"]);
-});
-
 test("a message to a server that is down waits in sight, can be changed, and is sent once when it is up", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("One.")], [say("Back.")]] });
   await chat.ask("First", "One.");

@@ -4,9 +4,10 @@ import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
-import { fail, hang, say, wait } from "../support/scripted-provider.ts";
+import { end as endTurn, fail, hang, say, wait } from "../support/scripted-provider.ts";
 import { type ChatPage, contents, isDrawn, isFocused, openChat, shown } from "./chat-page.ts";
-import { listen } from "./listening.ts";
+import { kept as textOfKept } from "./kept.ts";
+import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -52,60 +53,264 @@ test("the text field has the cursor; Enter sends, the button sends, white space 
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
 });
 
-test("before an answer has ended its text is on the screen, a double-click does not stop it, and the next message can be typed", async (t) => {
+/** A message that waits for the end of the answer, and what stands below the last of them. */
+const pending = ({ page }: ChatPage) => page.locator(".pending-message");
+const pendingLine = ({ page }: ChatPage) => page.locator(".pending-line");
+
+test("before an answer has ended its text is on the screen, a double-click does not stop it, and the next message is written and waits", async (t) => {
   const rest = gate();
   const chat = await openChat(t, browser, {
+    agent: { agent: "Ada" },
     turns: [[say("The first **half"), wait(rest.opened), say("** and the rest.")], [say("Second.")]],
+  });
+  await chat.page.evaluate(() => {
+    const said: string[] = [];
+    Object.assign(window, { said });
+    document.addEventListener("agent-chat-message", ({ text }) => said.push(text));
   });
   await chat.input.fill("First");
   await chat.send.click();
   await chat.replies.getByText("half").waitFor();
   assert.equal(await shown(chat.answer), "The first half", "an open mark is not shown raw");
+  const heard = await listen(chat.page);
   // The button to send has become the one to stop.
   await chat.stop.dispatchEvent("click", { detail: 2 });
   const twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
   await chat.page.evaluate(twoFrames);
   assert.equal(await chat.stop.isEnabled(), true, "it is not stopping");
-  await chat.say("Second");
-  assert.equal(await chat.input.inputValue(), "Second");
+  await chat.input.fill("Second");
+  await chat.send.click();
+  await chat.stop.waitFor();
+  assert.equal(await shown(pending(chat)), "Second");
+  assert.equal(await shown(pendingLine(chat)), "Sent when Ada is done\nSend now");
+  assert.equal(await chat.input.inputValue(), "");
+  assert.deepEqual(await chat.page.evaluate("said"), ["First"], "it is not sent yet");
+  await chat.page.evaluate(() => {
+    const root = document.querySelector("agent-chat")?.shadowRoot as ShadowRoot;
+    new MutationObserver(() => {
+      if (root.textContent?.includes("Send anyway?")) Object.assign(root, { asked: true });
+    }).observe(root, { childList: true, subtree: true, characterData: true });
+  });
   rest.open();
-  await chat.replies.getByText("and the rest.").waitFor();
-  assert.match(await chat.answer.innerHTML(), /<strong>half<\/strong>/);
-  await chat.send.waitFor();
-  assert.equal(await chat.input.inputValue(), "Second", "Enter has not lost it");
-  await chat.input.press("Enter");
   await chat.replies.getByText("Second.").waitFor();
+  assert.match(await chat.replies.first().innerHTML(), /<strong>half<\/strong>/);
   assert.equal(await chat.questions.count(), 2);
+  assert.equal(await pending(chat).count(), 0);
+  assert.deepEqual(await chat.page.evaluate("said"), ["First", "Second"]);
+  const asked = await chat.page.locator("agent-chat").evaluate((it) => it.shadowRoot && "asked" in it.shadowRoot);
+  assert.equal(asked, false, "nobody is asked about what is being sent");
+  assert.deepEqual(contents(chat, 1), ["First", "The first **half** and the rest.", "Second"]);
+  await untilHeard(chat.page, heard, "Second.");
+  assert.deepEqual(heard, [
+    "Sent when Ada is done",
+    "The first half and the rest.",
+    "Answering…",
+    "Your next question is being answered",
+    "Second.",
+  ]);
 });
 
-test("Enter during an answer says for a moment why nothing is sent, in sight and aloud, and the text stays", async (t) => {
+test("three messages wait over a reload, are changed and removed by keyboard, and go as one; a fourth stays in the text field, which says why", async (t) => {
   const rest = gate();
   const chat = await openChat(t, browser, {
     agent: { agent: "Ada" },
-    turns: [[say("Well,"), wait(rest.opened), say(" well.")], [say("Second.")]],
+    turns: [[say("Well,"), wait(rest.opened), say(" well.")], [say("All three.")]],
   });
-  await chat.page.clock.install();
-  const heard = await listen(chat.page);
+  const { page } = chat;
+  const heard = await listen(page);
   await chat.say("First");
   await chat.replies.getByText("Well,").waitFor();
-  await chat.say("Second");
-  await chat.say("Second");
-  const note = chat.page.locator(".busy-note");
-  assert.equal(await shown(note), "Ada is still answering. Esc stops the answer.");
-  assert.equal(await chat.input.inputValue(), "Second");
-  await chat.page.clock.runFor(5_000);
+  for (const [index, text] of ["Secont", "Third", "Remove me"].entries()) {
+    await chat.say(text);
+    await pending(chat).nth(index).waitFor();
+  }
+  await untilHeard(page, heard, "Sent when Ada is done");
+  await page.clock.install();
+  await chat.say("Fourth");
+  const note = page.locator(".busy-note");
+  assert.equal(await shown(note), "Three messages are waiting already. Send them now, or remove one.");
+  await untilHeard(page, heard, "Three messages are waiting already.");
+  assert.equal(await chat.input.inputValue(), "Fourth");
+  await page.clock.runFor(5_000);
   await note.waitFor({ state: "detached" });
-  assert.deepEqual(
-    heard.filter((text) => /Esc|still/.test(text)),
-    ["Ada is still answering.", "Esc stops the answer."],
-  );
-  await chat.say("Second");
-  await note.waitFor();
+  // Backwards from the text field: the button for files, the one that sends, and two for each message.
+  await chat.input.focus();
+  for (let presses = 0; presses < 2; presses += 1) await page.keyboard.press("Shift+Tab");
+  assert.equal(await isFocused(page.getByRole("button", { name: "Send now" })), true);
+  await page.keyboard.press("Shift+Tab");
+  // A key that is held down removes one, and does not send what is written.
+  await page.keyboard.down("Enter");
+  await pending(chat).nth(2).waitFor({ state: "detached" });
+  await chat.input.and(page.locator(":focus")).waitFor();
+  await page.keyboard.down("Enter");
+  await page.keyboard.up("Enter");
+  const remove = pending(chat).getByRole("button", { name: "Remove" });
+  await remove.last().dispatchEvent("click", { detail: 2 });
+  await remove.first().focus();
+  await page.keyboard.down("Enter");
+  await remove.nth(1).waitFor({ state: "detached" });
+  await page.keyboard.down("Enter");
+  await page.keyboard.up("Enter");
+  assert.equal(await isFocused(remove), true, "the next one has its place");
+  assert.deepEqual(await pending(chat).allInnerTexts(), ["Third"]);
+  await chat.input.fill("Secont");
+  await pending(chat).getByRole("button", { name: "Change" }).click();
+  assert.equal(await chat.input.inputValue(), "Third\n\nSecont", "a draft stays, below it");
+  for (const text of ["Secont", "Third"]) {
+    await chat.say(text);
+    await pending(chat).getByText(text).waitFor();
+    await untilValue(chat, "");
+  }
+  await chat.input.focus();
+  await page.keyboard.press("ArrowUp");
+  await pending(chat).nth(1).waitFor({ state: "detached" });
+  assert.equal(await chat.input.inputValue(), "Third");
+  await chat.input.fill("");
+  await pending(chat).getByRole("button", { name: "Change" }).click();
+  await pending(chat).waitFor({ state: "detached" });
+  assert.equal(await chat.input.inputValue(), "Secont");
+  for (const [index, text] of ["Second", "Third", "Fourth"].entries()) {
+    await chat.say(text);
+    await pending(chat).nth(index).waitFor();
+    await untilValue(chat, "");
+  }
+  await page.reload();
+  await chat.replies.getByText("Well,").waitFor();
+  await pending(chat).nth(2).waitFor();
   rest.open();
-  await chat.send.waitFor();
-  assert.equal(await note.count(), 0, "it is over with the answer");
-  await chat.input.press("Enter");
-  await chat.replies.getByText("Second.").waitFor();
+  await chat.replies.getByText("All three.").waitFor();
+  assert.equal(await pending(chat).count(), 0);
+  assert.deepEqual(contents(chat, 1), ["First", "Well, well.", "Second\n\nThird\n\nFourth"]);
+});
+
+async function untilValue({ page, input }: ChatPage, value: string): Promise<void> {
+  while ((await input.inputValue()) !== value) await page.evaluate(() => new Promise(requestAnimationFrame));
+}
+
+for (const [what, turn, end] of [
+  ["was stopped", [say("Half"), hang], (chat: ChatPage) => chat.input.press("Escape")],
+  ["has failed", [say("Half"), fail(new ApiError("provider_error", "The model is ill."))], () => {}],
+  ["was cut", [say("Half"), endTurn("length")], () => {}],
+] as const) {
+  test(`after an answer that ${what}, what is pending is sent only with the person's word, also after a reload`, async (t) => {
+    const go = gate();
+    const chat = await openChat(t, browser, {
+      turns: [[say("Well, "), wait(go.opened), ...turn], [say("Another.")], [say("Ships.")]],
+    });
+    const { page } = chat;
+    await chat.say("Trains?");
+    await chat.replies.getByText("Well,").waitFor();
+    await chat.say("Ships?");
+    await pending(chat).waitFor();
+    const heard = await listen(page);
+    // For longer than a moment.
+    const alert = what === "has failed" ? page.getByRole("alert").filter({ hasText: "ill" }).last() : undefined;
+    const isAlerted = alert?.waitFor({ state: "attached" });
+    go.open();
+    await chat.replies.getByText("Half").waitFor();
+    await end(chat);
+    await isAlerted;
+    await untilHeard(page, heard, "Send anyway?");
+    const ended = heard.findLastIndex((it) => /You stopped this answer|The model is ill|was cut/.test(it));
+    assert.ok(ended >= 0 && heard.indexOf("Send anyway?") > ended, `${heard}`);
+    const anyway = page.getByRole("list", { name: "Send anyway?" }).getByRole("button", { name: "Send anyway?" });
+    await anyway.waitFor();
+    await page.reload();
+    await anyway.waitFor();
+    assert.equal(chat.server.model.asked.length, 1);
+    if (what === "was stopped") {
+      // A message of its own leaves it where it is.
+      await chat.ask("Planes?", "Another.");
+      await anyway.waitFor();
+      assert.equal(chat.server.model.asked.length, 2);
+    }
+    await anyway.click();
+    await pending(chat).waitFor({ state: "detached" });
+    await chat.answered(what === "was stopped" ? 3 : 2);
+    assert.equal(contents(chat, what === "was stopped" ? 2 : 1)?.at(-1), "Ships?");
+  });
+}
+
+test("looking at another answer, or changing a message, sends nothing that is pending", async (t) => {
+  const go = gate();
+  const ill = fail(new ApiError("provider_error", "The model is ill."));
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two, "), wait(go.opened), ill], [say("Un.")], [say("Ships.")]],
+  });
+  const { page } = chat;
+  const anyway = page.getByRole("button", { name: "Send anyway?" });
+  await chat.ask("Trains?", "One.");
+  await page.getByRole("button", { name: "Answer again" }).click();
+  await chat.replies.getByText("Two,").waitFor();
+  await chat.say("Ships?");
+  await pending(chat).waitFor();
+  go.open();
+  await chat.retry.waitFor();
+  await page.getByRole("button", { name: "Previous" }).click();
+  await chat.replies.getByText("One.").waitFor();
+  await anyway.waitFor();
+  await page.getByRole("button", { name: "Change this message" }).click();
+  await chat.edited.fill("Planes?");
+  await chat.edited.press("Enter");
+  await chat.replies.getByText("Un.").waitFor();
+  await chat.answered();
+  await anyway.click();
+  await chat.replies.getByText("Ships.").waitFor();
+  assert.deepEqual(contents(chat, 3), ["Planes?", "Un.", "Ships?"]);
+});
+
+test("Send now stops the answer and sends what is pending; a message with a file goes by itself, and not without the file unasked", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Half"), hang], [say("Ships.")], [say("Seen.")], [say("Half"), hang], [say("Read.")]],
+  });
+  const { page } = chat;
+  await chat.say("Trains?");
+  await chat.replies.getByText("Half").waitFor();
+  await chat.say("Ships?");
+  await pending(chat).waitFor();
+  await untilValue(chat, "");
+  await chat.files.setInputFiles(DOT);
+  await chat.drafts.waitFor();
+  await chat.say("And this?");
+  await pending(chat).nth(1).waitFor();
+  assert.match(await shown(pending(chat).nth(1)), /And this\?\s+dot\.png/);
+  const heard = await listen(page);
+  await page.getByRole("button", { name: "Send now" }).click();
+  await chat.replies.getByText("Seen.").waitFor();
+  await untilHeard(page, heard, "Seen.");
+  assert.equal(heard.slice(0, 3).join(" "), "Half You stopped this answer. Answering…");
+  await chat.server.model.asked[0]?.aborted;
+  assert.equal(contents(chat, 1)?.at(-1), "Ships?");
+  assert.match(JSON.stringify(contents(chat, 2)?.at(-1)), /"And this\?".*image\/png/);
+  await chat.say("Once more?");
+  await chat.replies.getByText("Half").nth(1).waitFor();
+  await chat.files.setInputFiles(DOT);
+  await chat.drafts.waitFor();
+  const long = "And that? ".repeat(40).trim();
+  await chat.say(long);
+  await pending(chat).waitFor();
+  await untilValue(chat, "");
+  await chat.say("Both?");
+  await pending(chat).nth(1).waitFor();
+  await untilValue(chat, "");
+  await page.reload();
+  const lost = "dot.png: no longer here, please attach again.";
+  const inside = (text: string) =>
+    pending(chat)
+      .getByText(text)
+      .evaluate((it) => it.getBoundingClientRect().bottom < (it.closest("li")?.getBoundingClientRect().bottom ?? 0));
+  assert.ok(await inside(lost), "however long the text is");
+  await chat.replies.getByText("Half").nth(1).waitFor();
+  await pending(chat).first().getByRole("button", { name: "Change" }).click();
+  await page.locator('.dock [part="refusals"]').getByText(lost).waitFor();
+  await chat.input.fill("And that?");
+  await pending(chat).nth(0).getByRole("button", { name: "Remove" }).click();
+  await pending(chat).waitFor({ state: "detached" });
+  await chat.say("And that?");
+  await pending(chat).waitFor();
+  await page.getByRole("button", { name: "Send now" }).click();
+  await chat.replies.getByText("Read.").waitFor();
+  assert.equal(contents(chat, 4)?.at(-1), "And that?");
 });
 
 test("Stop keeps what was said, says so, ends the model's request, and the next message works", async (t) => {
@@ -148,6 +353,9 @@ async function untilKept(chat: ChatPage, count: number): Promise<void> {
   while ((await kept(chat)) !== count) await chat.page.evaluate(() => new Promise(requestAnimationFrame));
 }
 
+/** The page for a frame: there conversations are not listed, and a new one ends the one before. */
+const NOT_LISTED = "/?embed=1";
+
 const close = (chat: ChatPage) => chat.page.getByRole("button", { name: "New conversation" }).click();
 const undo = (chat: ChatPage) => chat.page.getByRole("button", { name: "Undo" });
 
@@ -168,7 +376,7 @@ const kept = ({ page }: ChatPage) =>
   );
 
 test("New conversation ends a running answer and forgets everything that was said, with the next message", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Noted."), hang], [say("Fresh.")]] });
+  const chat = await openChat(t, browser, { path: NOT_LISTED, turns: [[say("Noted."), hang], [say("Fresh.")]] });
   await chat.say("My name is Ann");
   await chat.replies.getByText("Noted.").waitFor();
   await close(chat);
@@ -184,6 +392,7 @@ test("New conversation ends a running answer and forgets everything that was sai
 test("New conversation can be undone for ten seconds, with the answer that was being given, its files and the draft", async (t) => {
   const rest = gate();
   const chat = await openChat(t, browser, {
+    path: NOT_LISTED,
     turns: [[say("One.")], [say("Half"), wait(rest.opened), say(" and the rest.")], [say("Third.")]],
   });
   const heard = await listen(chat.page);
@@ -218,17 +427,20 @@ test("New conversation can be undone for ten seconds, with the answer that was b
 
 test("after ten seconds a closed conversation is forgotten, here and by the server; after a reload before, too", async (t) => {
   const chat = await openChat(t, browser, {
+    path: NOT_LISTED,
     turns: [
       [say("One."), hang],
       [say("Two."), hang],
     ],
   });
-  await chat.page.clock.install();
   await chat.say("First");
   await chat.replies.getByText("One.").waitFor();
+  await chat.page.clock.install();
   await close(chat);
   await undo(chat).waitFor();
-  await chat.page.clock.runFor(10_000);
+  await chat.page.clock.runFor(9_000);
+  assert.equal(await undo(chat).isVisible(), true);
+  await chat.page.clock.runFor(1_000);
   await undo(chat).waitFor({ state: "detached" });
   await chat.server.model.asked[0]?.aborted;
   await untilKept(chat, 0);
@@ -241,20 +453,22 @@ test("after ten seconds a closed conversation is forgotten, here and by the serv
   await chat.server.model.asked[1]?.aborted;
   await untilKept(chat, 0);
   assert.deepEqual([await chat.questions.count(), await undo(chat).count()], [0, 0]);
+  assert.doesNotMatch(await textOfKept(chat.page), /First|One|Second|Two/);
 });
 
 test("a message that was being changed is being changed again after Undo", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  const chat = await openChat(t, browser, { path: NOT_LISTED, turns: [[say("One.")]] });
   await chat.ask("First", "One.");
   await chat.input.fill("A draft");
   await change(chat, 0);
-  await chat.input.fill("First, changed");
+  await chat.edited.fill("First, changed");
   await close(chat);
   assert.equal(await chat.input.inputValue(), "A draft");
   await undo(chat).click();
-  await chat.page.locator('[part="editing"]').waitFor();
-  assert.equal(await chat.input.inputValue(), "First, changed");
-  await chat.input.press("Escape");
+  await chat.edited.waitFor();
+  assert.equal(await chat.edited.inputValue(), "First, changed");
+  await chat.edited.press("Escape");
+  await chat.edited.waitFor({ state: "detached" });
   assert.equal(await chat.input.inputValue(), "A draft");
 });
 
@@ -320,11 +534,12 @@ test("the picture of a message is shown while that is changed, and in the new on
   await isDrawn(chat.questions.locator("img"));
   await change(chat, 0);
   await chat.page.getByRole("button", { name: "Remove dot.png" }).click();
-  await chat.input.press("Escape");
+  await chat.edited.press("Escape");
   await isDrawn(chat.questions.locator("img"));
   await change(chat, 0);
-  await isDrawn(chat.drafts.locator("img"));
-  await chat.say("And now?");
+  await isDrawn(chat.page.locator('[part="editor"] img'));
+  await chat.edited.fill("And now?");
+  await chat.edited.press("Enter");
   await chat.replies.getByText("Still a dot.").waitFor();
   await isDrawn(chat.questions.locator("img"));
 });

@@ -37,15 +37,6 @@ const run = <Result>(page: Page, code: string): Promise<Result> =>
 export const kept = (page: Page): Promise<string> =>
   run(page, "return JSON.stringify([Object.entries(sessionStorage), await all()]);");
 
-/** Changes each stored conversation, `row`, by code. */
-export const changeKept = (page: Page, code: string): Promise<void> =>
-  run(
-    page,
-    `const rows = await all();
-    for (const row of rows) { ${code} }
-    await replace(rows);`,
-  );
-
 /** Leaves the page as for another one of the same tab, and remembers under a name what is kept then. */
 export const leave = (page: Page, name: string): Promise<void> =>
   run(
@@ -87,3 +78,36 @@ export async function holdKept(page: Page): Promise<() => Promise<void>> {
   `);
   return () => page.evaluate(() => localStorage.setItem("test-kept-is-free", "yes"));
 }
+
+/** Code that puts so many conversations beside the one that is kept, each with so many messages of so many characters. */
+export const fillList = (count: number, messages: number, chars = 0): string =>
+  `(async () => {
+    const settled = (request) => new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+    const database = await settled(indexedDB.open("agent-chat"));
+    const change = database.transaction(["conversations", "summaries"], "readwrite");
+    const [rows, summaries] = [change.objectStore("conversations"), change.objectStore("summaries")];
+    const [row] = await settled(rows.getAll());
+    const [summary] = await settled(summaries.getAll());
+    const tree = Array.from({ length: ${messages} }, (_, index) => {
+      const [id, parent] = ["m" + (index + 1), index > 0 ? "m" + index : undefined];
+      const text = ("Text " + index + " of a conversation about pears.").padEnd(${chars}, " They are green.");
+      return index % 2 === 0
+        ? { role: "user", id, parent, text, files: [] }
+        : { role: "assistant", id, parent, blocks: [{ type: "text", text }], status: "done" };
+    });
+    const states = {};
+    for (const [index, { id, text, blocks }] of tree.entries()) {
+      const content = text ?? blocks[0].text;
+      if (blocks) states[id] = { rest: {}, from: index - 1, added: [{ role: "user", content }, { role: "assistant", content }] };
+    }
+    for (let index = 0; index < ${count}; index += 1) {
+      const [id, updatedAt] = ["filled" + index, summary.updatedAt - (index + 1) * 3_600_000];
+      rows.put({ ...row, id, updatedAt, tree, states, head: tree.at(-1).id });
+      summaries.put({ ...summary, id, updatedAt, title: "Number " + index });
+    }
+    await new Promise((resolve) => { change.oncomplete = resolve; });
+    database.close();
+  })()`;

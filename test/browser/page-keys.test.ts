@@ -73,26 +73,6 @@ test("where the browser keeps nothing the form says so, and the key lasts as lon
   await chat.keyField.waitFor();
 });
 
-test("a revoked key is asked for again, and the message that met it is sent after all", async (t) => {
-  const chat = await openChat(t, browser, { env: CHAT_KEY, turns: [[say("Got it.")]] });
-  await enterKey(chat, "chat-one");
-  await chat.input.waitFor();
-  const [[name] = [""]] = await storedKeys(chat);
-  await chat.page.evaluate((item) => localStorage.setItem(item, "revoked"), name);
-  await chat.page.reload();
-  await chat.say("Precious words");
-  await chat.page.getByText("That key was not accepted.").waitFor();
-  assert.equal(await chat.questions.getByText("Precious words").isVisible(), true);
-  assert.deepEqual(await storedKeys(chat), []);
-  await enterKey(chat, "chat-two");
-  await chat.replies.getByText("Got it.").waitFor();
-  assert.equal(await chat.questions.count(), 1);
-  assert.deepEqual(
-    chat.server.model.asked.map(({ start }) => start.message),
-    ["Precious words"],
-  );
-});
-
 test("the page takes neither a key nor a server from its own address", async (t) => {
   const other = await startServer(t);
   const chat = await openChat(t, browser, {

@@ -2,14 +2,15 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { setImmediate as nextTick } from "node:timers/promises";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
 import { type ChatPage, canCopy, contents, openChat, shown } from "./chat-page.ts";
-import { changeKept, kept } from "./kept.ts";
+import { kept } from "./kept.ts";
+import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -64,7 +65,7 @@ test("a reload after any event of an answer changes nothing of it, and the agent
   });
   const transcript = async () => {
     const text = await chat.page.evaluate(() => document.querySelector("agent-chat")?.exportTranscript("json"));
-    return String(text).replace(/"duration_ms": \d+/g, "");
+    return String(text).replace(/"(duration_ms|at)": [^,\n]+/g, "");
   };
   const holds = (part: string) =>
     chat.page.waitForFunction(async (it) => {
@@ -96,60 +97,11 @@ test("what was being written outlives a reload in the middle of changing a messa
   await chat.input.fill("Half a thou");
   await canCopy(chat.page);
   await chat.page.getByRole("button", { name: "Change this message" }).click();
-  assert.equal(await chat.input.inputValue(), "First");
+  assert.equal(await chat.edited.inputValue(), "First");
+  await chat.edited.fill("First, chan");
   await chat.page.reload();
   await chat.replies.getByText("One.").waitFor();
-  assert.equal(await chat.input.inputValue(), "Half a thou");
-});
-
-test("New conversation leaves nothing behind", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Noted.")]] });
-  await chat.ask("My name is Ann", "Noted.");
-  await chat.page.reload();
-  await chat.replies.getByText("Noted.").waitFor();
-  assert.match(await stored(chat), /Ann/);
-  await reset(chat).click();
-  await chat.greeting.waitFor();
-  // The database deletes it a moment later.
-  while (/Ann|Noted/.test(await stored(chat))) await nextTick();
-  await chat.page.reload();
-  await chat.greeting.waitFor();
-  assert.doesNotMatch(await stored(chat), /Ann|Noted/);
-});
-
-test("neither the key nor the bytes of a file are stored, and the file is still shown by its name", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[say("A dot.")], [say("I saw one.")]],
-    env: { PARLEY_CHAT_KEY: "the-secret-key" },
-  });
-  await chat.keyField.fill("the-secret-key");
-  await chat.keyField.press("Enter");
-  await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: PNG });
-  await chat.page.getByRole("button", { name: "Remove dot.png" }).waitFor();
-  await chat.ask("What is it?", "A dot.");
-  await chat.page.reload();
-  await chat.questions.getByText("dot.png").waitFor();
-  const text = await stored(chat);
-  assert.doesNotMatch(text, /the-secret-key/);
-  assert.equal(text.includes(PNG.toString("base64").slice(0, 40)), false);
-  await chat.ask("Did you see it?", "I saw one.");
-  const [first] = chat.server.model.asked[1]?.messages ?? [];
-  assert.match(JSON.stringify(first?.content), /dot\.png.*no longer included|an image was attached/);
-});
-
-test("persist=none keeps nothing, and a row of an older version is ignored", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
-  await chat.ask("First", "One.");
-  await chat.page.reload();
-  await chat.replies.getByText("One.").waitFor();
-  await changeKept(chat.page, "row.version = 2;");
-  await chat.page.reload();
-  await chat.greeting.waitFor();
-  await chat.page.evaluate(() => document.querySelector("agent-chat")?.setAttribute("persist", "none"));
-  await chat.ask("Second", "Two.");
-  await chat.page.reload();
-  await chat.greeting.waitFor();
-  assert.doesNotMatch(await stored(chat), /Second/);
+  assert.deepEqual([await chat.input.inputValue(), await chat.edited.inputValue()], ["Half a thou", "First, chan"]);
 });
 
 /** Has the browser's database take so much in one row and no more. */
@@ -243,4 +195,97 @@ test("of a draft a reload keeps the text, and says once which files are to be at
   await chat.page.reload();
   await chat.replies.getByText("Thank you.").waitFor();
   assert.equal(await lost.count(), 0);
+});
+
+test("what the agent suggests stands below its last answer, also after a reload, and is sent with a click", async (t) => {
+  const said = ["As a table", "And tomorrow?"];
+  let asked = 0;
+  const chat = await openChat(t, browser, {
+    agent: {
+      instructions: ({ suggest, title }) => {
+        title("Weather");
+        suggest(asked++ === 0 ? said : []);
+        return "Be brief.";
+      },
+    },
+    turns: [[say("Rain.")], [say("Sun.")], [say("Snow.")]],
+  });
+  const chips = chat.replies.locator('[part="suggestion"]');
+  const spoken = await listen(chat.page);
+  const done = chat.page.evaluate(
+    () => new Promise((resolve) => addEventListener("agent-chat-done", (event) => resolve(event.suggestions))),
+  );
+  await chat.ask("Weather?", "Rain.");
+  assert.deepEqual(await chips.allInnerTexts(), said);
+  assert.deepEqual(await done, said);
+  await untilHeard(chat.page, spoken, "Suggestions: As a table, And tomorrow?");
+  await chat.page.reload();
+  await chips.first().waitFor();
+  assert.deepEqual(await chips.allInnerTexts(), said);
+  assert.match(await kept(chat.page), /"title":"Weather"/);
+  const [answer, first] = [await chat.answer.boundingBox(), await chips.first().boundingBox()];
+  assert.ok(answer && first && Math.abs(answer.x - first.x) < 2 && first.y > answer.y, "at its start side");
+  // The page's own take their place.
+  await chat.page.locator("agent-chat").evaluate((it) => (it as AgentChat).suggest(["Mine"]));
+  await chat.page.getByRole("button", { name: "Mine" }).waitFor();
+  assert.equal(await chips.count(), 0);
+  await chat.page.locator("agent-chat").evaluate((it) => (it as AgentChat).suggest([]));
+  await chips.last().focus();
+  await chat.page.keyboard.press("Enter");
+  await chat.answered(2);
+  assert.deepEqual([await shown(chat.questions.last()), await chips.count()], ["You said:\nAnd tomorrow?", 0]);
+});
+
+test("a message says when it was sent, and after half an hour's pause or midnight, between the messages, on which day", async (t) => {
+  const midnight = gate();
+  const turns = [[say("One.")], [say("Two.")], [say("Three.")], [wait(midnight.opened), say("Four.")]];
+  const chat = await openChat(t, browser, { turns });
+  const setClock = (time: string) => chat.page.clock.setFixedTime(new Date(time));
+  const separators = chat.page.locator('[part="separator"]');
+  await setClock("2026-03-12T14:00:00");
+  await chat.ask("First", "One.");
+  await setClock("2026-03-12T14:29:00");
+  await chat.ask("Second", "Two.");
+  assert.equal(await separators.count(), 0);
+  await setClock("2026-03-12T15:00:00");
+  await chat.ask("Third", "Three.");
+  assert.match(await shown(separators), /^today 3:00\sPM$/i);
+  const add = async (time: string) => {
+    await setClock(`2026-03-${time}`);
+    await chat.page.locator("agent-chat").evaluate((it, text) => (it as AgentChat).addMessage({ text }), time);
+  };
+  const assertLater = async (...times: readonly string[]) =>
+    assert.deepEqual(
+      (await separators.allInnerTexts()).slice(1).map((it) => it.replace(/\s/g, " ")),
+      times,
+    );
+  // What the page adds has one, too.
+  await add("12T15:29:00");
+  await assertLater();
+  await setClock("2026-03-12T23:59:00");
+  await chat.say("Fourth");
+  await chat.questions.nth(3).waitFor();
+  await setClock("2026-03-13T00:01:00");
+  midnight.open();
+  await chat.answered(4);
+  await assertLater("Yesterday 11:59 PM");
+  for (const time of ["00:02", "00:31", "01:01"]) await add(`13T${time}:00`);
+  await assertLater("Yesterday 11:59 PM", "Today 12:02 AM", "Today 1:01 AM");
+  const time = chat.replies.first().locator("time");
+  assert.match((await time.textContent()) ?? "", /^2:00\sPM$/);
+  assert.equal(await time.evaluate((it) => new Date((it as HTMLTimeElement).dateTime).getHours()), 14);
+  assert.equal(await time.isVisible(), false);
+  await chat.replies.first().hover();
+  await time.waitFor();
+  const exported = (format: "json" | "markdown") =>
+    chat.page.evaluate((it) => document.querySelector("agent-chat")?.exportTranscript(it), format);
+  assert.match((await exported("markdown")) ?? "", /\*\*You said:\*\* March 12, 2026 at 2:29\sPM/);
+  const [first] = JSON.parse((await exported("json")) ?? "");
+  assert.equal(new Date(first.at).getMinutes(), 0);
+  await setClock("2026-03-13T09:00:00");
+  await chat.page.reload();
+  assert.match(await shown(separators.first()), /^yesterday 3:00\sPM$/i);
+  await setClock("2026-03-15T09:00:00");
+  await chat.page.reload();
+  assert.match(await shown(separators.first()), /^March 12, 2026 at 3:00\sPM$/);
 });

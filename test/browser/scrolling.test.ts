@@ -124,15 +124,22 @@ test("nothing moves or is covered under a pointer that is pressed while the end 
       for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
       return [end.getBoundingClientRect().top - before, scroller.clientHeight - height];
     }, fromEnd);
+  const last = chat.replies.getByText("Paragraph 29.").last();
+  /** Presses the text where it has come to rest: beside it, it would be a press of the scroll bar. */
+  const press = async () => {
+    await last.scrollIntoViewIfNeeded();
+    await chat.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await last.hover();
+    await chat.page.mouse.down();
+    assert.equal(await last.evaluate((text) => text.matches(":active")), true);
+  };
   await wheel(chat, -300);
   await jump.waitFor();
-  await chat.replies.getByText("Paragraph 29.").last().hover();
-  await chat.page.mouse.down();
+  await press();
   assert.deepEqual(await scrolledTo(0), [0, 0]);
   await chat.page.mouse.up();
   await jump.waitFor({ state: "detached" });
-  await chat.replies.getByText("Paragraph 29.").last().hover();
-  await chat.page.mouse.down();
+  await press();
   assert.deepEqual(await scrolledTo(80), [0, 0]);
   await chat.page.mouse.up();
   await jump.waitFor();
@@ -228,6 +235,28 @@ test("a new message stands below the header, and nothing moves while its answer 
   assert.deepEqual(await chat.messages.boundingBox(), view, "the button had its place already");
   assertAtTop(await gapAbove(chat));
   assert.equal(await shown(chat.page.locator('[part="jump"]')), "Jump to latest");
+});
+
+test("what was pending goes off without taking the reader from an answer of which they have not seen the end", async (t) => {
+  const [middle, end] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    turns: [[...longAnswer(middle)], [say("Next answer."), wait(end.opened)]],
+    browser: { viewport: { width: 800, height: 500 } },
+  });
+  const jump = chat.page.locator('[part="jump"]');
+  await chat.say("First");
+  await jump.waitFor();
+  await chat.say("Second");
+  await chat.page.locator(".pending-message").waitFor();
+  const top = () => chat.replies.first().evaluate((it) => it.getBoundingClientRect().top);
+  const before = await top();
+  middle.open();
+  await jump.getByText("Your next question is being answered").waitFor();
+  assert.equal(await top(), before, "nothing moves");
+  await jump.click();
+  await chat.replies.getByText("Next answer.").waitFor();
+  assertAtTop(await gapAbove(chat));
+  end.open();
 });
 
 for (const [how, go] of [

@@ -57,14 +57,14 @@ test("calls of the same tool are told apart by their arguments, in sight and by 
   });
   await chat.ask("Go", "Done.");
   const [first, second] = [chat.tools.nth(0), chat.tools.nth(1)];
-  await first.getByRole("button", { name: "echo ping completed" }).waitFor();
-  await second.getByRole("button", { name: /^echo <b>pong pong .*… completed/ }).waitFor();
+  await first.getByRole("button", { name: "Echo ping completed" }).waitFor();
+  await second.getByRole("button", { name: /^Echo <b>pong pong .*… completed/ }).waitFor();
   const lines = await second.locator(".hint").evaluate((hint) => {
     return hint.getBoundingClientRect().height / Number.parseFloat(getComputedStyle(hint).lineHeight);
   });
   assert.ok(lines < 1.5, `${lines} lines`);
   await first.getByRole("button").click();
-  await first.getByRole("button", { name: /^echo completed/ }).waitFor();
+  await first.getByRole("button", { name: /^Echo completed/ }).waitFor();
 });
 
 test("a tool that Stop breaks off is stopped and not failed, in sight and aloud; what failed before has failed", async (t) => {
@@ -83,12 +83,12 @@ test("a tool that Stop breaks off is stopped and not failed, in sight and aloud;
   await chat.tools.and(chat.replies.locator('[data-status="failed"]')).waitFor();
   const heard = await listen(chat.page);
   await chat.stop.click();
-  await untilHeard(chat.page, heard, "endless: stopped");
+  await untilHeard(chat.page, heard, "Endless: stopped");
   await chat.replies.getByText("You stopped this answer.").waitFor();
   assert.equal(await chat.page.locator(".spinner").count(), 0);
   const row = (name: RegExp) => chat.page.getByRole("button", { name });
-  await row(/^broken failed/).waitFor();
-  await row(/^endless stopped/).click();
+  await row(/^Broken failed/).waitFor();
+  await row(/^Endless stopped/).click();
   // What the server said of it is there to be read.
   await chat.tools.getByText("Stopped before it finished.").waitFor();
   await chat.ask("And now?", "Go on.");
@@ -175,7 +175,7 @@ test("waiting is said in words from two seconds on and in seconds from ten on; a
   await waiting.waitFor({ state: "detached" });
   await chat.page.clock.runFor(4_000);
   await row
-    .and(chat.page.getByRole("button", { name: "slow running", exact: true }))
+    .and(chat.page.getByRole("button", { name: "Slow running", exact: true }))
     .getByText(/^[4-9]s$/)
     .waitFor();
   // Nothing counts where nobody looks.
@@ -207,7 +207,7 @@ test("a long output is cut, shows all on request, and is copied whole", async (t
     browser: { permissions: ["clipboard-read", "clipboard-write"] },
   });
   await chat.ask("Go", "Done.");
-  await chat.tools.getByRole("button", { name: /^echo/ }).click();
+  await chat.tools.getByRole("button", { name: /^Echo/ }).click();
   const output = chat.tools.locator("pre").last();
   assert.doesNotMatch((await output.textContent()) ?? "", /the end/);
   const height = await output.evaluate((box) => box.clientHeight);
@@ -226,7 +226,7 @@ test("a long output that is JSON is laid out when all of it is asked for", async
   const turns = [[call("c1", "echo", { text })], [say("Done.")]];
   const chat = await openChat(t, browser, { agent: { tools: [echo] }, turns });
   await chat.ask("Go", "Done.");
-  await chat.tools.getByRole("button", { name: /^echo/ }).click();
+  await chat.tools.getByRole("button", { name: /^Echo/ }).click();
   const output = chat.tools.locator("pre").last();
   assert.equal(await output.textContent(), `${text.slice(0, 8_000)}…`);
   const more = chat.tools.getByRole("button", { name: /^Show all/ }).last();

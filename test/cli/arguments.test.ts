@@ -159,22 +159,21 @@ for (const [name, env, sentence] of [
     { ...SAFE, PARLEY_STATE_SECRET: `short-secret,${SECRET.PARLEY_STATE_SECRET}` },
     /A PARLEY_STATE_SECRET has fewer than 20 characters.*openssl rand/,
   ],
-  ["no key", SECRET, /Other machines can reach this server \((?:HOST is 0|PARLEY_TRUSTED_PROXIES is set)/],
+  ["no key", SECRET, /Other machines can reach this server \(HOST is 0/],
 ] as const) {
-  for (const [address, proxy] of [
-    ["0.0.0.0", {}],
-    ["127.0.0.1", { PARLEY_TRUSTED_PROXIES: "127.0.0.1" }],
-  ] as const) {
-    const where = address === "0.0.0.0" ? "a public address" : "a proxy on the same machine";
-    test(`${where} with ${name} prints one warning that says what to set, and no key`, async (t) => {
-      const { command } = await start(t, ["--host", address], { env: { ...env, ...proxy } });
-      await command.printed("stderr", /\n/);
-      assert.match(command.stderr, /^\{[^\n]*"level":"warn"[^\n]*\n$/);
-      assert.match(command.stderr, sentence);
-      assert.doesNotMatch(command.stderr, /short-key|short-secret|another-key/);
-    });
-  }
+  test(`a public address with ${name} prints one warning that says what to set, and no key`, async (t) => {
+    const { command } = await start(t, ["--host", "0.0.0.0"], { env });
+    await command.printed("stderr", /\n/);
+    assert.match(command.stderr, /^\{[^\n]*"level":"warn"[^\n]*\n$/);
+    assert.match(command.stderr, sentence);
+    assert.doesNotMatch(command.stderr, /short-key|short-secret|another-key/);
+  });
 }
+
+test("a proxy on the same machine makes an address as public", async (t) => {
+  const { command } = await start(t, [], { env: { ...SECRET, PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
+  await command.printed("stderr", /Other machines can reach this server \(PARLEY_TRUSTED_PROXIES is set\)/);
+});
 
 test("there is no warning of a public address with long keys, a secret, and sites for the widget key", async (t) => {
   const env = { ...SAFE, ...WIDGET, PARLEY_ALLOWED_ORIGINS: "https://a.example" };

@@ -92,6 +92,11 @@ const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] 
     { "agent.ts": "import 'no-such-package'; export default {};" },
     /Run in the agent's folder: npm install no-such-package$/,
   ],
+  [
+    "the name of the command as that of the package",
+    { "agent.ts": "import 'parley'; export default {};" },
+    /There is no module 'parley'\. Import from "parley-agent"\.$/,
+  ],
   ["an exception that is no error", { "agent.ts": "throw 'oops';" }, /oops/],
   ["an error without a message", { "agent.ts": "throw new Error('');" }, /an error without a message/],
   ["no default export", { "agent.ts": "export const agent = {};" }, /nothing is exported as default/],
@@ -166,7 +171,10 @@ test("a top-level await that takes longer than five seconds is told of, and wait
   clock.tick(5000);
   written.mock.restore();
   const told = written.mock.calls.map((call) => String(call.arguments[0])).join("");
-  assert.match(told, /^parley: agent\.ts is still loading\. A top-level await in it.* has not finished\.\n$/);
+  assert.match(
+    told,
+    /^parley: agent\.ts is still loading\. It imports large packages, or a top-level await in it.* has not finished\.\n$/,
+  );
   held.open();
   assert.equal((await loading).name, "Late");
 });
@@ -192,7 +200,7 @@ const NO_SCHEMA = { type: "object", properties: { a: { $ref: "#/nope" } }, requi
 const WRONG_AGENTS: [name: string, exported: unknown, sentence: RegExp][] = [
   ["a default export of another type", 5, /must be an agent/],
   ["no name", { model: "demo" }, /name is missing/],
-  ["no model", { name: "x" }, /model is missing/],
+  ["no model", { name: "x" }, /model is missing\. Set it to a name such as "demo" or .*, or write run in its place\.$/],
   ["an empty id", { name: "x", model: "demo", id: " " }, /id is missing\. Set it to a string that is not empty/],
   ["an id that is no text", { name: "x", model: "demo", id: 7 }, /id must be a string/],
   ["a long id", { name: "x", model: "demo", id: "x".repeat(201) }, /^id must be at most 200 characters/],
@@ -230,6 +238,16 @@ const WRONG_AGENTS: [name: string, exported: unknown, sentence: RegExp][] = [
     "a tool whose schema has required in a property",
     withTool({ parameters: { type: "object", properties: { city: { anyOf: [{ type: "string", required: true }] } } } }),
     /\/properties\/city\/anyOf\/0\/required/,
+  ],
+  [
+    "a tool whose schema has a type in the place of a property's schema",
+    withTool({ parameters: { type: "object", properties: { city: "string" } } }),
+    /\/properties\/city: must be a schema, such as \{ type: "string" \}, but is of the type "string"\.$/,
+  ],
+  [
+    "a tool whose schema requires a text",
+    withTool({ parameters: { type: "object", required: "city" } }),
+    /\/required: must be of the type "array", but is of the type "string"\.$/,
   ],
   ["a tool whose schema is of something else", withTool({ parameters: { type: "objekt" } }), /but has "objekt"/],
   ["two tools of one name", exporting({ tools: [TOOL, TOOL] }), /Two tools are named "t"/],

@@ -158,7 +158,12 @@ test("a broken file keeps the last good agent; terminal and page say where and w
   write("agent.ts", 'export default { name: "Second", model: "demo" };');
   assert.deepEqual(await page.next(), { type: "reloaded" });
   assert.equal((await info()).name, "Second");
-  await command.printed("stderr", /agent\.ts: fine again, reloaded in \d+ ms/);
+  await command.printed("stderr", /agent\.ts: fine again, reloaded in \d+ ms\.\n/);
+  write("agent.ts", 'export default { name: "Third", run: () => "Hi." };');
+  await command.printed(
+    "stderr",
+    /reloaded in \d+ ms\. Another provider answers now, which cannot go on with the conv/,
+  );
   await Promise.all([page.close(), late.close()]);
 });
 
@@ -354,6 +359,37 @@ test("the terminal tells each run as a story: question, tools with their argumen
   assert.match(story, /^ {9}✗ refuse .* ms\n {11}no such order \(agent\.ts:7\)\n/m);
   assert.match(story, /^ {9}demo {2}\d+ tokens {2}\d+\.\d s\n/m);
   assert.ok(!story.includes("\u001b") && !story.includes("key-of-the-shop") && !story.includes("failure:"));
+});
+
+test("the story has the calls that wait, what was decided on them, and where the agent's own code threw", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": `
+      const waiting = { id: "c1", tool: "cancel", arguments: { order: "4711" } };
+      export default {
+        name: "Acme",
+        async *run({ message, ctx }) {
+          if (message === "Hi") throw new Error("no rules");
+          if (ctx.approvals.length === 0) return yield { type: "tool_approval", data: waiting };
+          for (const { id, approved } of ctx.approvals) if (approved) yield { type: "tool_result", data: { id } };
+          yield "Fine.";
+        },
+      };`,
+  });
+  const { command, url } = await startDev(t, folder);
+  const ask = async (body: object) => (await post({ url }, { ...body, stream: false })).json();
+  const decide = async (approved: boolean) => {
+    const { approvals, state } = await ask({ message: "Please cancel 4711" });
+    await ask({ approvals: approvals.map(({ id }: { id: string }) => ({ id, approved })), state });
+  };
+  await decide(true);
+  await decide(false);
+  await ask({ message: "Hi" });
+  await command.printed("stderr", /✗ provider_error/);
+  const story = command.stderr.replace(/^\d\d:\d\d:\d\d/gm, "TIME");
+  assert.match(story, /^ {9}\? cancel \{"order":"4711"\} {2}waits for a decision\n {9}run .* approval_required\n/m);
+  assert.match(story, /^TIME goes on\n {9}approved cancel\n {9}✓ cancel \{"order":"4711"\} {2}\d+ ms\n/m);
+  assert.match(story, /^TIME goes on\n {9}declined cancel\n {9}run /m);
+  assert.match(story, /^TIME failure: provider_error: The agent's run failed: no rules\n.*\n {11}at agent\.ts:6\n/m);
 });
 
 test("--inspect lets a debugger in, on this machine", async (t) => {

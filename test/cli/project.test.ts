@@ -9,8 +9,9 @@ import { demoAgent } from "../../server/project/demo-agent.ts";
 import { findProject, loadAgent } from "../../server/project/load-project.ts";
 import { setEnvironment } from "../support/at-end.ts";
 import { post, send } from "../support/chat-transports.ts";
-import { start } from "../support/command.ts";
-import { startServer } from "../support/start-server.ts";
+import { Command, start } from "../support/command.ts";
+import { testWithRedis } from "../support/redis-server.ts";
+import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const info = async (url: string) => JSON.parse(await (await fetch(`${url}/api/info`)).text());
@@ -295,6 +296,18 @@ for (const [settings, said] of [
   });
 }
 
+test("the start says that states are signed for a tool that hides its calls, and what does not survive", async (t) => {
+  const agent = `import { defineAgent, tool } from "parley-agent";
+    const file = tool({ name: "file", description: "d", parameters: { type: "object" }, execute: () => "", expose: "none" });
+    export default defineAgent({ name: "A", model: "demo", tools: [file] });`;
+  const { command, url } = await start(t, [temporaryProject(t, { "agent.ts": agent })]);
+  await post({ url }, { message: "Hi", stream: false });
+  assert.match(
+    command.stderr,
+    /Conversations end with this process, .*because the tool \\"file\\" hides its calls in them/,
+  );
+});
+
 test("the demo agent's tool tells the model which city is missing or unknown, and which argument is not its own", async () => {
   const { parameters, execute } = demoAgent().tools.get("get_weather") ?? assert.fail();
   const problems = async (value: unknown) => {
@@ -345,6 +358,9 @@ test("under an agent with tools of its own, the demo model speaks of those", asy
   assert.match(response, /\*\*find customer\*\* runs `findCustomer`/);
   assert.doesNotMatch(response, /Paris|weather/);
   assert.match((await answer("find customer")).response, /done by findCustomer/);
+  // Nobody asked for money back.
+  assert.match((await answer("what is the status of my order?")).response, /demo model/);
+  assert.match((await answer("refund it")).response, /done by refund_order/);
 });
 
 test("the start says that the agent's own run answers, what does not survive it, and with the first message what framework it is of", async (t) => {
@@ -355,5 +371,54 @@ test("the start says that the agent's own run answers, what does not survive it,
   assert.match(command.stdout, /model +none: the agent's run answers\n/);
   await command.printed("stderr", /because the agent has run and no secret is set to sign them/);
   assert.match(await (await post({ url }, { message: "Hello", stream: false })).text(), /"response":"Hi"/);
-  await command.printed("stderr", /streams what OpenAI Agents SDK makes/);
+  await command.printed("stderr", /Recognised what the agent's run streams: OpenAI Agents SDK\./);
 });
+
+const OWN_AGENTS: [does: string, agent: string, row: RegExp][] = [
+  [
+    "where an agent behind HTTP is, without its secrets",
+    `import { agUi } from "parley-agent";
+    // new MemorySaver() would be its own.
+    export default { name: "A", run: agUi("http://me:secret@127.0.0.1:9/a?key=secret") };`,
+    /model +none: the agent at http:\/\/127\.0\.0\.1:9\/a answers, by AG-UI\n/,
+  ],
+  [
+    "that an agent of the AI SDK answers",
+    'export default { name: "A", run: { version: "agent-v1", stream() {} } };',
+    /model +none: an agent of the AI SDK answers\n/,
+  ],
+];
+
+for (const [does, agent, row] of OWN_AGENTS) {
+  test(`the start says ${does}`, async (t) => {
+    const { command } = await start(t, [temporaryProject(t, { "agent.ts": agent })], {
+      env: { PARLEY_STATE_SECRET: "s".repeat(32) },
+    });
+    assert.match(command.stdout, row);
+    assert.doesNotMatch(command.stdout + command.stderr, /secret|remembers/);
+  });
+}
+
+async function namesMemory(t: Cleanup, name: string, level: string, env: Record<string, string> = {}): Promise<void> {
+  const project = temporaryProject(t, {
+    "agent.ts": 'import { run } from "./graphs/graph.js"; export default { name: "A", run };',
+    "graphs/graph.ts": "class MemorySaver {} export const memory = new MemorySaver(); export const run = () => 'Hi';",
+  });
+  const command = new Command([name, project], { env: { PORT: "0", PARLEY_LOG: "json", ...env } });
+  t.after(async () => {
+    command.kill("SIGKILL");
+    await command.end();
+  });
+  const sentence = "graphs/graph\\.ts makes a MemorySaver: .* another process does not";
+  await command.printed("stderr", new RegExp(`"level":"${level}".*${sentence}`));
+}
+
+for (const name of ["start", "dev"]) {
+  test(`parley ${name} names the memory of an agent that another process would not have`, (t) =>
+    namesMemory(t, name, "info"));
+}
+
+testWithRedis(
+  "the memory of an agent that another process does not have is a warning where several answer",
+  (t, redis) => namesMemory(t, "start", "warn", { PARLEY_REDIS_URL: redis.url }),
+);

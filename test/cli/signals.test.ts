@@ -14,7 +14,7 @@ import { temporaryProject } from "../support/temporary-project.ts";
 
 /** A tool that ends when somebody asks for its address, so that the test says how long a run takes. */
 const PROJECT = {
-  "agent.ts": `
+  "agent.mjs": `
     import { createServer } from "node:http";
     let finish;
     const finished = new Promise((resolve) => { finish = resolve; });
@@ -164,7 +164,7 @@ interface Rotation extends StartedCommand {
 }
 
 async function startWith(t: Cleanup, ...lines: string[]): Promise<Rotation> {
-  const folder = temporaryProject(t, { "agent.ts": AGENT, ".env": lines.join("\n") });
+  const folder = temporaryProject(t, { "agent.mjs": AGENT, ".env": lines.join("\n") });
   const started = await start(t, [folder], { env: { PARLEY_LOG: "pretty" } });
   let seen = 0;
   return {
@@ -275,7 +275,7 @@ test("a mistake in the file changes nothing, and the log says which", async (t) 
 
 test("PARLEY_ENV_FILE names a file that wins over the project's and is read anew as well", async (t) => {
   const folder = temporaryProject(t, {
-    "agent.ts": AGENT,
+    "agent.mjs": AGENT,
     ".env": "PARLEY_API_KEY=of-the-project",
     "more.env": "PARLEY_API_KEY=of-the-file",
   });

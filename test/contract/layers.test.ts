@@ -87,7 +87,11 @@ function lazyImports(folder: string): string[] {
 
 test("an import while the server runs is for what most installations never need", () => {
   for (const target of lazyImports("server/")) {
-    assert.match(target, /^\.\/(?:anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^\.\/upstream\.ts$|^jiti$/, target);
+    assert.match(
+      target,
+      /^\.\/(?:ai-sdk|anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^\.\/upstream\.ts$|^jiti$/,
+      target,
+    );
   }
 });
 
@@ -97,7 +101,7 @@ test("an import while the chat runs is for what most chats never need", () => {
   for (const target of targets) {
     assert.match(
       target,
-      /\/(?:code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http|identity)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
+      /\/(?:alternatives|approval|code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http|identity|library|shrink|site-diagnosis|steps|conversation-list|pending)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
       target,
     );
   }

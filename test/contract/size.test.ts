@@ -35,10 +35,10 @@ test("/widget.js weighs at most 6 kB with gzip, is one classic script, and impor
   for (const name of imported) assert.ok(chunks.includes(name), name);
 });
 
-test("all that is loaded to chat weighs at most 89.6 kB with gzip", () => {
+test("all that is loaded to chat weighs at most 96.8 kB with gzip", () => {
   const files = ["widget.js", ...[...eager(chat)].map((name) => `chunks/${name}`)];
   const size = files.reduce((sum, path) => sum + weigh(path), 0);
-  assert.ok(size <= 89_600, `${size} bytes in ${files.join(", ")}`);
+  assert.ok(size <= 96_800, `${size} bytes in ${files.join(", ")}`);
 });
 
 test("what few visitors need is in no file that is loaded to chat", () => {
@@ -47,7 +47,7 @@ test("what few visitors need is in no file that is loaded to chat", () => {
   assert.ok(names.includes("widget/element/agent-chat.ts"), String(names));
   assert.deepEqual(
     names.filter((name) =>
-      /widget\/(?:dev|launcher|i18n\/locales|markdown\/code-blocks)\/|(?:markdown\/footnote-list|ui\/(?:feedback|message-fold|lightbox|files|key-prompt)|composer\/read-file|transport\/http)\.ts|speed-highlight/.test(
+      /widget\/(?:dev|launcher|i18n\/locales|markdown\/code-blocks)\/|(?:markdown\/footnote-list|ui\/(?:alternatives|feedback|message-fold|lightbox|files|key-prompt)|composer\/read-file|transport\/http)\.ts|speed-highlight/.test(
         name,
       ),
     ),

@@ -5,7 +5,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { CHAT, LAUNCHER } from "../../widget/element/properties.ts";
+import { CHAT } from "../../widget/element/properties.ts";
+import { LAUNCHER } from "../../widget/launcher/properties.ts";
 import { DIST, REPOSITORY } from "../support/command.ts";
 import { codeBlocks, readMarkdown, tableRows } from "../support/markdown-file.ts";
 

@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { tool } from "../../server/parley-agent.ts";
+import { fillList } from "../browser/kept.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
-import { call, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { call, end, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 import { engineTest, FIELD, type Handle, type Page } from "./page.ts";
@@ -189,21 +191,142 @@ engineTest(
   },
 );
 
-engineTest("New conversation, by its button and by its shortcut, can be undone", async (page, t) => {
-  await open(t, page, [[say("Here.")]]);
-  await page.send("Where?");
-  await page.shown('[part="markdown"]', "Here.");
-  await page.button("Send message");
-  for (const begin of [
-    async () => page.click(await page.button("New conversation")),
-    () => page.press("Control+Shift+o"),
-  ]) {
-    await begin();
-    await page.shown('[part="empty"]');
+engineTest(
+  "conversations are begun, listed, searched, renamed, deleted and brought back; the list over the chat closes with Back",
+  async (page, t) => {
+    const instructions = ({ suggest }: { suggest: (texts: string[]) => void }) => {
+      suggest(["Why?"]);
+      return "Be brief.";
+    };
+    const turns = [[say("Green.")], [say("Yellow.")], [say("So it is.")]];
+    const server = await startServer(t, { turns, agent: { instructions } });
+    const row = '[part="conversation"]';
+    await page.open(server.url);
+    await page.send("Pears?");
+    await page.shown('[part="markdown"]', "Green.");
+    await page.click(await page.button("Answer again"));
+    await page.shown('[part="markdown"]', "Yellow.");
+    await page.click(await page.shown('[part="previous"]:enabled'));
+    await page.shown('[part="markdown"]', "Green.");
+    await page.shown('[part="alternatives"]', "1/2");
+    await page.click(await page.shown('[part~="assistant"] [part="suggestion"]', "Why?"));
+    await page.shown('[part="markdown"]', "So it is.");
+    assert.deepEqual(
+      server.model.asked.at(-1)?.messages.map(({ content }) => content),
+      ["Pears?", "Green.", "Why?"],
+    );
+    for (const begin of [
+      async () => page.click(await page.button("New conversation")),
+      () => page.press("Control+Shift+o"),
+    ]) {
+      await begin();
+      await page.shown('[part="empty"]');
+      await page.click(await page.shown(row, "Pears?"));
+      await page.shown('[part="markdown"]', "So it is.");
+    }
+    await page.run(`() => ${fillList(9, 2)}` as never);
+    await page.reload();
+    await page.shown('[part="markdown"]', "So it is.");
+    await page.click(await page.shown(".list-search"));
+    await page.type("number 4");
+    await page.until((it: string) => findAll(it).length === 1, row);
+    await page.focus(await page.shown(row, "Number 4"));
+    await page.press("F2");
+    await page.shown(".list-name:focus");
+    await page.type("My number 4");
+    await page.press("Enter");
+    await page.focus(await page.shown(row, "My number 4"));
+    await page.press("Delete");
+    await page.gone(row);
     await page.click(await page.shown('[part="undo"]'));
-    await page.shown('[part="markdown"]', "Here.");
-  }
-});
+    await page.driver.resize(600, 800);
+    await page.gone(row);
+    // Without it, "Back" takes an entry of the history.
+    const hasWatcher = await page.run(() => "CloseWatcher" in window);
+    const isEntry = (isWanted: boolean) => page.until((it: boolean) => (history.state !== null) === it, isWanted);
+    const entries = await page.run(() => history.length);
+    const opened = async () => {
+      await page.click(await page.shown('[part="list"]'));
+      await page.shown(row, "My number 4");
+      await isEntry(!hasWatcher);
+    };
+    await opened();
+    await (hasWatcher ? page.press("Escape") : page.run(() => history.back()));
+    await page.shown('[part="list"]:focus');
+    await opened();
+    await page.click(await page.shown('[part="close-list"]'));
+    await page.shown('[part="list"]:focus');
+    await isEntry(false);
+    await opened();
+    await page.reload();
+    await isEntry(false);
+    assert.equal(await page.run(() => history.length), entries + (hasWatcher ? 0 : 1), "the way forward");
+  },
+);
+
+engineTest(
+  "two tabs show one conversation live, each goes on with it, and the list of one resumes the answer with which the other was closed",
+  async (page, t) => {
+    const rest = gate();
+    const turns = [[say("One!")], [say("Two!")], [say("Half"), wait(rest.opened), say(" and all.")]];
+    const server = await open(t, page, turns);
+    await page.send("First");
+    await page.shown('[part="markdown"]', "One!");
+    const { switchTab, closeOther } = await page.openTab(server.url);
+    await page.click(await page.shown('[part="conversation"]', "First"));
+    await page.shown('[part="markdown"]', "One!");
+    await page.send("Second");
+    await page.shown('[part="markdown"]', "Two!");
+    await switchTab();
+    await page.shown('[part="markdown"]', "Two!");
+    await page.send("Third");
+    await page.shown('[part="markdown"]', "Half");
+    await switchTab();
+    await page.shown('[part="markdown"]', "Half");
+    await page.click(await page.button("New conversation"));
+    await page.shown('[part="empty"]');
+    await closeOther();
+    await page.shown('[part="conversation"] [aria-label="Answer not read yet"]');
+    await page.click(await page.shown('[part="conversation"]', "First"));
+    await page.shown('[part="markdown"]', "Half");
+    await page.button("Stop answering");
+    rest.open();
+    await page.shown('[part="markdown"]', "Half and all.");
+    assert.deepEqual(
+      server.model.asked.at(-1)?.messages.map(({ content }) => content),
+      ["First", "One!", "Second", "Two!", "Third"],
+    );
+  },
+);
+
+engineTest(
+  "what is written during an answer waits over a reload and is sent behind it, and an edit in place stands beside its message",
+  async (page, t) => {
+    const rest = gate();
+    const turns = [[say("Half"), wait(rest.opened), say(" and all.")], [say("Second.")], [say("Changed.")]];
+    const server = await open(t, page, turns);
+    await page.send("One");
+    await page.shown('[part="markdown"]', "Half");
+    await page.send("Two");
+    await page.shown(".pending-message", "Two");
+    await page.reload();
+    await page.shown(".pending-message", "Two");
+    rest.open();
+    await page.shown('[part="markdown"]', "Second.");
+    await page.gone(".pending-message");
+    await page.focus(await page.shown(FIELD));
+    await page.press("ArrowUp");
+    await page.shown("#edit:focus");
+    await page.type("!");
+    await page.press("Enter");
+    await page.shown('[part="markdown"]', "Changed.");
+    await page.shown('[part="alternatives"]', "2/2");
+    assert.deepEqual(
+      server.model.asked.map(({ messages }) => messages.map(({ content }) => content)),
+      [["One"], ["One", "Half and all.", "Two"], ["One", "Half and all.", "Two!"]],
+    );
+  },
+);
 
 engineTest("the theme is toggled, and kept over a reload", async (page, t) => {
   await open(t, page, []);
@@ -302,5 +425,44 @@ engineTest(
         }, place),
       );
     }
+  },
+);
+
+engineTest(
+  "a tool asks before it acts: approved, declined with a reason, and an answer that was cut goes on",
+  async (page, t) => {
+    const ran: unknown[] = [];
+    const refund = tool({
+      name: "refund",
+      description: "Pays back.",
+      parameters: { type: "object", properties: { sum: { type: "number" } } },
+      needsApproval: true,
+      approvalText: ({ sum }) => `Refund ${sum} €?`,
+      execute: (args) => ran.push(args),
+    });
+    const cut: Turn = [say("Paid"), end("length")];
+    const turns = [
+      [call("a", "refund", { sum: 5 })],
+      cut,
+      [say(" back.")],
+      [call("b", "refund", { sum: 6 })],
+      [say("As you like.")],
+    ];
+    const server = await startServer(t, { turns, agent: { tools: [refund] } });
+    await page.open(server.url);
+    await page.send("Refund");
+    await page.shown('[part="approval"] .question', "Refund 5 €?");
+    await page.focus(await page.shown('[part="approve"]'));
+    await page.press("Enter");
+    await page.click(await page.shown('[part="continue"]'));
+    await page.shown('[part="markdown"]', "Paid back.");
+    await page.send("Once more");
+    await page.click(await page.shown('[part="decline"]'));
+    await page.shown(".reason");
+    await page.type("Too much");
+    await page.press("Enter");
+    await page.shown('[part="markdown"]', "As you like.");
+    assert.deepEqual(ran, [{ sum: 5 }]);
+    assert.match(JSON.stringify(server.model.asked.at(-1)?.messages), /Too much/);
   },
 );

@@ -5,12 +5,16 @@ import { DEADLINE_MS } from "../support/deadline.ts";
 
 /** Commands of WebDriver, by the names that Marionette gives them, and the HTTP requests of a session that they are. */
 export const COMMANDS = {
+  CloseWindow: ["DELETE", "window"],
   ExecuteScript: ["POST", "execute/sync"],
+  GetWindowHandle: ["GET", "window"],
+  NewWindow: ["POST", "window/new"],
   Navigate: ["POST", "url"],
   PerformActions: ["POST", "actions"],
   Refresh: ["POST", "refresh"],
   ReleaseActions: ["DELETE", "actions"],
   SetWindowRect: ["POST", "window/rect"],
+  SwitchToWindow: ["POST", "window"],
 } as const;
 
 export interface Driver {
@@ -25,13 +29,16 @@ export interface Driver {
   close(): Promise<void>;
 }
 
+/** These browsers search and scroll slowly while other work takes the machine, as in `.ci/run`. */
+const PATIENCE_MS = 3 * DEADLINE_MS;
+
 /** Asks again and again until the answer is truthy, and resolves with it. */
 export async function until<Value>(what: string, ask: () => Value | Promise<Value>): Promise<NonNullable<Value>> {
-  const deadline = performance.now() + DEADLINE_MS;
+  const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     const value = await ask();
     if (value) return value;
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${DEADLINE_MS} ms`);
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${PATIENCE_MS} ms`);
     await pause(15);
   }
 }

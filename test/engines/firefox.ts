@@ -22,7 +22,8 @@ const PREFERENCES = {
   "devtools.console.stdout.chrome": false,
 };
 
-const COMPLAINT = /^(console\.error:|JavaScript error: http)/;
+/** Firefox itself says the same of what it could not load for itself: its experiments, by the name RSLoader. */
+const COMPLAINT = /^(console\.error:(?! RSLoader:)|JavaScript error: http)/;
 
 /** Where Firefox is on this machine, if it is. */
 export const firefoxPath: string | undefined = PLACES.find((path) => existsSync(path));
@@ -72,8 +73,9 @@ class Firefox implements Driver {
   }
 
   async send(command: string, parameters: object = {}): Promise<unknown> {
-    const result = await this.#call(`WebDriver:${command}`, parameters);
-    return (result as { value?: unknown } | null)?.value;
+    const result = (await this.#call(`WebDriver:${command}`, parameters)) as { value?: unknown } | null;
+    // A new tab has no value around it.
+    return result && "value" in result ? result.value : result;
   }
 
   /** Each message is JSON behind its length in bytes and a colon. */

@@ -48,12 +48,15 @@ export interface Handle {
 
 /** By their names in `press`. Other keys are characters. */
 const KEYS: Readonly<Record<string, string>> = {
+  ArrowUp: "\uE013",
   Shift: "\uE008",
   Alt: "\uE00A",
   Control: "\uE009",
   Enter: "\uE007",
   Escape: "\uE00C",
   Tab: "\uE004",
+  Delete: "\uE017",
+  F2: "\uE032",
 };
 
 declare global {
@@ -100,6 +103,25 @@ export class Page {
   async open(url: string): Promise<void> {
     await this.driver.send("Navigate", { url });
     await this.#listen();
+  }
+
+  /** Opens an address in a second window, since WebKit never shows a second tab, to which commands go from then on, until `switchTab`. */
+  async openTab(url: string): Promise<{ switchTab(): Promise<void>; closeOther(): Promise<void> }> {
+    const { driver } = this;
+    const tabs = [await driver.send("GetWindowHandle")];
+    const { handle } = (await driver.send("NewWindow", { type: "window" })) as { handle: string };
+    tabs.unshift(handle);
+    await driver.send("SwitchToWindow", { handle });
+    await this.open(url);
+    const switchTab = async () => {
+      await driver.send("SwitchToWindow", { handle: tabs.reverse()[0] });
+    };
+    const closeOther = async () => {
+      await switchTab();
+      await driver.send("CloseWindow");
+      await switchTab();
+    };
+    return { switchTab, closeOther };
   }
 
   async reload(): Promise<void> {

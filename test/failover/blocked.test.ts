@@ -9,9 +9,11 @@ import { temporaryProject } from "../support/temporary-project.ts";
 
 const PROJECT = {
   "agent.ts": `
+    const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    // What it has found blocks for two more seconds when it is written down.
     const tool = (name, ms, timeoutMs = 30000) => ({
       name, timeoutMs, description: "Blocks.", parameters: { type: "object" },
-      execute: () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
+      execute: () => (block(ms), { toJSON: () => block(2000) }),
     });
     export default { name: "Acme", model: "demo", tools: [tool("short", 8000), tool("heavy", 60000), tool("patient", 34000, 60000)] };`,
 };

@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { type StartedCommand, start } from "../support/command.ts";
+import { randomFrom } from "../support/random.ts";
 import { NO_REDIS, type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
@@ -18,17 +19,6 @@ import type { Cleanup } from "../support/start-server.ts";
 const SEED = Number(process.env.SHARED_SEED ?? randomInt(1_000_000));
 const RUNS = Number(process.env.SHARED_RUNS ?? 40);
 const SERVERS = 3;
-
-/** Mulberry32: the same numbers for the same seed. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 interface Scene {
   redis: RedisServer;

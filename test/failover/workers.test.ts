@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
-import { post, readEventStream } from "../support/chat-transports.ts";
+import { post, readEventStream, send } from "../support/chat-transports.ts";
 import { REPOSITORY, run, type StartedCommand, start } from "../support/command.ts";
 import { type RedisServer, testWithRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
@@ -100,6 +100,48 @@ testWithRedis(
     }
     const inboxes = (await redis.command("PUBSUB", "CHANNELS", "*:inbox:*")).match(/\S+(?=:inbox:)/g) ?? [];
     assert.deepEqual([inboxes.length, new Set(inboxes).size], [2, 1], "two processes, one prefix");
+  },
+);
+
+testWithRedis(
+  "what one worker asks is decided at any of them, once, and goes on to its end in a drain",
+  async (t, redis) => {
+    const folder = temporaryProject(t, {
+      "agent.ts": `
+      import { appendFileSync, existsSync } from "node:fs";
+      import { setTimeout } from "node:timers/promises";
+      import { defineAgent, tool } from "parley-agent";
+      const pay = tool({
+        name: "pay",
+        description: "Pays",
+        parameters: { type: "object", properties: {} },
+        needsApproval: true,
+        async execute() {
+          while (!existsSync(new URL("go", import.meta.url))) await setTimeout(20);
+          appendFileSync(new URL("paid", import.meta.url), "once");
+          return "Paid.";
+        },
+      });
+      export default defineAgent({ name: "Bank", model: "demo", tools: [pay] });`,
+    });
+    const server = await start(t, [folder, "--workers", "2"], { env: { PARLEY_REDIS_URL: redis.url } });
+    const { last } = await send.json(t, server, { message: "Please pay" });
+    assert.ok(last.type === "done" && last.finish_reason === "approval_required");
+    const approvals = [{ id: last.approvals?.[0]?.id ?? "", approved: true }];
+    const decide = Object.values(send).flatMap((it) => [it, it]);
+    const outcomes = decide.map((it) => it(t, server, { approvals, state: last.state }));
+    await new Promise<void>((resolve) => {
+      let refused = 0;
+      for (const it of outcomes) void it.then(() => ++refused === 5 && resolve());
+    });
+    server.command.kill("SIGTERM");
+    writeFileSync(join(folder, "go"), "");
+    const ends = (await Promise.all(outcomes)).map((it) =>
+      it.last.type === "done" ? it.last.finish_reason : it.last.code,
+    );
+    assert.deepEqual(ends.toSorted(), [...Array(5).fill("approval_used"), "stop"]);
+    assert.equal(readFileSync(join(folder, "paid"), "utf8"), "once");
+    assert.equal((await server.command.end()).code, 0);
   },
 );
 

@@ -1,7 +1,7 @@
 /** The projects beside this file, each in a folder of its own with the packed parley-agent. */
 
 import { execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -39,13 +39,6 @@ export async function command(folder: string, name: string, ...args: string[]): 
   return `${stdout}\n${stderr}`;
 }
 
-/** Puts the project and the packages of its lock file into a folder. */
-export async function installPackages(name: string, folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
-  for (const file of ["package.json", "package-lock.json"]) cpSync(join(SOURCES, name, file), join(folder, file));
-  await command(folder, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error");
-}
-
 /** Packs the package as it was built. Answers the path of the tarball. */
 export async function pack(t: TestEnd): Promise<string> {
   const folder = temporaryFolder(t);
@@ -63,14 +56,11 @@ export async function pack(t: TestEnd): Promise<string> {
   return join(folder, filename);
 }
 
-/**
- * The project of a framework, ready to be built, with the server's address in the place of the documents'. Where
- * `FRAMEWORKS` names a folder, `install.ts` has installed its packages there.
- */
+/** The project of a framework, ready to be built, with the server's address in the place of the documents'. */
 export async function prepare(t: TestEnd, name: string, tarball: string, server: string): Promise<string> {
-  const given = process.env.FRAMEWORKS;
-  const folder = given ? join(given, name) : temporaryFolder(t);
-  if (!existsSync(join(folder, "node_modules"))) await installPackages(name, folder);
+  const folder = temporaryFolder(t);
+  for (const file of ["package.json", "package-lock.json"]) cpSync(join(SOURCES, name, file), join(folder, file));
+  await command(folder, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error");
   for (const [source, target] of Object.entries(SHARED[name] ?? {})) {
     cpSync(join(SOURCES, source), join(folder, target), { recursive: true });
   }

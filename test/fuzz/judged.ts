@@ -12,6 +12,7 @@ export const binding: StateBinding = {
   user: undefined,
   provider: "demo",
   secrets: ["a-secret-of-a-test"],
+  ownSecrets: ["a-secret-of-a-test"],
   limits: { maxHistoryItems: 200, maxHistoryBytes: 100_000 },
 };
 

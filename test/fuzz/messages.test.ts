@@ -25,6 +25,7 @@ const rules = (more: Partial<StateBinding>): MessageRules => ({
   attachments: { maxCount: 3, mediaTypes: ALL_MEDIA_TYPES },
   maxMessageChars: 1000,
   maxJsonDepth: MAX_JSON_DEPTH,
+  canContinue: true,
 });
 const RULES = [
   rules({ secrets: [] }),

@@ -159,12 +159,17 @@ const item = (call_id: string, args: string, status: string) => ({
   status,
 });
 
-test("OpenAI: a call that was cut is not made, and the id of its response does not leave", async () => {
+test("OpenAI: a call that was cut is not made, and its response is open in the state", async () => {
   await using upstream = await startUpstream(incomplete(item("a", "", "incomplete")));
   const state = { previous_response_id: "resp_before" };
   const conversation = open(responsesProvider(upstream), { state, tools: [WEATHER] });
   assert.deepEqual(outcome(await ask(conversation)), ["length"]);
-  assert.deepEqual(conversation.state(), state);
+  conversation.interrupt("The answer was cut.");
+  const messages = [
+    { role: "tool", tool_call_id: "a", content: "Cancelled: the run ended before this call was finished." },
+    { role: "assistant", content: "The answer was cut." },
+  ];
+  assert.deepEqual(conversation.state(), { ...state, open: { response: "resp_cut", messages } });
 });
 
 test("OpenAI: when another call is made, the one that was cut is answered as cancelled", async () => {
@@ -181,6 +186,28 @@ test("OpenAI: when another call is made, the one that was cut is answered as can
     { type: "function_call_output", call_id: "b", output: "Cancelled: the run ended before this call was finished." },
   ]);
   assert.deepEqual(conversation.state(), { previous_response_id: "resp_2" });
+});
+
+test("OpenAI: a call that was cut beside one that waits for a person is answered as cancelled, too", async () => {
+  await using upstream = await startUpstream(
+    incomplete(item("a", WHOLE.arguments, "completed"), item("b", '{"ci', "incomplete")),
+    { body: [eventStream({ type: "response.completed", response: { id: "resp_2" } })] },
+  );
+  const provider = responsesProvider(upstream);
+  const conversation = open(provider, { tools: [WEATHER] });
+  await ask(conversation);
+  const calls = [{ id: "a", name: "get_weather", arguments: WHOLE.arguments }];
+  const state = conversation.openState({ calls, nonce: "n", ledger: "l", expires_at: "" });
+  const next = open(provider, { state, message: "", goesOn: true });
+  next.answer([{ id: "a", name: "get_weather", content: textContent("mild"), failed: false }]);
+  await ask(next);
+  assert.deepEqual(
+    upstream.calls[1]?.json.input.map(({ call_id, output }: { call_id: string; output: string }) => [call_id, output]),
+    [
+      ["b", "Cancelled: the run ended before this call was finished."],
+      ["a", "mild"],
+    ],
+  );
 });
 
 test("OpenAI with store: false: a call that was cut is not part of the history", async () => {

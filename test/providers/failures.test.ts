@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { readRetryAfter } from "../../server/providers/failures.ts";
 import type { Provider } from "../../server/providers/provider.ts";
@@ -219,367 +220,28 @@ const REFUSALS: readonly Row[] = [
   ]),
 ];
 
-/** An error as OpenAI sends it. */
-const openAiError = (message: string, code: string | null = null, param: string | null = null) => ({
-  error: { message, type: "invalid_request_error", param, code },
-});
+/**
+ * Refusals in the words of servers and of reports about them, one a line: what is too long, and what names tokens, limits or a
+ * long prompt and means something else.
+ */
+const WORDS: readonly { from: string; status: number; code: string; body: unknown }[] = readFileSync(
+  "test/fixtures/providers/refusals.jsonl",
+  "utf8",
+)
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line));
 
-/** In their own words, as servers and reports about them have them. All are of status 400 but where another one is named. */
-const TOO_LONG: readonly (readonly [server: string, body: unknown, status?: number])[] = [
-  [
-    "Cohere, size limit",
-    {
-      error_type: "TOO_MANY_TOKENS",
-      message: "too many tokens: size limit exceeded by 54 tokens. Try using shorter inputs.",
-    },
-  ],
-  [
-    "Together, sum",
-    openAiError(
-      "Input token count + `max_tokens` parameter must be less than the context length of the model being queried.",
-    ),
-    422,
-  ],
-  ["GitHub Copilot, without a code", openAiError("prompt token count of 51808 exceeds the limit of 12288")],
-  ["messages together", openAiError("The total length of all messages is too long.")],
-  ["Bedrock's Titan", { message: "Too many input tokens. Max input tokens: 8192, request input token count: 9279" }],
-  ["Zhipu, in Chinese", { error: { code: "1261", message: "Prompt 超长" } }],
-  [
-    "OpenAI",
-    openAiError(
-      "This model's maximum context length is 128000 tokens. However, your messages resulted in 173172 tokens.",
-    ),
-  ],
-  ["OpenAI Responses", openAiError("Your input exceeds the context window of this model. Please adjust your input.")],
-  ["OpenAI GPT-5", openAiError("Input tokens exceed the configured limit of 272000 tokens.")],
-  ["Azure OpenAI", openAiError("This model's maximum context length is 8192 tokens.", "context_length_exceeded")],
-  [
-    "DeepSeek",
-    openAiError(
-      "This model's maximum context length is 131072 tokens. However, you requested 131134 tokens (122942 in the messages, 8192 in the completion).",
-      "invalid_request_error",
-    ),
-  ],
-  [
-    "llama.cpp until 2025-08",
-    {
-      error: {
-        code: 500,
-        message:
-          "the request exceeds the available context size. try increasing the context size or enable context shift",
-        type: "server_error",
-      },
-    },
-    500,
-  ],
-  [
-    "llama.cpp",
-    {
-      error: {
-        code: 400,
-        message: "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
-      },
-    },
-  ],
-  [
-    "llama.cpp in the middle",
-    { error: { code: 500, message: "Context size has been exceeded.", type: "server_error" } },
-    500,
-  ],
-  ["llama-cpp-python", openAiError("Requested tokens (2285) exceed context window of 2048")],
-  [
-    "LM Studio",
-    {
-      error:
-        "Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough.",
-    },
-  ],
-  ["LM Studio 0.4", { error: "Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)" }],
-  [
-    "LM Studio MLX",
-    { error: "The number of tokens to keep from the initial prompt is greater than the context length" },
-  ],
-  [
-    "vLLM",
-    {
-      object: "error",
-      message:
-        "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the messages, 10000 in the completion). Please reduce the length of the messages or completion.",
-      type: "BadRequestError",
-      param: null,
-      code: 400,
-    },
-  ],
-  [
-    "vLLM 0.9",
-    {
-      object: "error",
-      message:
-        "'max_tokens' or 'max_completion_tokens' is too large: 2000. This model's maximum context length is 4096 tokens and your request has 2104 input tokens (2000 > 4096 - 2104).",
-      type: "BadRequestError",
-      code: 400,
-    },
-  ],
-  [
-    "vLLM, engine",
-    { error: { message: "The decoder prompt (length 40000) is longer than the maximum model length of 32768." } },
-  ],
-  [
-    "vLLM 0.13",
-    {
-      error: {
-        message:
-          "You passed 9000 input tokens and requested 1000 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 7192 tokens.",
-        type: "BadRequestError",
-        param: "input_tokens",
-        code: 400,
-      },
-    },
-  ],
-  [
-    "SGLang",
-    {
-      object: "error",
-      message: "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
-      code: 400,
-    },
-  ],
-  ["SGLang, memory", { message: "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens)." }],
-  ["SGLang, sum", { message: "Requested token count exceeds the model's maximum context length of 131072 tokens." }],
-  [
-    "Text Generation Inference, Together",
-    {
-      error:
-        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8192. Given: 6204 `inputs` tokens and 2047 `max_new_tokens`",
-      error_type: "validation",
-    },
-    422,
-  ],
-  [
-    "Text Generation Inference",
-    { error: "Input validation error: `inputs` must have less than 2048 tokens. Given: 2222" },
-    422,
-  ],
-  [
-    "Mistral",
-    {
-      object: "error",
-      message: "Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
-      type: "invalid_request_error",
-      code: "3051",
-    },
-  ],
-  [
-    "xAI",
-    {
-      code: "Client specified an invalid argument",
-      error: "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-    },
-  ],
-  ["Moonshot", openAiError("Invalid request: Your request exceeded model token limit: 262144 (requested: 265359)")],
-  ["Moonshot, older", openAiError("Input token length too long")],
-  ["Zhipu", { error: { code: "1261", message: "Prompt exceeds max length" } }],
-  [
-    "DashScope",
-    openAiError(
-      "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 983616]",
-      "invalid_parameter_error",
-    ),
-  ],
-  ["DashScope, its own API", { code: "InvalidParameter", message: "Range of input length should be [1, 6000]" }],
-  ["Cohere", { message: "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292." }],
-  ["Fireworks", openAiError("The prompt is too long: 135000, model maximum context length: 131071")],
-  ["Groq", openAiError("Please reduce the length of the messages or completion.", null, "messages")],
-  [
-    "Cerebras",
-    { message: "Please reduce the length of the messages or completion. Current length is 42328 while limit is 40000" },
-  ],
-  [
-    "OpenRouter",
-    {
-      error: {
-        message:
-          "This endpoint's maximum context length is 131072 tokens. However, you requested about 132463 tokens (1463 of text input, 131000 in the output).",
-        code: 400,
-      },
-    },
-  ],
-  [
-    "OpenRouter, of its provider",
-    {
-      error: {
-        message: "Provider returned error",
-        code: 400,
-        metadata: {
-          raw: '{"error":{"message":"Your request exceeded model token limit: 262144"}}',
-          provider_name: "Moonshot AI",
-        },
-      },
-    },
-  ],
-  [
-    "GitHub Copilot",
-    openAiError("prompt token count of 51808 exceeds the limit of 12288", "model_max_prompt_tokens_exceeded"),
-  ],
-  ["MiniMax", openAiError("invalid params, context window exceeds limit (2013)")],
-  ["Ollama", { error: { message: "prompt too long; exceeded max context length by 4096 tokens" } }],
-  [
-    "Vertex AI",
-    [
-      {
-        error: {
-          code: 400,
-          message:
-            "Unable to submit request because the input token count is 1300000 but model only supports up to 1048576. Reduce the input token count and try again.",
-          status: "INVALID_ARGUMENT",
-        },
-      },
-    ],
-  ],
-  [
-    "LiteLLM",
-    {
-      error: {
-        message:
-          "litellm.BadRequestError: OpenAIException - The input (61709 tokens) is longer than the model's context length (40960 tokens).",
-        type: null,
-        code: "400",
-      },
-    },
-  ],
-  [
-    "LiteLLM, in JSON",
-    {
-      error: {
-        message:
-          'litellm.BadRequestError: AnthropicException - {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 201266 tokens > 200000 maximum"}}',
-        code: "400",
-      },
-    },
-  ],
-];
-
-for (const [server, body, status = 400] of TOO_LONG) {
-  test(`the words of ${server} for a conversation that is too long are context_too_long, in a refusal and in a stream`, async () => {
-    const inStream = { body: [eventStream(Object(body))] };
-    for (const reply of [jsonReply(status, body), inStream]) {
-      const turn = await askOnce(chatProvider, reply);
-      assert.equal(failureOf(turn).code, "context_too_long");
-      assert.equal(turn.calls.length, 1);
-    }
-  });
-}
-
-/** Errors that name tokens, limits or a long prompt, and mean something else. */
-const NOT_TOO_LONG: readonly (readonly [what: string, code: string, status: number, body: unknown])[] = [
-  ["too many images", "invalid_request", 400, openAiError("Input exceeds the maximum allowed number of images (5)")],
-  ["a large image", "invalid_request", 400, openAiError("The input exceeds the maximum image size")],
-  ["a large file", "invalid_request", 400, openAiError("image_url: input exceeds 20 MB")],
-  [
-    "an output limit above the window",
-    "provider_error",
-    400,
-    openAiError("max_tokens (100000) must be at most the model's maximum context length of 8192"),
-  ],
-  [
-    "an output limit above the model's",
-    "provider_error",
-    400,
-    openAiError("The maximum tokens you requested exceeds the model limit of 4096. Try again with a lower maximum."),
-  ],
-  [
-    "a limit of rate",
-    "provider_rate_limited",
-    429,
-    openAiError("Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 20000, Requested 15000."),
-  ],
-  [
-    "a request beyond the tokens of a minute",
-    "provider_rate_limited",
-    429,
-    openAiError(
-      "Request too large: the prompt exceeds your tokens per min (TPM). Please reduce the length of the messages.",
-    ),
-  ],
-  [
-    "the same of Groq",
-    "provider_rate_limited",
-    413,
-    openAiError(
-      "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 9000, please reduce your message size and try again.",
-      "rate_limit_exceeded",
-    ),
-  ],
-  ["a quota", "provider_rate_limited", 429, openAiError("You exceeded your current quota.", "insufficient_quota")],
-  [
-    "a limit of the output, of OpenAI",
-    "provider_error",
-    400,
-    openAiError(
-      "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you provided 100000.",
-      "invalid_value",
-      "max_tokens",
-    ),
-  ],
-  [
-    "of Groq",
-    "provider_error",
-    400,
-    openAiError(
-      "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model",
-    ),
-  ],
-  [
-    "of DeepSeek",
-    "provider_error",
-    400,
-    openAiError("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"),
-  ],
-  ["of DashScope", "provider_error", 400, openAiError("Range of max_tokens should be [1, 8192]")],
-  [
-    "of Vertex AI",
-    "provider_error",
-    400,
-    openAiError(
-      "Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is to 65537.",
-    ),
-  ],
-  [
-    "a long id",
-    "invalid_request",
-    400,
-    openAiError(
-      "Invalid 'input[2].call_id': string too long. Expected a string with maximum length 64, but got 70.",
-      "string_above_max_length",
-      "input[2].call_id",
-    ),
-  ],
-  [
-    "a large image",
-    "invalid_request",
-    400,
-    openAiError("messages.0.content.1.image.source.base64: image exceeds 5 MB maximum"),
-  ],
-  [
-    "what a user wrote, quoted by FastAPI",
-    "invalid_request",
-    422,
-    {
-      detail: [{ loc: ["body", "messages", 0], msg: "Input should be a valid string", input: "My prompt is too long" }],
-    },
-  ],
-  [
-    "what a user wrote, quoted by pydantic",
-    "invalid_request",
-    400,
-    openAiError("Input should be a string [type=string_type, input_value='My prompt is too long', input_type=str]"),
-  ],
-];
-
-for (const [what, code, status, body] of NOT_TOO_LONG) {
-  test(`not a conversation that is too long, but ${code}: ${what}`, async () => {
+for (const { from, status, code, body } of WORDS) {
+  const isTooLong = code === "context_too_long";
+  test(`${from}: such a refusal is ${code}${isTooLong ? ", in a stream, too" : ""}`, async () => {
     const reply = jsonReply(status, body);
-    assert.equal(failureOf(await askOnce(chatProvider, [reply, reply, reply])).code, code);
+    const replies = isTooLong ? [reply, { body: [eventStream(Object(body))] }] : [[reply, reply, reply]];
+    for (const reply of replies) {
+      const turn = await askOnce(chatProvider, reply);
+      assert.equal(failureOf(turn).code, code);
+      if (isTooLong) assert.equal(turn.calls.length, 1);
+    }
   });
 }
 
@@ -903,11 +565,6 @@ test("gemini: the wait that a 429 names in its body is passed on, and not cut sh
 test("gemini: a blocked answer ends as content_filter, whatever kind is named after it", async () => {
   const { events } = await askOnce(gemini, stream("gemini/blocked"));
   assert.deepEqual(events, [{ type: "end", finish: "content_filter" }]);
-});
-
-test("gemini: a malformed tool call is an error that may be tried again, not an empty answer", async () => {
-  const failure = failureOf(await askOnce(gemini, stream("gemini/malformed-call")));
-  assert.deepEqual([failure.code, failure.retryable], ["provider_error", true]);
 });
 
 test("gemini: an error inside the stream is read although it comes in a list", async () => {

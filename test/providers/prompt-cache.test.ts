@@ -123,6 +123,7 @@ function overTheWire(state: ConversationState): ConversationState {
     provider: "p",
     user: undefined,
     secrets: [],
+    ownSecrets: [],
     limits,
   } as const;
   return readState(JSON.parse(JSON.stringify(state)), binding);

@@ -57,7 +57,7 @@ test("a bare name is OpenAI's only if it looks like one of OpenAI's, and names o
 
 test("a missing key or base URL names its variable; an empty one is missing", async () => {
   await refuses("gpt-5.2", {}, /OPENAI_API_KEY/);
-  await refuses("openai/gpt-5.2", { OPENAI_API_KEY: "  " }, /OPENAI_API_KEY/);
+  await refuses("openai/gpt-5.2", { OPENAI_API_KEY: "  " }, /needs OPENAI_API_KEY: set it/);
   await refuses("litellm/x", { LITELLM_API_KEY: "sk" }, /LITELLM_BASE_URL/);
   await refuses("compatible/x", {}, /COMPATIBLE_BASE_URL/);
 });

@@ -86,15 +86,24 @@ test("answers go back under their call ids, chained to the response that asked",
   assert.deepEqual(conversation.state(), { previous_response_id: "resp_text1" });
 });
 
-test("an id with open calls never leaves: not after the turn limit, nor after a failed next request", async () => {
+test("an id with open calls leaves only in the open exchange, with the results that its response waits for", async () => {
   await using upstream = await startUpstream(twoCalls(), jsonReply(400, { error: { code: "x" } }));
   const conversation = open(responsesProvider(upstream), { state: { previous_response_id: "resp_0" } });
   await ask(conversation);
   assert.deepEqual(conversation.state(), { previous_response_id: "resp_0" });
-  conversation.answer([{ id: "call_Lima", name: "get_weather", content: textContent("mild"), failed: false }]);
+  const answers = ["call_Lima", "call_Oslo"].map((id) => ({ id, name: "get_weather", content: textContent("mild") }));
+  conversation.answer(answers.map((answer) => ({ ...answer, failed: false })));
+  assert.equal(upstream.calls.length, 1);
   assert.ok((await ask(conversation)).error);
+  assert.equal(upstream.calls.length, 2);
   conversation.interrupt("I stopped here.");
-  assert.deepEqual(conversation.state(), { previous_response_id: "resp_0" });
+  const { previous_response_id, open: exchange } = conversation.state();
+  assert.deepEqual([previous_response_id, exchange?.response], ["resp_0", "resp_tools1"]);
+  assert.deepEqual(exchange?.messages, [
+    { role: "tool", tool_call_id: "call_Lima", content: "mild" },
+    { role: "tool", tool_call_id: "call_Oslo", content: "mild" },
+    { role: "assistant", content: "I stopped here." },
+  ]);
 });
 
 test("a call that only the final snapshot brings is made, once", async () => {

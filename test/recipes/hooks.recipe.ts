@@ -24,6 +24,7 @@ import type { AgentDefinition } from "../../server/agent/define.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import { within } from "../support/deadline.ts";
+import { serve } from "../support/document-commands.ts";
 import { listen } from "../support/listen.ts";
 import { codeBlocks, findBlock, readMarkdown } from "../support/markdown-file.ts";
 import { freePort } from "../support/redis-server.ts";
@@ -219,11 +220,13 @@ test("an OTLP receiver gets the spans of a run by the conventions for generative
   });
   const deploying = readMarkdown("docs/deploying.md");
   writeFileSync(join(folder, "tracing.mjs"), findBlock(deploying, "js", "OTLPTraceExporter"));
-  const env = {
-    OTEL_EXPORTER_OTLP_ENDPOINT: await listen(t, receiver),
-    NODE_OPTIONS: `--import ${pathToFileURL(join(folder, "tracing.mjs"))}`,
-  };
-  const { url } = await start(t, [join(folder, "traced")], { env, cwd: folder });
+  const { dependencies } = JSON.parse(readMarkdown("test/recipes/package.json"));
+  for (const name of findBlock(deploying, "sh", "npm install @opentelemetry").match(/@[\w-]+\/[\w-]+/g) ?? [])
+    assert.ok(name in dependencies, name);
+  const { PATH = "" } = process.env;
+  const env = { PATH, OTEL_EXPORTER_OTLP_ENDPOINT: await listen(t, receiver) };
+  const command = findBlock(deploying, "sh", "--import ./tracing.mjs").trim();
+  const { url } = await serve(t, `${command} traced`, folder, env);
   await post({ url }, { message: "call all tools", stream: false });
   await within(whole, "the spans");
   const of = (operation: string) => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, symlinkSync } from "node:fs";
+import { cpSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -39,8 +39,12 @@ const folder = temporaryProject({ after } as Cleanup, {
   "webui/agent.ts": recipe("x-openwebui") + AGENT,
   "express/agent.ts": recipe("express-session") + AGENT,
 });
-for (const name of ["package.json", "package-lock.json"]) cpSync(join("test/recipes", name), join(folder, name));
-execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder });
+// Without those of docs/hooks.md, which are ten times as large. The versions are those that are locked.
+const { dependencies, ...rest } = JSON.parse(readMarkdown("test/recipes/package.json"));
+const needed = Object.entries(dependencies).filter(([name]) => /express|jose/.test(name));
+writeFileSync(join(folder, "package.json"), JSON.stringify({ ...rest, dependencies: Object.fromEntries(needed) }));
+cpSync("test/recipes/package-lock.json", join(folder, "package-lock.json"));
+execFileSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder });
 symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
 
 const installed = createRequire(join(folder, "package.json"));

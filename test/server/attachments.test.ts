@@ -161,10 +161,19 @@ for (const [given, shown] of [
 test("a name of many megabytes is not taken apart, which would take gigabytes", () => {
   const limits = { maxHistoryItems: 1, maxHistoryBytes: 1 };
   const rules: MessageRules = {
-    state: { kind: "conversation_history", agent: "a", provider: "demo", user: undefined, secrets: [], limits },
+    state: {
+      kind: "conversation_history",
+      agent: "a",
+      provider: "demo",
+      user: undefined,
+      secrets: [],
+      ownSecrets: [],
+      limits,
+    },
     attachments: { maxCount: 1, mediaTypes: ALL_MEDIA_TYPES },
     maxMessageChars: 1,
     maxJsonDepth: 64,
+    canContinue: true,
   };
   const attachments = png({ name: "/".repeat(20 * MEBIBYTE) });
   const before = process.cpuUsage();

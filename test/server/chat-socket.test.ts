@@ -181,7 +181,10 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
     assert.ok(result?.type === "tool_result" && last?.type === "done");
     assert.deepEqual([result.data.id, result.data.status], ["c1", "failed"]);
     assert.deepEqual([last.data, last.finish_reason], ["Wait.", "stopped"]);
-    if (stateKind === "previous_response_id") assert.deepEqual(last.state, {});
+    if (stateKind === "previous_response_id") {
+      const messages = [{ role: "tool", tool_call_id: "c1", content: "Stopped before it finished.", is_error: true }];
+      assert.deepEqual(stateOf(last), { open: { response: "resp_1", messages } });
+    }
     const next = await connect(t, server.socketUrl);
     assert.equal((await next.run({ message: "b", state: last.state })).at(-1)?.data, "Next");
   });

@@ -4,12 +4,15 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import type { RunRecord } from "../../server/agent/hooks.ts";
 import type { RunContext } from "../../server/agent/run-context.ts";
+import type { RunInput } from "../../server/agent/run-function.ts";
 import { onEveryTransport, post, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
+import { onceCalled } from "../support/once-called.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
-import { startServer } from "../support/start-server.ts";
+import { type ServerOptions, startServer } from "../support/start-server.ts";
 import { answersTo, define } from "../support/test-tools.ts";
 
 for (const how of TRANSPORTS) {
@@ -34,12 +37,13 @@ for (const how of TRANSPORTS) {
     const [first, second, ofTool] = seen;
     assert.ok(first && last.type === "done");
     assert.equal(first, second);
-    const { signal, run, ...rest } = first;
+    const { signal, run, suggest: _suggest, title: _title, ...rest } = first;
     assert.deepEqual(rest, {
       user: undefined,
       metadata: { plan: "pro", "page.url": "/a" },
       conversation: last.state.conversation,
       keyKind: "none",
+      approvals: [],
     });
     assert.equal(run.transport, how === "socket" ? "ws" : how);
     assert.match(run.id, /^[\w-]{36}$/);
@@ -67,6 +71,115 @@ test("each message gets the tools that its metadata call for, and a model cannot
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
   assert.match(metrics, /tool_duration_seconds_count\{tool="one",status="completed"\} 1/);
 });
+
+const propose = ({ suggest, title }: RunContext, name: string) => {
+  suggest([`${name} 1`, `${name}\n2`]);
+  title(`About ${name}`);
+};
+const proposing = (name: string) => (ctx: RunContext) => propose(ctx, name);
+const runThat = (run: (input: RunInput) => unknown) => ({ agent: { model: undefined, run } as never });
+
+const PROPOSERS: [name: string, make: () => ServerOptions, proposed: { suggestions?: string[]; title?: string }][] = [
+  ["a run without proposals", () => ({ turns: [[say("Done")]] }), {}],
+  [
+    "instructions, then a tool",
+    () => {
+      const tools = [define("look", (_args, ctx) => propose(ctx, "tool"))];
+      const instructions = (ctx: RunContext) => {
+        propose(ctx, "instructions");
+        return "Be brief.";
+      };
+      return { agent: { instructions, tools }, turns: [[call("c1", "look")], [say("Done")]] };
+    },
+    { suggestions: ["tool 1", "tool 2"], title: "About tool" },
+  ],
+  [
+    "onAnswer",
+    () => ({ agent: { onAnswer: (_answer, ctx) => propose(ctx, "hook") }, turns: [[say("Done")]] }),
+    { suggestions: ["hook 1", "hook 2"], title: "About hook" },
+  ],
+  [
+    "run, by its event",
+    () => runThat(() => ["Done", { type: "suggestions", data: ["a", "b"] }].values()),
+    { suggestions: ["a", "b"] },
+  ],
+  [
+    "an onMessage that refuses",
+    () => ({ agent: { onMessage: (_message, ctx) => propose(ctx, "a") ?? { refuse: "No." } }, turns: [] }),
+    {},
+  ],
+  [
+    "a run whose answer is refused",
+    () => {
+      const instructions = (ctx: RunContext) => `${proposing("a")(ctx)}`;
+      return { agent: { instructions, onAnswer: () => ({ refuse: "No." }) }, turns: [[say("Done")]] };
+    },
+    {},
+  ],
+  [
+    "a run that takes them back",
+    () =>
+      runThat(({ ctx }) => {
+        propose(ctx, "a");
+        ctx.suggest([]);
+        return "Done";
+      }),
+    { title: "About a" },
+  ],
+];
+
+for (const [name, make, proposed] of PROPOSERS) {
+  test(`what ${name} proposed is beside the answer, and not in the state`, async (t) => {
+    const outcomes = await onEveryTransport(t, make, { message: "Hi" });
+    for (const { last } of Object.values(outcomes)) {
+      assert.ok(last.type === "done");
+      const { suggestions, title, state } = last;
+      assert.deepEqual({ ...(suggestions && { suggestions }), ...(title && { title }) }, proposed);
+      assert.doesNotMatch(JSON.stringify(state), /About|suggest/);
+    }
+  });
+}
+
+test("a run that is stopped proposes what it had proposed, and onRunEnd hears of it", async (t) => {
+  const { hook: onRunEnd, next } = onceCalled<RunRecord>();
+  const called = gate();
+  const run = ({ ctx }: RunInput) => {
+    propose(ctx, "a");
+    called.open();
+    return new Promise(() => {});
+  };
+  const server = await startServer(t, { agent: { model: undefined, run, onRunEnd } as never });
+  const client = await connect(t, server.socketUrl);
+  client.send({ message: "Hi" });
+  await called.opened;
+  client.send({ type: "stop" });
+  const [stopped] = await client.until("done");
+  assert.ok(stopped?.type === "done");
+  assert.deepEqual([stopped.suggestions, stopped.title], [["a 1", "a 2"], "About a"]);
+  const record = await next();
+  assert.deepEqual([record.suggestions, record.title], [["a 1", "a 2"], "About a"]);
+});
+
+const PROPOSALS: [name: string, propose: (ctx: RunContext) => void, refused?: RegExp][] = [
+  ["3 texts of 200 characters", (ctx) => ctx.suggest(["x".repeat(200), "b", "c"])],
+  ["4 texts", (ctx) => ctx.suggest(["a", "b", "c", "d"]), /suggest takes a list of at most 3 texts/],
+  ["no list", (ctx) => ctx.suggest("abc" as never), /suggest takes a list of at most 3 texts/],
+  ["a text of 201 characters", (ctx) => ctx.suggest(["x".repeat(201)]), /suggest takes texts of 1 to 200 characters/],
+  ["a blank text", (ctx) => ctx.suggest([" \n"]), /suggest takes texts of 1 to 200 characters/],
+  ["a number", (ctx) => ctx.suggest([1 as never]), /suggest takes texts of 1 to 200 characters/],
+  ["a blank title", (ctx) => ctx.title(""), /title takes texts of 1 to 200 characters/],
+];
+
+for (const [name, propose, refused] of PROPOSALS) {
+  test(`proposing ${name} ${refused ? "is a mistake that says what is right" : "is fine"}`, async (t) => {
+    const look = define("look", (_args, ctx) => propose(ctx));
+    const server = await startServer(t, { agent: { tools: [look] }, turns: [[call("c1", "look")], [say("Done")]] });
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.equal(last.type, "done");
+    if (refused) assert.match(answersTo(server.model).join(), refused);
+    else assert.deepEqual(last.type === "done" && last.suggestions?.length, 3);
+  });
+}
 
 const BROKEN: [name: string, agent: object][] = [
   ["instructions that throw", { instructions: () => assert.fail("secret at /srv") }],

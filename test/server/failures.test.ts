@@ -77,16 +77,21 @@ test("an error brings the last good state, from which the same message can be se
   assert.deepEqual(stateOf(socket.last), state);
 });
 
-test("a failure between tools and answer gives the state from before the message", async (t) => {
+test("a failure between tools and answer gives the state from before the message, with the exchange open in it", async (t) => {
   const setup = () => ({
     turns: [[call("c1", "echo", { text: "a" })], [fail(new ApiError("provider_error", "No."))]],
     agent: { tools: [echo] },
     stateKind: "previous_response_id" as const,
   });
   const state = { previous_response_id: "resp_1" };
-  const { sse } = await onEveryTransport(t, setup, { message: "Hi", state });
-  assert.deepEqual(stateOf(sse.last), state);
+  const { json, sse, socket } = await onEveryTransport(t, setup, { message: "Hi", state });
+  const messages = [{ role: "tool", tool_call_id: "c1", content: "a" }];
+  assert.deepEqual(stateOf(sse.last), { ...state, open: { response: "resp_2", messages } });
   assert.deepEqual(typesOf(sse.events), ["tool_call", "tool_result", "error"]);
+  for (const { last } of [json, sse, socket]) {
+    assert.deepEqual(last.type === "error" && [last.retryable, last.continue], [false, true]);
+    assert.deepEqual(stateOf(last), stateOf(sse.last));
+  }
 });
 
 test("the provider's Retry-After reaches the client: a header in JSON, retry_after in events", async (t) => {

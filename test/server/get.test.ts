@@ -29,6 +29,7 @@ test("/api/info says who the agent is and what the chat page needs", async (t) =
     welcome: "Hi!",
     suggestions: ["What can you do?"],
     disclaimer: "Answers may be wrong.",
+    continue: true,
     attachments: {
       media_types: ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"],
       max_bytes: 20_971_520,

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { test } from "node:test";
 import type { RunFunction } from "../../server/agent/run-function.ts";
+import { PatchedDocument } from "../../server/hosted/json-patch.ts";
 import { agUi, responses } from "../../server/hosted/remote.ts";
 import { send, typesOf } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
@@ -134,6 +135,73 @@ test("an agent behind the Responses API shows its own tools, and gets the conver
   });
 });
 
+test("an agent that speaks AG-UI gets decisions as resume, with the calls, and edited arguments where it takes them", async (t) => {
+  const responseSchema = { type: "object", properties: { approved: {}, editedArgs: {} } };
+  const interrupts = ["c1", "c2"].map((toolCallId) => ({ id: `i-${toolCallId}`, toolCallId, responseSchema }));
+  const calls = ["c0", "c1", "c2"].flatMap((toolCallId) => [
+    { type: "TOOL_CALL_START", toolCallId, toolCallName: "refund" },
+    { type: "TOOL_CALL_ARGS", toolCallId, delta: "{}" },
+    { type: "TOOL_CALL_END", toolCallId },
+  ]);
+  const found = { type: "TOOL_CALL_RESULT", toolCallId: "c0", messageId: "m", content: "found" };
+  const first = sse(...calls, found, { ...FINISHED, outcome: { type: "interrupt", interrupts } });
+  const remote = await remoteAgent(t, (res, body, req) => {
+    const answer = (body.messages as unknown[]).length === 1 ? first : sse(FINISHED);
+    answer(res, body, req);
+  });
+  const server = await serve(t, agUi(remote.url), { accepts: ["application/pdf"] });
+  const { last } = await send.sse(t, server, { message: "Refund" });
+  const { state } = last;
+  assert.deepEqual(last.type === "done" && last.approvals?.map(({ editable }) => editable), [true, true]);
+  const approvals = [
+    { id: "c2", approved: false, reason: "No" },
+    { id: "c1", approved: true, arguments: '{"sum":4}' },
+  ];
+  await send.json(t, server, { approvals, state });
+  const body = remote.asked[1]?.body as { messages: Record<string, unknown>[]; resume: unknown };
+  assert.deepEqual(body.resume, [
+    { interruptId: "i-c1", status: "resolved", payload: { approved: true, editedArgs: { sum: 4 } } },
+    { interruptId: "i-c2", status: "resolved", payload: { approved: false, reason: "No" } },
+  ]);
+  const toolCalls = ["c0", "c1", "c2"].map((id) => {
+    return { id, type: "function", function: { name: "refund", arguments: "{}" } };
+  });
+  assert.deepEqual(
+    body.messages.map(({ id: _id, ...message }) => message),
+    [
+      { role: "user", content: "Refund" },
+      { role: "assistant", toolCalls },
+      { role: "tool", toolCallId: "c0", content: "found" },
+    ],
+  );
+  const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
+  await send.json(t, server, { message: "See this", attachments, state });
+  const closed = remote.asked[2]?.body as typeof body;
+  assert.deepEqual(
+    [closed.resume, closed.messages.map(({ role }) => role)],
+    [undefined, ["user", "assistant", "tool", "tool", "tool", "user"]],
+  );
+});
+
+test("an agent behind the Responses API gets its approval requests back with the decisions", async (t) => {
+  const request = { type: "mcp_approval_request", id: "r1", name: "refund", arguments: "{}", server_label: "s" };
+  const call = { type: "mcp_call", id: "m1", approval_request_id: "r1", name: "refund", arguments: "{}", output: "ok" };
+  const remote = await remoteAgent(t, (res, body, req) => {
+    const item = (body.input as unknown[]).length === 1 ? request : call;
+    sse({ type: "response.output_item.done", item }, COMPLETED)(res, body, req);
+  });
+  const server = await serve(t, responses(remote.url));
+  const { last } = await send.sse(t, server, { message: "Refund" });
+  const approvals = [{ id: "r1", approved: true }];
+  const second = await send.sse(t, server, { approvals, state: last.state });
+  const rows = second.events.flatMap((event) =>
+    event.type === "tool_result" ? [[event.data.id, event.data.output]] : [],
+  );
+  assert.deepEqual(rows, [["r1", "ok"]]);
+  const response = { type: "mcp_approval_response", approval_request_id: "r1", approve: true };
+  assert.deepEqual(remote.asked[1]?.body.input, [{ role: "user", content: "Refund" }, request, response]);
+});
+
 test("an answer that the token limit of a remote model cut says so", async (t) => {
   const cut = { type: "response.incomplete", response: { incomplete_details: { reason: "max_output_tokens" } } };
   const remote = await remoteAgent(t, sse({ type: "response.output_text.delta", delta: "Hel" }, cut));
@@ -172,6 +240,158 @@ for (const [name, answer, code] of FAULTS) {
     const { events, last } = await send.sse(t, server, { message: "Hi" });
     assert.deepEqual([last.type === "error" && last.code, remote.asked.length], [code, 1]);
     assert.doesNotMatch(JSON.stringify(events), /secret/);
+  });
+}
+
+const SERVED: [name: string, run: (url: string) => RunFunction, text: object, end: object, silent: string][] = [
+  ["AG-UI", agUi, { type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: "Hello" }, FINISHED, ": ping\n\n"],
+  [
+    "the Responses API",
+    responses,
+    { type: "response.output_text.delta", delta: "Hello" },
+    COMPLETED,
+    'data: {"type":"response.in_progress"}\n\n',
+  ],
+];
+
+for (const [name, run, text, end, silent] of SERVED) {
+  const served = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+
+  test(`an agent behind ${name} that leaves its stream open has answered with its last event`, async (t) => {
+    const closed = gate();
+    const remote = await remoteAgent(t, (res) => {
+      res.on("close", closed.open);
+      res.writeHead(200, { "content-type": "text/event-stream" }).write(served(text, end));
+    });
+    const server = await serve(t, run(remote.url), {}, { env: { PARLEY_IDLE_SECONDS: "1" } });
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.deepEqual([last.type, last.data], ["done", "Hello"]);
+    await closed.opened;
+  });
+
+  test(`an agent behind ${name} that takes long is alive as long as it sends what says nothing`, async (t) => {
+    const remote = await remoteAgent(t, (res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      let left = 10;
+      const timer = setInterval(() => {
+        res.write(left-- > 0 ? silent : served(text, end));
+        if (left < 0) clearInterval(timer);
+      }, 300);
+    });
+    const env = { PARLEY_FIRST_CHUNK_SECONDS: "2", PARLEY_IDLE_SECONDS: "2" };
+    const { last } = await send.sse(t, await serve(t, run(remote.url), {}, { env }), { message: "Hi" });
+    assert.deepEqual([last.type, last.data], ["done", "Hello"]);
+  });
+}
+
+test("thousands of changes of a large state cost no copy of it each", async (t) => {
+  const delta = (n: number) => ({ type: "STATE_DELTA", delta: [{ op: "replace", path: "/n", value: n }] });
+  const snapshot = { n: 0, document: "x".repeat(200_000) };
+  const text = { type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: "Done." };
+  const changes = Array.from({ length: 20_000 }, (_, n) => delta(n));
+  const remote = await remoteAgent(t, sse({ type: "STATE_SNAPSHOT", snapshot }, ...changes, text, FINISHED));
+  const server = await serve(t, agUi(remote.url), {}, { env: { PARLEY_RUN_SECONDS: "15" } });
+  const { last } = await send.sse(t, server, { message: "Hi" });
+  assert.equal(last.type, "done");
+  await send.json(t, server, { message: "And?", state: last.state });
+  assert.deepEqual(
+    remote.asked.map(({ body }) => (body.state as { n?: number }).n),
+    [undefined, 19_999],
+  );
+});
+
+test("a change that does not fit the state of an agent is left out, and the log says so", async (t) => {
+  const remote = await remoteAgent(
+    t,
+    sse(
+      { type: "STATE_SNAPSHOT", snapshot: { n: 1 } },
+      {
+        type: "STATE_DELTA",
+        delta: [
+          { op: "replace", path: "/n", value: 2 },
+          { op: "remove", path: "/gone" },
+        ],
+      },
+      { type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: "Done." },
+      FINISHED,
+    ),
+  );
+  const server = await serve(t, agUi(remote.url));
+  const { last } = await send.sse(t, server, { message: "Hi" });
+  await send.json(t, server, { message: "And?", state: last.state });
+  assert.deepEqual(remote.asked[1]?.body.state, { n: 1 });
+  assert.match(server.log.join(""), /STATE_DELTA that does not fit its state.*there is no \/gone/);
+});
+
+test("a state of a remote agent that is too large fails the run, and is not kept where the run failed before", async (t) => {
+  const large = { type: "STATE_SNAPSHOT", snapshot: "x".repeat(300_000) };
+  const text = { type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: "Done." };
+  for (const end of [FINISHED, { type: "RUN_ERROR", message: "gone" }]) {
+    const server = await serve(t, agUi((await remoteAgent(t, sse(large, text, end))).url));
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.deepEqual([last.type === "error" && last.code], ["provider_error"]);
+    assert.ok(JSON.stringify(last.state).length < 1000);
+    assert.match(server.log.join(""), /state is larger than 256 KiB/);
+  }
+});
+
+/** The document, the patch, and the document after it or why it does not fit. */
+const PATCHES: [document: string, patch: string, after: string | RegExp][] = [
+  ['{"a":1}', '[{"op":"add","path":"/b","value":2},{"op":"add","path":"/a","value":3}]', '{"a":3,"b":2}'],
+  ['{"a":[1,3]}', '[{"op":"add","path":"/a/1","value":2},{"op":"add","path":"/a/-","value":4}]', '{"a":[1,2,3,4]}'],
+  ['{"a":[1,2]}', '[{"op":"remove","path":"/a/0"}]', '{"a":[2]}'],
+  ['{"a":[1,2]}', '[{"op":"replace","path":"/a/1","value":null}]', '{"a":[1,null]}'],
+  ['{"a":{"b":1},"c":{}}', '[{"op":"move","from":"/a/b","path":"/c/d"}]', '{"a":{},"c":{"d":1}}'],
+  ['{"a":[1,2,3]}', '[{"op":"move","from":"/a/0","path":"/a/2"}]', '{"a":[2,3,1]}'],
+  ['{"a":{"b":1}}', '[{"op":"move","from":"/a","path":"/a"}]', '{"a":{"b":1}}'],
+  ['{"a":[1]}', '[{"op":"copy","from":"/a","path":"/b"},{"op":"add","path":"/b/-","value":2}]', '{"a":[1],"b":[1,2]}'],
+  ['{"a":[1,{"b":2}]}', '[{"op":"test","path":"/a","value":[1,{"b":2}]},{"op":"remove","path":"/a/1"}]', '{"a":[1]}'],
+  ['{"/":1,"~1":2,"":3}', '[{"op":"remove","path":"/~1"},{"op":"remove","path":"/~01"}]', '{"":3}'],
+  ['{"":1}', '[{"op":"replace","path":"/","value":2}]', '{"":2}'],
+  ['{"a":1}', '[{"op":"replace","path":"","value":[1]},{"op":"add","path":"/-","value":2}]', "[1,2]"],
+  ['{"a":1}', '[{"op":"test","path":"/a","value":"1"}]', /has another value/],
+  ['{"a":1}', '[{"op":"replace","path":"/b","value":1}]', /there is no \/b/],
+  ['{"a":1}', '[{"op":"add","path":"/b/c","value":1}]', /there is no \/b\/c/],
+  ['{"a":"text"}', '[{"op":"add","path":"/a/0","value":1}]', /there is no \/a\/0/],
+  ['{"a":[1]}', '[{"op":"remove","path":"/a/-"}]', /there is no/],
+  ['{"a":[1]}', '[{"op":"add","path":"/a/2","value":1}]', /there is no/],
+  ['{"a":[1]}', '[{"op":"replace","path":"/a/x","value":1}]', /there is no/],
+  ['{"a":[1]}', '[{"op":"replace","path":"/a/00","value":1}]', /there is no/],
+  ['{"a":[1]}', '[{"op":"replace","path":"/a/-1","value":1}]', /there is no/],
+  ['{"a":[1]}', '[{"op":"remove","path":"/a/length"}]', /there is no/],
+  ['{"a":{"b":1}}', '[{"op":"move","from":"/a","path":"/a/b"}]', /into itself/],
+  ['{"a":1}', '[{"op":"add","path":"/b"}]', /has no value/],
+  ['{"a":1}', '[{"op":"add","path":"b","value":1}]', /path that is none/],
+  ['{"a":1}', '[{"op":"add","value":1}]', /path that is none/],
+  ['{"a":1}', '[{"op":"merge","path":"/a"}]', /unknown/],
+  ['{"a":1}', '{"op":"remove","path":"/a"}', /no list/],
+  ['{"a":1}', "[1]", /no object/],
+  ["{}", '[{"op":"add","path":"/__proto__/polluted","value":1}]', /there is no/],
+  ["{}", '[{"op":"add","path":"/constructor/prototype/polluted","value":1}]', /there is no/],
+  ["{}", '[{"op":"add","path":"/__proto__","value":{"polluted":1}}]', '{"__proto__":{"polluted":1}}'],
+  [
+    '{"a":"aaaaaaaa"}',
+    JSON.stringify(Array.from({ length: 40 }, (_, n) => ({ op: "copy", from: "", path: `/b${n}` }))),
+    /copies too much/,
+  ],
+];
+
+for (const [document, patch, after] of PATCHES) {
+  test(`a JSON Patch is carried out as RFC 6902 has it, wholly or not at all: ${patch.slice(0, 100)}`, () => {
+    const patched = new PatchedDocument(JSON.parse(document));
+    if (after instanceof RegExp) {
+      // What was done before is taken back.
+      const before = [
+        { op: "add", path: "/new", value: {} },
+        { op: "add", path: "/new/list", value: [1, 2] },
+        { op: "move", from: "/new/list/0", path: "/new/one" },
+        { op: "remove", path: "/new/list" },
+      ];
+      const operations = JSON.parse(patch);
+      assert.throws(() => patched.patch(Array.isArray(operations) ? [...before, ...operations] : operations), after);
+    } else patched.patch(JSON.parse(patch));
+    assert.equal(JSON.stringify(patched.document), after instanceof RegExp ? document : after);
+    assert.equal(Object.hasOwn(Object.prototype, "polluted"), false);
   });
 }
 

@@ -1,7 +1,9 @@
 /** What frameworks stream, as recorded from their packages and cut to what is read: test/agents has the packages themselves. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import type { RunInput } from "../../server/agent/run-function.ts";
 import { SHAPES } from "../../server/hosted/shapes.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { send } from "../support/chat-transports.ts";
@@ -26,6 +28,7 @@ function inShort(events: readonly StreamEvent[]): string[] {
     if (event.type === "thinking") short.push(`(${event.data})`);
     if (event.type === "tool_call") short.push(`${event.data.tool}${event.data.arguments}`);
     if (event.type === "tool_result") short.push(`${event.data.status === "failed" ? "!" : "="}${event.data.output}`);
+    if (event.type === "tool_approval") short.push(`?${event.data.tool}${event.data.arguments}: ${event.data.text}`);
     if (event.type === "done") short.push(`${event.finish_reason}: ${event.data}`);
     if (event.type === "error") short.push(`error: ${event.code}`);
   }
@@ -159,6 +162,11 @@ const CALLS = [
   { id: "c2", name: "read", args: { b: 2 } },
 ];
 
+/** What a tool returns to change the state of its graph. */
+const command = (update: unknown) => ({ lg_name: "Command", lc_direct_tool_output: true, update, goto: [], secret: 1 });
+
+const NAMELESS_CALLS = { type: "ai", content: "Two.", tool_calls: CALLS.map(({ name, args }) => ({ name, args })) };
+
 /** What the mode "messages" has, as [message, metadata]. */
 const GRAPH_MESSAGES: [object, object][] = [
   [{ type: "human", content: "Hi", id: "h" }, AGENT],
@@ -231,6 +239,15 @@ const CHAIN_EVENTS: Items = [
 
 // Mastra
 
+/** The chunks of `fullStream` in `test/fixtures/agents/mastra-1.71/<name>.jsonl`, whose answers, stacks and ids are cut. */
+function recorded(name: string): Items {
+  const url = new URL(`../fixtures/agents/mastra-1.71/${name}.jsonl`, import.meta.url);
+  return readFileSync(url, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
 const mastra = (type: string, payload: object = {}) => ({ type, runId: "r", from: "AGENT", payload });
 
 const MASTRA_CHUNKS: Items = [
@@ -270,13 +287,30 @@ const AG_UI_EVENTS: Items = [
   { type: "RUN_FINISHED", threadId: "t", runId: "r" },
 ];
 
-const WITHOUT_FAILURE = ["(Hm.)", "Let me look.", 'look{"a":1}', 'read{"b":2}'];
 const END = ["Here it is.", "stop: Here it is."];
+/** A call may still wait for a person: those that come at once are told with their results. */
+const withoutFailure = (...[first = "", second = ""]: string[]) => [
+  ...["(Hm.)", "Let me look.", 'look{"a":1}', first, 'read{"b":2}', second],
+  ...END,
+];
 
 const STREAMS: [name: string, items: Items, events: string[]][] = [
   ["the AI SDK's parts", AI_PARTS, LOOKED],
   ["the AI SDK's UI message chunks", UI_CHUNKS, LOOKED],
-  ["the OpenAI Agents SDK's events", AGENTS_EVENTS, [...WITHOUT_FAILURE, "=found", "=not there", ...END]],
+  ["the OpenAI Agents SDK's events", AGENTS_EVENTS, withoutFailure("=found", "=not there")],
+  [
+    "the OpenAI Agents SDK's tools that throw, in the sentences of 0.14 and 0.20",
+    [
+      raw({ type: "response_started" }),
+      called("c1", "look", '{"a":1}'),
+      called("c2", "read", '{"b":2}'),
+      output("c1", "An error occurred while running the tool. Please try again. Error: Error: secret at /srv"),
+      output("c2", "An error occurred while running the tool. Please try again."),
+      raw({ type: "response_started" }),
+      raw({ type: "output_text_delta", delta: "Here it is." }),
+    ],
+    ['look{"a":1}', "!The tool failed.", 'read{"b":2}', "!The tool failed.", ...END],
+  ],
   ["LangGraph in three modes", graph(true), LOOKED],
   ["LangGraph whose tools name no call", graph(false), LOOKED],
   ["LangGraph with namespaces", graph(true, []), LOOKED],
@@ -287,6 +321,11 @@ const STREAMS: [name: string, items: Items, events: string[]][] = [
   ],
   ["LangGraph in the mode updates alone", [GRAPH_UPDATE, RESULTS_UPDATE, ANSWER_UPDATE], LOOKED.slice(2)],
   [
+    "LangGraph in the mode tools alone",
+    toolEvents(true),
+    [...LOOKED.slice(2, 6), "I have nothing to add.", "stop: I have nothing to add."],
+  ],
+  [
     "LangGraph's sub-graph, whose text is no answer",
     [
       ...mode("messages", GRAPH_MESSAGES, ["sub:1"]),
@@ -296,7 +335,51 @@ const STREAMS: [name: string, items: Items, events: string[]][] = [
     ],
     ['read{"b":2}', "!The tool failed.", 'look{"a":1}', "=found", ...END],
   ],
+  [
+    "LangGraph's tools that return a Command, with a message for the model and without one",
+    [
+      ...mode("messages", GRAPH_MESSAGES.slice(3, 5)),
+      ...mode("tools", [
+        { event: "on_tool_start", toolCallId: "c1", name: "look", input: '{"a":1}' },
+        { event: "on_tool_start", toolCallId: "c2", name: "read", input: '{"b":2}' },
+        { event: "on_tool_end", toolCallId: "c1", output: command({ messages: [toolMessage("c1", "found")] }) },
+        { event: "on_tool_end", toolCallId: "c2", output: [command({ user: "secret" })] },
+      ]),
+      ...mode("messages", GRAPH_ANSWER),
+    ],
+    ['look{"a":1}', "=found", 'read{"b":2}', "=", ...END],
+  ],
+  [
+    "LangChain's tools that return a Command",
+    [
+      event("on_tool_start", { input: { a: 1 } }, { name: "look", run_id: "1" }),
+      event("on_tool_end", { output: command([["messages", toolMessage("c1", "found")]]) }, { run_id: "1" }),
+      event("on_chat_model_stream", { chunk: chunk("m2", { content: "Here it is." }) }),
+    ],
+    ['look{"a":1}', "=found", ...END],
+  ],
   ["LangGraph's sub-graph, where nothing else is said", mode("messages", GRAPH_ANSWER, ["sub:1"]), END],
+  [
+    "LangGraph's sub-graph, where the author alone said something before",
+    ["One moment.", ...mode("messages", GRAPH_ANSWER, ["sub:1"])],
+    ["One moment.\n\nHere it is.", "stop: Here it is."],
+  ],
+  [
+    "LangGraph whose messages and calls have no ids",
+    [
+      ...mode("messages", [
+        [{ type: "ai", content: "One." }, AGENT],
+        [NAMELESS_CALLS, AGENT],
+      ]),
+      ...mode("updates", [{ agent: { messages: [NAMELESS_CALLS] } }]),
+      ...mode("tools", toolEvents(false).slice(0, 2)),
+      ...mode("messages", [[{ type: "tool", name: "look", content: "found" }, TOOLS]]),
+      ...mode("tools", toolEvents(false).slice(2)),
+      ...mode("updates", [{ tools: { messages: [{ type: "tool", name: "look", content: "found" }] } }]),
+      ...mode("messages", [[{ type: "ai", content: "Here it is." }, AGENT]]),
+    ],
+    ["One.\n\nTwo.", 'look{"a":1}', "=found", 'read{"b":2}', "!The tool failed.", ...END],
+  ],
   [
     "two messages of LangGraph in a row, which stay apart",
     mode("messages", [
@@ -306,8 +389,18 @@ const STREAMS: [name: string, items: Items, events: string[]][] = [
     ["One.\n\nTwo.", "stop: Two."],
   ],
   ["LangChain's events", CHAIN_EVENTS, LOOKED],
-  ["Mastra's chunks", MASTRA_CHUNKS, LOOKED],
-  ["AG-UI's events", AG_UI_EVENTS, [...WITHOUT_FAILURE, "=found", "=there", ...END]],
+  ["Mastra 0.24's chunks", MASTRA_CHUNKS, LOOKED],
+  ["Mastra", recorded("tools"), LOOKED],
+  [
+    "Mastra's agent within an agent, whose text is no answer",
+    recorded("nested"),
+    [
+      'agent-helper{"prompt":"go"}',
+      '={"text":"An agent within.","subAgentThreadId":"id-6","subAgentResourceId":"c-helper","subAgentToolResults":[]}',
+      ...END,
+    ],
+  ],
+  ["AG-UI's events", AG_UI_EVENTS, withoutFailure("=found", "=there")],
   [
     "an answer that the token limit cut",
     [
@@ -335,33 +428,187 @@ for (const [name, list, events] of STREAMS) {
   });
 }
 
-const INTERRUPTS: [name: string, items: Items, named: RegExp][] = [
-  ["the AI SDK", [{ type: "tool-approval-request", approvalId: "a", toolCall: { toolName: "refund" } }], /\(refund\)/],
-  ["a UI message stream", [{ type: "tool-approval-request", approvalId: "a", toolCallId: "c1" }], /\(c1\)/],
-  ["the OpenAI Agents SDK", [step("tool_approval_requested", { rawItem: { name: "refund" } })], /\(refund\)/],
-  ["LangGraph", [["updates", { __interrupt__: [{ value: "secret" }] }]], /interrupt of LangGraph/],
-  [
-    "LangChain",
-    [event("on_chain_stream", { chunk: { __interrupt__: [{ value: "secret" }] } })],
-    /interrupt of LangGraph/,
+const REFUND = { toolCallId: "c1", toolName: "refund", input: { a: 1 } };
+const WANTS = 'The assistant wants to use "refund".';
+const ASKED_REFUND = [`?refund{"a":1}: ${WANTS}`, `approval_required: ${WANTS}`];
+const REFUNDED = ['refund{"a":1}', "=done", ...END];
+const AI_REFUNDED: Items = [
+  { type: "tool-result", toolCallId: "c1", toolName: "refund", input: {}, output: "done" },
+  { type: "text-delta", id: "t2", text: "Here it is." },
+];
+const REFUND_STEP = { type: "function_call", callId: "c1", name: "refund", arguments: '{"a":1}' };
+const REFUND_MESSAGE = {
+  type: "ai",
+  id: "m1",
+  content: "",
+  tool_calls: [{ id: "c1", name: "refund", args: { a: 1 } }],
+};
+const STARTED = ["tools", { event: "on_tool_start", toolCallId: "c1", name: "refund", input: '{"a":1}' }];
+const GRAPH_REFUNDED: Items = [
+  STARTED,
+  ["tools", { event: "on_tool_end", toolCallId: "c1", name: "refund", output: "done" }],
+  ...mode("messages", GRAPH_ANSWER),
+];
+const interrupted = (...interrupts: object[]) => ["updates", { __interrupt__: interrupts }];
+const agUiCall = (id: string, name: string, args: string): Items => [
+  { type: "TOOL_CALL_START", toolCallId: id, toolCallName: name },
+  { type: "TOOL_CALL_ARGS", toolCallId: id, delta: args },
+  { type: "TOOL_CALL_END", toolCallId: id },
+];
+const agUiInterrupted = (...interrupts: object[]) => ({
+  type: "RUN_FINISHED",
+  outcome: { type: "interrupt", interrupts },
+});
+const HUMAN = {
+  actionRequests: [
+    { name: "refund", args: { a: 1 }, description: "Refund 1?" },
+    { name: "refund", args: { a: 2 } },
   ],
-  ["Mastra", [mastra("tool-call-approval", { toolName: "refund" })], /\(refund\)/],
+  reviewConfigs: [{ actionName: "refund", allowedDecisions: ["approve", "edit", "reject"] }],
+};
+
+/** What a framework says when a person is to decide, what clients get of it, and what its second run says after a yes to all. */
+const INTERRUPTS: [name: string, items: Items, asked: string[], kept: unknown[], then: Items, events: string[]][] = [
   [
-    "AG-UI",
-    [{ type: "RUN_FINISHED", outcome: { type: "interrupt", interrupts: [{ reason: "confirm" }] } }],
-    /\(confirm\)/,
+    "the AI SDK",
+    [
+      { type: "tool-call", ...REFUND },
+      { type: "tool-approval-request", approvalId: "a", toolCall: REFUND },
+    ],
+    ASKED_REFUND,
+    [undefined],
+    AI_REFUNDED,
+    REFUNDED,
+  ],
+  [
+    "a UI message stream",
+    [
+      { type: "tool-input-available", ...REFUND },
+      { type: "tool-approval-request", approvalId: "a", toolCallId: "c1" },
+    ],
+    ASKED_REFUND,
+    [undefined],
+    AI_REFUNDED,
+    REFUNDED,
+  ],
+  [
+    "the OpenAI Agents SDK, beside a call that needs none",
+    [
+      called("c0", "look", "{}"),
+      called("c1", "refund", '{"a":1}'),
+      output("c0", "found"),
+      step("tool_approval_requested", { rawItem: REFUND_STEP }),
+    ],
+    ["look{}", "=found", ...ASKED_REFUND],
+    [undefined],
+    [output("c1", "done"), message("Here it is.")],
+    REFUNDED,
+  ],
+  [
+    "a tool of LangGraph",
+    [STARTED, interrupted({ id: "i1", value: { question: "Refund?", sum: 1 } })],
+    ['?refund{"sum":1}: Refund?', "approval_required: Refund?"],
+    [{ interrupt: "i1" }],
+    GRAPH_REFUNDED,
+    ['refund{"sum":1}', "=done", ...END],
+  ],
+  [
+    "a node of LangGraph, told twice",
+    [interrupted({ id: "i1", value: "Go on?" }), ["values", { __interrupt__: [{ id: "i1", value: "Go on?" }] }]],
+    ["?interrupt{}: Go on?", "approval_required: Go on?"],
+    [{ interrupt: "i1" }],
+    mode("messages", GRAPH_ANSWER),
+    ["interrupt{}", "=", ...END],
+  ],
+  [
+    "two tools of LangGraph, of which one names its call",
+    [
+      ...["c1", "c2"].map((id) => ["tools", { event: "on_tool_start", toolCallId: id, name: "refund", input: "{}" }]),
+      interrupted({ id: "i1", value: { message: "One?", toolCallId: "c2" } }),
+      interrupted({ id: "i2", value: { message: "Two?" } }),
+    ],
+    ["?refund{}: One?", "?interrupt{}: Two?", "approval_required: One?\nTwo?"],
+    [{ interrupt: "i1" }, { interrupt: "i2" }],
+    mode("messages", GRAPH_ANSWER),
+    ["refund{}", "interrupt{}", "=", "Here it is.", "!It was not finished.", "stop: Here it is."],
+  ],
+  [
+    "LangChain's middleware",
+    [["updates", { model: { messages: [REFUND_MESSAGE] } }], interrupted({ id: "i1", value: HUMAN })],
+    ['?refund{"a":1}: Refund 1?', `?refund{"a":2}: ${WANTS}`, `approval_required: Refund 1?\n${WANTS}`],
+    [
+      { interrupt: "i1", action: 0 },
+      { interrupt: "i1", action: 1 },
+    ],
+    GRAPH_REFUNDED,
+    ['refund{"a":1}', 'refund{"a":2}', "=", "=done", ...END],
+  ],
+  [
+    "LangChain's events",
+    [event("on_chain_stream", { chunk: { __interrupt__: [{ id: "i1", value: "Go on?" }] } })],
+    ["?interrupt{}: Go on?", "approval_required: Go on?"],
+    [{ interrupt: "i1" }],
+    CHAIN_EVENTS.slice(-4),
+    ["interrupt{}", "=", ...END],
+  ],
+  [
+    "Mastra",
+    recorded("approval"),
+    ASKED_REFUND,
+    [{ runId: "id-1", toolCallId: "c1" }],
+    [mastra("tool-result", { toolCallId: "c1", result: "done" }), mastra("text-delta", { text: "Here it is." })],
+    REFUNDED,
+  ],
+  [
+    "AG-UI, about a call and about something else",
+    [
+      ...agUiCall("c1", "refund", '{"a":1}'),
+      agUiInterrupted(
+        { id: "i1", toolCallId: "c1", message: "Refund?" },
+        { id: "i2", reason: "budget", message: "2?" },
+      ),
+    ],
+    ['?refund{"a":1}: Refund?', "?budget{}: 2?", "approval_required: Refund?\n2?"],
+    [{ interrupt: "i1" }, { interrupt: "i2" }],
+    [
+      { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" },
+      { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Here it is." },
+    ],
+    ['refund{"a":1}', "budget{}", "=", "=done", ...END],
+  ],
+  [
+    "an event of ours",
+    [{ type: "tool_approval", data: { id: "c1", tool: "refund", arguments: { a: 1 }, text: "Sure?", kept: [7] } }],
+    ['?refund{"a":1}: Sure?', "approval_required: Sure?"],
+    [[7]],
+    [{ type: "tool_result", data: { id: "c1", output: "done" } }, "Here it is."],
+    REFUNDED,
   ],
 ];
 
-for (const [name, list, named] of INTERRUPTS) {
-  test(`a request of ${name} for an approval ends the run, and the log names it`, async (t) => {
-    const server = await serverWith(t, ["One moment.", ...list]);
-    const { last } = await send.sse(t, server, { message: "Hi" });
-    assert.deepEqual([last.type, last.type === "error" && last.code], ["error", "provider_error"]);
-    const log = server.log.join("");
-    assert.match(log, /asks for an approval/);
-    assert.match(log, named);
-    assert.doesNotMatch(log, /secret/);
+for (const [name, first, asked, kept, then, events] of INTERRUPTS) {
+  test(`a request of ${name} for an approval ends the run, and the decision comes back with what was kept`, async (t) => {
+    const inputs: RunInput[] = [];
+    const run = (input: RunInput) => {
+      inputs.push(input);
+      return streamed(inputs.length === 1 ? first : then);
+    };
+    const server = await startServer(t, { agent: { model: undefined, run } as never });
+    const { events: got, last } = await send.sse(t, server, { message: "Hi" });
+    assert.deepEqual(inShort(got), asked);
+    assert.ok(last.type === "done");
+    const approvals = last.approvals?.map(({ id }) => ({ id, approved: true })) ?? [];
+    const second = await send.sse(t, server, { approvals: approvals.toReversed(), state: last.state });
+    assert.deepEqual(inShort(second.events), events);
+    const decided = inputs[1]?.ctx.approvals;
+    assert.deepEqual(
+      decided?.map((decision) => [decision.id, decision.approved, decision.kept]),
+      approvals.map(({ id }, index) => [id, true, kept[index]]),
+    );
+    assert.deepEqual([inputs[1]?.message, inputs[1]?.messages], ["", [{ role: "user", content: "Hi" }]]);
+    const next = await send.sse(t, server, { message: "And?", state: second.last.state });
+    assert.equal(next.last.type, "done");
+    assert.doesNotMatch(server.log.join(""), /does not know/);
   });
 }
 
@@ -370,6 +617,8 @@ const FAILURES: [name: string, item: unknown][] = [
   ["a UI message stream", { type: "error", errorText: "secret" }],
   ["an AI SDK agent that aborts itself", { type: "abort", reason: "secret" }],
   ["Mastra", mastra("error", { error: new Error("secret") })],
+  ["Mastra's model", recorded("fail")],
+  ["a Mastra agent that aborts itself", recorded("abort")],
   ["a processor of Mastra", mastra("tripwire", { reason: "secret" })],
   ["AG-UI", { type: "RUN_ERROR", message: "secret" }],
 ];
@@ -378,7 +627,7 @@ for (const [name, item] of FAILURES) {
   test(`an error of ${name} ends the run with provider_error after what was said`, async (t) => {
     const env = { PARLEY_CHAT_KEY: "k".repeat(24) };
     const server = await startServer(t, {
-      agent: { model: undefined, run: () => streamed(["Hel", item]) } as never,
+      agent: { model: undefined, run: () => streamed(["Hel", item].flat()) } as never,
       env,
     });
     const answer = await fetch(`${server.url}/api/chat`, {
@@ -429,4 +678,46 @@ test("an agent of the AI SDK may stand for run, and gets the conversation with t
     assert.deepEqual(asked.at(-1)?.messages, [{ role: "user", content: [{ type: "text", text: "Hi" }, file] }]);
     assert.ok(asked.at(-1)?.abortSignal instanceof AbortSignal);
   }
+});
+
+test("an agent of the AI SDK goes on by itself, round after round, with the messages of its own result", async (t) => {
+  const asked: unknown[][] = [];
+  const ask = (id: string) => ({ type: "tool-approval-request", approvalId: `a-${id}`, toolCallId: id });
+  const message = (id: string) => ({ role: "assistant", content: [{ type: "reasoning", text: "Hm." }, ask(id)] });
+  const said = [[message("c1")], [message("c2")], [{ role: "assistant", content: "Done." }]];
+  const parts = [[ask("c1")], [ask("c2")], ["Done."]];
+  const agent = {
+    version: "agent-v1",
+    stream({ messages }: { messages: unknown[] }) {
+      asked.push(messages);
+      const n = asked.length - 1;
+      return { stream: streamed(parts[n] ?? ["Fine."]), response: Promise.resolve({ messages: said[n] ?? [] }) };
+    },
+  };
+  const server = await startServer(t, {
+    agent: { model: undefined, run: agent, accepts: ["application/pdf"] } as never,
+  });
+  const first = await send.sse(t, server, { message: "Hi" });
+  const yes = (id: string) => [{ id, approved: true }];
+  const second = await send.sse(t, server, { approvals: yes("c1"), state: first.last.state });
+  await send.sse(t, server, { approvals: yes("c2"), state: second.last.state });
+  const response = (id: string) => ({ type: "tool-approval-response", approvalId: `a-${id}`, approved: true });
+  const user = { role: "user", content: "Hi" };
+  const once = [user, message("c1"), { role: "tool", content: [response("c1")] }];
+  assert.deepEqual(JSON.parse(JSON.stringify(asked.slice(0, 3))), [
+    [user],
+    once,
+    [...once, message("c2"), { role: "tool", content: [response("c2")] }],
+  ]);
+  const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
+  await send.sse(t, server, { message: "See this", attachments, state: first.last.state });
+  const [, , results, last] = asked.at(-1) as { role: string; content: { type: string }[] }[];
+  assert.deepEqual(
+    results?.content.map(({ type }) => type),
+    ["tool-result"],
+  );
+  assert.deepEqual(
+    last?.content.map(({ type }) => type),
+    ["text", "file"],
+  );
 });

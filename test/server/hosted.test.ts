@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkAgent, ToolError } from "../../server/agent/define.ts";
 import type { RunInput } from "../../server/agent/run-function.ts";
-import { fieldOf, onEveryTransport, post, send, stateOf, typesOf } from "../support/chat-transports.ts";
-import { gate } from "../support/deadline.ts";
+import type { ToolApproval } from "../../server/protocol/chat.ts";
+import { fieldOf, type Outcome, onEveryTransport, post, send, stateOf, typesOf } from "../support/chat-transports.ts";
+import { gate, turns } from "../support/deadline.ts";
 import { connect } from "../support/socket-client.ts";
-import { type ServerOptions, startServer } from "../support/start-server.ts";
+import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
 
 type Run = (input: RunInput) => unknown;
 
@@ -25,6 +26,16 @@ const call = (id: string, tool = "look", args: unknown = { a: 1 }) => ({
   data: { id, tool, arguments: args },
 });
 const result = (id: string, output: unknown = "found") => ({ type: "tool_result", data: { id, output } });
+
+/** A piece of a message, as LangGraph streams it. */
+const graphChunk = (id: string, fields: object) => [
+  "messages",
+  [{ type: "AIMessageChunk", id, content: "", ...fields }, { langgraph_node: "agent" }],
+];
+
+/** Arrays and objects within each other. */
+const nested = (levels: number): unknown =>
+  levels === 0 ? "]}" : levels % 2 === 0 ? [nested(levels - 1)] : { a: nested(levels - 1) };
 
 async function* items(...list: unknown[]) {
   yield* list;
@@ -169,6 +180,14 @@ test("what a conversation has said so far is given to run in the same words each
   assert.ok(asked[2]?.startsWith(asked[1] ?? "-"));
 });
 
+test("the deepest state that run may keep comes back with the next message", async (t) => {
+  const run = ({ state }: RunInput) => items(JSON.stringify(state ?? 0), { type: "state", data: nested(58) });
+  const server = await startServer(t, hosted(run));
+  const { last } = await send.json(t, server, { message: "Hi" });
+  const next = await send.json(t, server, { message: "On", state: last.state });
+  assert.deepEqual(JSON.parse(String(next.last.data)), nested(58));
+});
+
 test("a state of run is signed, without any setting, and bound to its conversation", async (t) => {
   const run = ({ state }: RunInput) => items(`State ${state ?? "none"}.`, { type: "state", data: "thread-1" });
   const server = await startServer(t, hosted(run));
@@ -225,6 +244,13 @@ const FAILURES: [name: string, run: Run, sentence: RegExp, logged: RegExp][] = [
     /run failed: secret/,
   ],
   ["throws what is no error", () => Promise.reject({ secret: 1 }), /has a problem/, /run failed/],
+  ["throws what cannot become a text", () => Promise.reject(Object.create(null)), /has a problem/, /run failed/],
+  [
+    "throws an error whose message is no text",
+    () => Promise.reject(Object.assign(new Error(), { message: { secret: 1 } })),
+    /has a problem/,
+    /run failed/,
+  ],
   [
     "throws a ToolError",
     () => {
@@ -233,7 +259,25 @@ const FAILURES: [name: string, run: Run, sentence: RegExp, logged: RegExp][] = [
     /^The shop is closed\.$/,
     /provider_error/,
   ],
-  ["returns nothing", () => undefined, /empty answer/, /provider_error/],
+  ["returns nothing", () => undefined, /empty answer/, /run returned and yielded nothing\. Return or yield strings/],
+  [
+    "returns a finished result and a state",
+    () => items({ finalOutput: "secret" }, { type: "state", data: "r1" }),
+    /has a problem/,
+    /with the fields finalOutput\. Return or yield .* the stream of a framework, not its finished result/,
+  ],
+  [
+    "yields nothing",
+    () => items(undefined, null),
+    /empty answer/,
+    /run returned and yielded nothing\. Return or yield/,
+  ],
+  [
+    "returns an object of a class",
+    () => new Response("secret"),
+    /has a problem/,
+    /nothing that Parley knows, but an object of the class Response .*\. Return or yield strings/,
+  ],
   [
     "yields nothing that is known",
     () => items({ secret: "x" }, 5),
@@ -241,10 +285,22 @@ const FAILURES: [name: string, run: Run, sentence: RegExp, logged: RegExp][] = [
     /nothing that Parley knows, but an object with the fields secret/,
   ],
   [
+    "yields nothing that is known, but looks as if a framework had made it",
+    () => items({ type: "SECRET_KEPT", secret: "x" }, { type: "secret_stream_event" }),
+    /has a problem/,
+    /^(?!.*Recognised).*nothing that Parley knows, but an object of the type SECRET_KEPT/s,
+  ],
+  [
+    "yields an event whose type cannot become a text",
+    () => items({ type: Object.create(null) }),
+    /has a problem/,
+    /nothing that Parley knows, but an object with the fields type/,
+  ],
+  [
     "yields an event that is wrong",
     () => items({ type: "token", data: { secret: 1 } }),
     /has a problem/,
-    /a token that is no string/,
+    /an event whose token\.data is not a string/,
   ],
   [
     "keeps a state that is too large",
@@ -259,10 +315,16 @@ const FAILURES: [name: string, run: Run, sentence: RegExp, logged: RegExp][] = [
     /state is not JSON/,
   ],
   [
-    "asks for an approval",
-    () => items({ type: "tool_approval", data: { id: "1", tool: "refund" } }),
+    "keeps a state that no message may bring back, so deep it is",
+    () => items("x", { type: "state", data: nested(59) }),
     /has a problem/,
-    /asks for an approval \(refund\)/,
+    /state is nested deeper than 58 levels/,
+  ],
+  [
+    "says more than any model may",
+    () => items("x".repeat(64 * 1024 * 1024 + 1)),
+    /has a problem/,
+    /answer is longer than 64 MiB/,
   ],
 ];
 
@@ -293,7 +355,14 @@ test("what a tool threw is for the log, unless it is a ToolError", async (t) => 
     { type: "tool-error", toolCallId: id, toolName: "look", error },
   ];
   const run = () =>
-    items(...thrown("c1", new Error("secret at /srv")), ...thrown("c2", new ToolError("No such order.")), "So be it.");
+    items(
+      ...thrown("c1", new Error("secret at /srv")),
+      ...thrown("c2", new ToolError("No such order.")),
+      // The same failures once more, as some frameworks tell of them in several ways.
+      ...thrown("c1", new Error("secret at /srv")),
+      ...thrown("c2", new Error("No such order.")),
+      "So be it.",
+    );
   const server = await startServer(t, hosted(run));
   const { events } = await send.sse(t, server, { message: "Hi" });
   const outputs = events.flatMap((event) =>
@@ -303,7 +372,9 @@ test("what a tool threw is for the log, unless it is a ToolError", async (t) => 
     ["The tool failed.", "failed"],
     ["No such order.", "failed"],
   ]);
-  assert.match(server.log.join(""), /The tool \\"look\\" failed.*secret at \/srv/);
+  const failures = server.log.filter((record) => /The tool .* failed/.test(record));
+  assert.equal(failures.length, 1);
+  assert.match(failures.join(""), /The tool \\"look\\" failed.*secret at \/srv/);
 });
 
 test("an unknown item among known ones is one notice in the log", async (t) => {
@@ -346,6 +417,26 @@ for (const [name, silent] of [
   ["nothing", []],
   ["nothing after a text", ["Hel"]],
   ["nothing after its tool", [call("c1"), result("c1")]],
+  [
+    "nothing after a call of LangGraph that its next message leaves behind",
+    [
+      graphChunk("m1", { tool_call_chunks: [{ index: 0, id: "c1", name: "look", args: "{}" }] }),
+      graphChunk("m2", { content: "Hel" }),
+    ],
+  ],
+  [
+    "nothing after calls of AG-UI that its next message leaves behind",
+    [
+      { type: "TOOL_CALL_START", toolCallId: "c1", toolCallName: "look" },
+      { type: "TOOL_CALL_END", toolCallId: "c1" },
+      { type: "TOOL_CALL_START", toolCallId: "c2", toolCallName: "look" },
+      { type: "TEXT_MESSAGE_START", messageId: "m1" },
+    ],
+  ],
+  [
+    "nothing after a call of the AI SDK that its next step leaves behind",
+    [{ type: "tool-call", toolCallId: "c1", toolName: "look", input: {} }, { type: "start-step" }],
+  ],
 ] as const) {
   test(`an agent that says ${name} for too long ends with provider_timeout, and its signal is aborted`, async (t) => {
     const ended = gate();
@@ -362,14 +453,20 @@ for (const [name, silent] of [
   });
 }
 
-test("an agent that yields nothing for ever holds up nobody, and ends with the run's time", async (t) => {
-  const run = async function* () {
-    for (;;) yield null;
-  };
-  const server = await startServer(t, hosted(run, {}, { env: { PARLEY_RUN_SECONDS: "1" } }));
-  const { last } = await send.sse(t, server, { message: "Hi" });
-  assert.deepEqual([last.type, last.type === "error" && last.code], ["error", "provider_timeout"]);
-});
+for (const [first, setting, limit] of [
+  [null, "PARLEY_FIRST_CHUNK_SECONDS", "the limit of its first event"],
+  ["Hel", "PARLEY_RUN_SECONDS", "the run's time"],
+]) {
+  test(`an agent that yields ${first} and then nothing for ever holds up nobody, and ends with ${limit}`, async (t) => {
+    const run = async function* () {
+      yield first;
+      for (;;) yield null;
+    };
+    const server = await startServer(t, hosted(run, {}, { env: { [String(setting)]: "1" } }));
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.deepEqual([last.type, last.type === "error" && last.code], ["error", "provider_timeout"]);
+  });
+}
 
 test("an output is cut in the state as it is for clients", async (t) => {
   const run = () => items(call("c1"), result("c1", "x".repeat(1_000)), "Done.");
@@ -495,6 +592,188 @@ test("logs, metrics and the page's information call the model run, and know its 
   assert.deepEqual(info.attachments.media_types, ["application/pdf"]);
 });
 
+// Calls that wait for a person.
+
+const asks = (more: object = {}) => ({
+  type: "tool_approval",
+  data: { id: "c1", tool: "refund", arguments: { sum: 5 }, text: "Refund 5?", kept: { thread: 7 }, ...more },
+});
+
+/** Has the agent ask, and answers as it does when it is called again. `inputs` has each call of it. */
+async function asking(
+  t: Cleanup,
+  { first = [asks()], more = {} }: { first?: unknown[]; more?: Partial<ServerOptions> },
+) {
+  const inputs: RunInput[] = [];
+  const run = (input: RunInput) => {
+    inputs.push(input);
+    if (inputs.length === 1) return items(...first);
+    if (input.message === "fail") throw new Error("down");
+    return items({ type: "tool_result", data: { id: "c1", output: "refunded" } }, "Done.");
+  };
+  const server = await startServer(t, hosted(run, {}, more));
+  const { last, events } = await send.sse(t, server, { message: "Refund it" });
+  assert.ok(last.type === "done" && last.finish_reason === "approval_required", JSON.stringify(last));
+  return { server, inputs, state: last.state, last, events };
+}
+
+const YES = [{ id: "c1", approved: true }];
+const codeOf = ({ last, status }: Outcome) => [status, last.type === "error" ? last.code : last.finish_reason];
+const roles = (outcome: Outcome) => stateOf(outcome.last)?.conversation_history?.map(({ role }) => role);
+
+const OPEN: [name: string, first: unknown[], then: unknown[], logged: RegExp][] = [
+  ["of its own", [call("c1"), "Done."], [], /got no result: run has ended before it\./],
+  [
+    "of LangGraph, whose interrupts are not streamed",
+    [["tools", { event: "on_tool_start", toolCallId: "c1", name: "look", input: "{}" }]],
+    [],
+    /"look\\" got no result: if it interrupts the graph, stream the mode \\"updates\\", too\./,
+  ],
+  [
+    "that a person has approved",
+    [asks()],
+    ["Done."],
+    /"refund\\" got no result: run has to give ctx\.approvals to what/,
+  ],
+];
+for (const [name, first, then, logged] of OPEN) {
+  test(`the log says why a call ${name} may have no result`, async (t) => {
+    const run: Run = ({ ctx }) => items(...(ctx.approvals.length === 0 ? first : then));
+    const server = await startServer(t, hosted(run));
+    const { last } = await send.json(t, server, { message: "Hi" });
+    assert.ok(last.type === "done");
+    if (then.length > 0) await send.json(t, server, { approvals: YES, state: last.state });
+    assert.match(server.log.join(""), logged);
+  });
+}
+
+for (const transport of ["json", "sse", "socket"] as const) {
+  test(`an approved call of an agent has its row in the second run (${transport})`, async (t) => {
+    const { server, inputs, state, last } = await asking(t, { first: ["Let me see.", asks()] });
+    const [{ expires_at, ...approval } = {} as ToolApproval] = last.approvals ?? [];
+    assert.deepEqual(approval, { id: "c1", tool: "refund", arguments: '{"sum":5}', text: "Refund 5?" });
+    assert.ok(Date.parse(expires_at) > Date.now());
+    assert.equal(last.data, "Let me see.");
+    const second = await send[transport](t, server, { approvals: YES, state });
+    assert.equal(codeOf(second).at(1), "stop");
+    assert.equal(second.last.data, "Done.");
+    if (transport === "json")
+      assert.deepEqual(fieldOf(second.toolCalls as { status: string }[], "status"), ["completed"]);
+    else assert.deepEqual(typesOf(second.events), ["tool_call", "tool_result", "token", "done"]);
+    assert.deepEqual(roles(second), ["user", "assistant", "tool", "assistant"]);
+    assert.deepEqual(inputs[1]?.ctx.approvals, [{ id: "c1", approved: true, tool: "refund", kept: { thread: 7 } }]);
+    assert.deepEqual(
+      inputs[1]?.exchange.map(({ role, content }) => [role, content]),
+      [
+        ["user", "Refund it"],
+        ["assistant", "Let me see."],
+      ],
+    );
+    assert.deepEqual(codeOf(await send[transport](t, server, { approvals: YES, state })).at(1), "approval_used");
+    assert.equal(inputs.length, 2);
+    const next = await send[transport](t, server, { message: "Thanks", state: second.last.state });
+    assert.equal(next.last.type, "done");
+    assert.deepEqual(inputs.at(-1)?.ctx.approvals, []);
+  });
+}
+
+for (const approved of [true, false]) {
+  test(`a run that says nothing after a call was ${approved ? "approved" : "declined"} has ended well: the decision is used`, async (t) => {
+    const run: Run = ({ ctx }) => items(...(ctx.approvals.length === 0 ? [asks()] : []));
+    const server = await startServer(t, hosted(run));
+    const { last } = await send.json(t, server, { message: "Hi" });
+    assert.equal(server.log.join("").includes("got no result"), false, "it waits");
+    const second = await send.json(t, server, { approvals: [{ id: "c1", approved }], state: last.state });
+    assert.deepEqual([codeOf(second).at(1), second.last.type], ["stop", "done"]);
+  });
+}
+
+test("calls beside those that ask are not said to have no result", async (t) => {
+  const run: Run = () => items(call("c0"), asks());
+  const server = await startServer(t, hosted(run));
+  const { last } = await send.json(t, server, { message: "Hi" });
+  assert.equal(last.type === "done" && last.finish_reason, "approval_required");
+  assert.doesNotMatch(server.log.join(""), /got no result/);
+});
+
+test("a declined call of an agent has a failed row at once, and the agent gets the reason", async (t) => {
+  const { server, inputs, state } = await asking(t, {});
+  const decision = { id: "c1", approved: false, reason: "Too much" };
+  const { events } = await send.sse(t, server, { approvals: [decision], state });
+  assert.deepEqual(typesOf(events), ["tool_result", "token", "done"]);
+  assert.ok(events[0]?.type === "tool_result");
+  assert.deepEqual([events[0].data.id, events[0].data.declined], ["c1", true]);
+  assert.deepEqual(inputs[1]?.ctx.approvals, [{ ...decision, tool: "refund", kept: { thread: 7 } }]);
+});
+
+test("a message in place of decisions declines all calls of an agent, which gets the message as the reason", async (t) => {
+  const { server, inputs, state } = await asking(t, {});
+  const outcome = await send.sse(t, server, { message: "Never mind", state });
+  assert.deepEqual(typesOf(outcome.events), ["tool_result", "token", "done"]);
+  const { message, messages, ctx } = inputs[1] as RunInput;
+  assert.deepEqual([message, messages], ["Never mind", [{ role: "user", content: "Refund it\n\nNever mind" }]]);
+  assert.match(ctx.approvals[0]?.reason ?? "", /did not decide.*Never mind/);
+  assert.equal(ctx.approvals[0]?.approved, false);
+  assert.deepEqual(roles(outcome), ["user", "assistant", "tool", "user", "assistant"]);
+  assert.deepEqual(codeOf(await send.json(t, server, { approvals: YES, state })), [409, "approval_used"]);
+  const next = await send.sse(t, server, { message: "And?", state: outcome.last.state });
+  assert.equal(next.last.type, "done");
+});
+
+test("decisions about calls of an agent come alone, in time, and as they were asked", async (t) => {
+  const { server, inputs, state } = await asking(t, { more: { env: { PARLEY_APPROVAL_SECONDS: "0.001" } } });
+  const waiting = state.open?.waiting;
+  const altered = { ...state, open: { ...state.open, waiting: { ...waiting, kept: "other" } } } as never;
+  assert.deepEqual(codeOf(await send.json(t, server, { approvals: YES, state: altered })), [400, "invalid_state"]);
+  const both = await send.json(t, server, { approvals: YES, message: "And thanks", state });
+  assert.deepEqual(codeOf(both), [400, "invalid_request"]);
+  assert.match(both.last.data, /takes decisions alone/);
+  while (Date.now() <= Date.parse(waiting?.expires_at ?? "")) await turns(1);
+  assert.deepEqual(codeOf(await send.json(t, server, { approvals: YES, state })), [409, "approval_expired"]);
+  assert.equal(inputs.length, 1);
+  assert.equal((await send.json(t, server, { message: "Well?", state })).last.data, "Done.");
+});
+
+test("an agent that fails after a decision has used it up, and the conversation goes on", async (t) => {
+  const { server, inputs, state } = await asking(t, { first: [asks({ editable: true, danger: true })] });
+  const edited = [{ id: "c1", approved: true, arguments: '{"sum":4}' }];
+  const run = await send.sse(t, server, { approvals: edited, state });
+  assert.ok(run.events[0]?.type === "tool_call");
+  assert.deepEqual([run.events[0].data.arguments, inputs[1]?.ctx.approvals[0]?.arguments], ['{"sum":4}', '{"sum":4}']);
+  const failing = await asking(t, {});
+  const failed = await send.json(t, failing.server, { message: "fail", state: failing.state });
+  assert.equal(failed.last.type, "error");
+  const again = { message: "Go on", state: failed.last.state ?? failing.state };
+  assert.equal((await send.json(t, failing.server, again)).last.data, "Done.");
+});
+
+test("a call that a framework asks about late was told of, and its approval takes it back", async (t) => {
+  const held = gate();
+  async function* first() {
+    yield { type: "tool-call", toolCallId: "c1", toolName: "refund", input: {} };
+    await held.opened;
+    yield { type: "tool-approval-request", approvalId: "a", toolCallId: "c1" };
+  }
+  const server = await startServer(t, hosted(first));
+  const client = await connect(t, server.socketUrl);
+  client.send({ message: "Hi" });
+  await client.until("tool_call");
+  held.open();
+  const events = await client.until("done");
+  assert.deepEqual(typesOf(events), ["tool_approval", "done"]);
+  const json = await send.json(t, server, { message: "Hi" });
+  assert.deepEqual([json.last.type === "done" && json.last.approvals?.length, json.toolCalls], [1, []]);
+});
+
+test("an agent that needs more than 256 KiB to go on fails, and says so in the log", async (t) => {
+  const server = await startServer(
+    t,
+    hosted(() => items(asks({ kept: "k".repeat(300_000) }))),
+  );
+  assert.equal((await send.json(t, server, { message: "Hi" })).last.type, "error");
+  assert.match(server.log.join(""), /larger than 256 KiB/);
+});
+
 const MISTAKES: [agent: object, sentence: RegExp][] = [
   [{ run: () => "x", model: "demo" }, /^model does nothing beside run/],
   [{ run: () => "x", tools: [] }, /^tools does nothing beside run/],
@@ -514,3 +793,12 @@ for (const [agent, sentence] of MISTAKES) {
     assert.throws(() => checkAgent({ name: "A", ...agent }), { name: "ConfigError", message: sentence });
   });
 }
+
+test("an agent with a run of its own says that its answers cannot go on", async (t) => {
+  const server = await startServer(
+    t,
+    hosted(() => "Hi"),
+  );
+  const info = (await (await fetch(`${server.url}/api/info`)).json()) as Record<string, unknown>;
+  assert.deepEqual([info.name !== undefined, info.continue], [true, undefined]);
+});

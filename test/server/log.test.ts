@@ -332,6 +332,7 @@ const PRETTY: [what: string, entry: Partial<RunEntry>, env: Environment, line: s
   ["on another address no words", { start: WEATHER }, { HOST: "0.0.0.0" }, "run 9b1d04c7  demo  4.2 s"],
   ["with a key no words", { start: WEATHER }, { PARLEY_CHAT_KEY: "a-key" }, "run 9b1d04c7  demo  4.2 s"],
   ["behind a proxy no words", { start: WEATHER }, { PARLEY_TRUSTED_PROXIES: "::1" }, "run 9b1d04c7  demo  4.2 s"],
+  ["its name where no words were sent", { start: { ...WEATHER, message: "" } }, {}, "run 9b1d04c7  demo  4.2 s"],
   [
     "how it ended, unless it was answered",
     { start: { ...WEATHER, message: "Hi" }, end: "gone" },

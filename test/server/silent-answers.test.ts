@@ -10,7 +10,7 @@ import { call, end, type Step, say, think } from "../support/scripted-provider.t
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
-import { eventStream, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
+import { eventStream, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const SENTENCE = "I have nothing to add.";
 
@@ -85,6 +85,8 @@ interface Wire {
   call: UpstreamReply;
   silence: UpstreamReply;
   answer: UpstreamReply;
+  /** The same of a request that goes on from the results of calls: without a message, and with one that follows them. */
+  goesOn: [alone: unknown[], withMessage: unknown[]];
   /** What each message of the last request is. */
   // biome-ignore lint/suspicious/noExplicitAny: each API has a body of its own.
   shape(body: any): unknown[];
@@ -103,6 +105,10 @@ const chat = {
   answer: CHAT_COMPLETIONS.text("Yes."),
   shape: ({ messages }: { messages: { role: string }[] }) => messages.map(({ role }) => role),
   sent: ["user", "assistant", "tool", "assistant", "user"],
+  goesOn: [
+    ["user", "assistant", "tool"],
+    ["user", "assistant", "tool", "user"],
+  ] as Wire["goesOn"],
 };
 
 const completed = (id: string) => ({ type: "response.completed", response: { id, status: "completed", output: [] } });
@@ -138,6 +144,10 @@ const WIRES: Record<string, Wire> = {
       ...input.map(({ role }: { role: string }) => role),
     ],
     sent: ["resp_2", "user"],
+    goesOn: [
+      ["resp_1", undefined],
+      ["resp_1", undefined, "user"],
+    ],
   },
   "Responses without store, after a search": {
     agent: { model: RESPONSES.model, store: false, hostedTools: ["web_search"] },
@@ -169,6 +179,10 @@ const WIRES: Record<string, Wire> = {
     shape: ({ input }) =>
       input.map(({ type, role, content }: Record<string, string>) => (role === "assistant" ? content : (type ?? role))),
     sent: ["user", "function_call", "function_call_output", SENTENCE, "web_search_call", "user"],
+    goesOn: [
+      ["user", "function_call", "function_call_output"],
+      ["user", "function_call", "function_call_output", "user"],
+    ],
   },
   Anthropic: {
     agent: { model: "anthropic/claude-sonnet-5" },
@@ -178,6 +192,10 @@ const WIRES: Record<string, Wire> = {
     answer: claudeBlock("end_turn", { type: "text", text: "Yes." }),
     shape: ({ messages }) => messages.map(blocks),
     sent: ["user: text", "assistant: tool_use", "user: tool_result", "assistant: thinking, text", "user: text"],
+    goesOn: [
+      ["user: text", "assistant: tool_use", "user: tool_result"],
+      ["user: text", "assistant: tool_use", "user: tool_result, text"],
+    ],
   },
   Bedrock: {
     agent: { model: "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0" },
@@ -197,6 +215,10 @@ const WIRES: Record<string, Wire> = {
     ),
     shape: ({ messages }) => messages.map(blocks),
     sent: ["user: text", "assistant: toolUse", "user: toolResult", "assistant: text", "user: text"],
+    goesOn: [
+      ["user: text", "assistant: toolUse", "user: toolResult"],
+      ["user: text", "assistant: toolUse", "user: toolResult, text"],
+    ],
   },
 };
 
@@ -216,4 +238,31 @@ for (const [name, { agent, env, call, silence, answer, shape, sent }] of Object.
     assert.deepEqual(shape(upstream.calls[2]?.json), sent);
     assert.equal(runs, 1);
   });
+}
+
+for (const [name, { agent, env, call, answer, shape, goesOn }] of Object.entries(WIRES)) {
+  test(`${name}: what follows a failure after tools goes out in a form that the API takes`, async (t) => {
+    await using upstream = await startUpstream(call, jsonReply(400, { error: { message: "No." } }), answer);
+    const server = await startServer(t, { agent: { ...agent, tools: [echo] }, env: env(upstream.url) });
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.ok(last.type === "error" && last.continue === true, JSON.stringify(last));
+    const next = await send.sse(t, server, { continue: true, state: last.state });
+    assert.equal(next.last.data, "Yes.", JSON.stringify(next.last));
+    assert.deepEqual(shape(upstream.calls[2]?.json), goesOn[0]);
+  });
+
+  for (const approved of [true, false]) {
+    test(`${name}: so does what follows ${approved ? "an approval" : "a decline with a message"}`, async (t) => {
+      await using upstream = await startUpstream(call, answer);
+      const tools = [{ ...echo, needsApproval: true }];
+      const server = await startServer(t, { agent: { ...agent, tools }, env: env(upstream.url) });
+      const { last } = await send.sse(t, server, { message: "Hi" });
+      assert.ok(last.type === "done" && last.finish_reason === "approval_required", JSON.stringify(last));
+      const approvals = (last.approvals ?? []).map(({ id }) => ({ id, approved }));
+      const message = approved ? {} : { message: "Why?" };
+      const next = await send.sse(t, server, { ...message, approvals, state: last.state });
+      assert.equal(next.last.data, "Yes.", JSON.stringify(next.last));
+      assert.deepEqual(shape(upstream.calls[1]?.json), goesOn[approved ? 0 : 1]);
+    });
+  }
 }

@@ -310,6 +310,7 @@ const BINDING = {
   provider: "test",
   user: undefined,
   secrets: ["a secret"],
+  ownSecrets: ["a secret"],
 } as const;
 const CONVERSATION = "0123456789abcdef";
 const LIMITS = { maxHistoryItems: 100, maxHistoryBytes: 1_000_000 };

@@ -362,11 +362,16 @@ const ENDS: [how: string, next: Turn][] = [
   ["fails", [fail(new ApiError("provider_overloaded", "Too busy."))]],
   ["is at its turn limit", [call("c2", "leaky")]],
 ];
-for (const [how, next] of ENDS) {
-  test(`what a tool throws is in no byte that a client gets when the run ${how}`, async (t) => {
+for (const [how, next, stateKind] of ENDS.flatMap(([how, next]) =>
+  (["conversation_history", "previous_response_id"] as const).map((kind) => [how, next, kind] as const),
+)) {
+  test(`what a tool throws is in no byte that a client gets when the run ${how} (${stateKind})`, async (t) => {
     const agent = { tools: [leaky], maxTurns: 2 };
-    const state = { conversation_history: [{ role: "user", content: "Hello" }] };
-    const setup = () => ({ turns: [[call("c1", "leaky")], next], agent });
+    const state =
+      stateKind === "conversation_history"
+        ? { conversation_history: [{ role: "user", content: "Hello" }] }
+        : { previous_response_id: "resp_0" };
+    const setup = () => ({ turns: [[call("c1", "leaky")], next], agent, stateKind });
     const { json, sse, socket } = await onEveryTransport(t, setup, { message: "Hi", state });
     assert.ok(sse.last.state !== undefined);
     assert.doesNotMatch(JSON.stringify([json, sse, socket]), /postgres|hunter2/);

@@ -174,18 +174,24 @@ test("a provider that keeps the conversation hands out the id of its last answer
   assert.deepEqual(stateOf(outcomes.sse.last), { previous_response_id: "resp_6" });
 });
 
-test("at the turn limit that id is the one from before, and an empty state without one", async (t) => {
+test("at the turn limit that id is the one from before, with the exchange open beside it", async (t) => {
   const setup = (): ServerOptions => ({
     turns: [[call("c1", "echo", { text: "a" })]],
     agent: { tools: [echo], maxTurns: 1 },
     stateKind: "previous_response_id",
   });
   const fresh = await onEveryTransport(t, setup, { message: "Hi" });
-  assert.deepEqual(stateOf(fresh.sse.last), {});
+  const messages = [
+    { role: "tool", tool_call_id: "c1", content: CANCELLED, is_error: true },
+    { role: "assistant", content: fresh.sse.last.data },
+  ];
+  assert.deepEqual(stateOf(fresh.sse.last), { open: { response: "resp_1", messages } });
   const state = { previous_response_id: "resp_4" };
   const continued = await onEveryTransport(t, setup, { message: "Hi", state });
-  assert.deepEqual(stateOf(continued.sse.last), state);
+  assert.deepEqual(stateOf(continued.sse.last), { ...state, open: { response: "resp_5", messages } });
 });
+
+const CANCELLED = "Cancelled: the run ended before this call was finished.";
 
 function done(data: string, state: object, finish_reason: DoneEvent["finish_reason"] = "stop") {
   return { type: "done", data, state, finish_reason };

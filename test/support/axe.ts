@@ -6,19 +6,26 @@ import type { Page } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** As "rule: element: why". */
-export async function axeFindings(page: Page): Promise<string[]> {
+/** What a colour scheme may break. */
+export const OF_COLOURS = ["color-contrast", "link-in-text-block"];
+
+/** As "rule: element: why", by all rules or by some. */
+export async function axeFindings(page: Page, some?: readonly string[]): Promise<string[]> {
   await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    const { violations } = await window.axe.run(document, {
-      resultTypes: ["violations"],
-      // Of WCAG 2.2; off by default.
-      rules: { "target-size": { enabled: true } },
-    });
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ target, failureSummary }) => `${id}: ${target.flat().join(" > ")}: ${failureSummary}`),
-    );
-  });
+  return page.evaluate(
+    async (values) => {
+      const { violations } = await window.axe.run(document, {
+        resultTypes: ["violations"],
+        ...(values && { runOnly: { type: "rule", values } }),
+        // Of WCAG 2.2; off by default.
+        rules: { "target-size": { enabled: true } },
+      });
+      return violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ target, failureSummary }) => `${id}: ${target.flat().join(" > ")}: ${failureSummary}`),
+      );
+    },
+    some as string[] | undefined,
+  );
 }
 
 declare global {

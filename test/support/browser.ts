@@ -101,3 +101,9 @@ export async function openPage(
   });
   return { page, complaints };
 }
+
+/** Waits until the page has complained so. The console reaches a test by another way than what is shown, and may come later. */
+export async function complained({ page, complaints }: WatchedPage, text: RegExp): Promise<void> {
+  if (complaints.some((it) => text.test(it))) return;
+  await page.waitForEvent("console", { predicate: (message) => text.test(message.text()) });
+}

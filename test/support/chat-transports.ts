@@ -13,7 +13,10 @@ export const TRANSPORTS = ["json", "sse", "socket"] as const;
 export type TransportName = (typeof TRANSPORTS)[number];
 
 export interface ChatMessage {
-  message: string;
+  message?: string;
+  approvals?: unknown;
+  continue?: unknown;
+  run?: string;
   state?: unknown;
   attachments?: unknown;
   metadata?: unknown;
@@ -68,8 +71,8 @@ async function json(_t: Cleanup, server: Address, message: ChatMessage): Promise
 }
 
 /** An HTTP error as the event that it would have been. */
-function refusal({ error: { code, message, retryable } }: ErrorBody): ErrorEvent {
-  return { type: "error", data: message, code, retryable };
+function refusal({ error: { code, message, retryable }, ...beside }: ErrorBody): ErrorEvent {
+  return { type: "error", data: message, code, retryable, ...beside };
 }
 
 async function sse(_t: Cleanup, server: Address, message: ChatMessage): Promise<Outcome> {
@@ -177,32 +180,40 @@ function joinedCalls(events: readonly StreamEvent[]): object[] {
   const calls = new Map<string, object>();
   for (const event of events) {
     if (event.type !== "tool_call" && event.type !== "tool_result") continue;
-    calls.set(event.data.id, { ...calls.get(event.data.id), ...event.data });
+    calls.set(event.data.id, { ...calls.get(event.data.id), title: undefined, ...event.data });
   }
   return [...calls.values()];
 }
 
-const timelessCall = (call: unknown) => ({ ...(call as object), duration_ms: undefined });
+const timelessCall = (call: unknown) => ({ title: undefined, ...(call as object), duration_ms: undefined });
+
+/** What differs each time in what waits for approval. */
+const UNTIMED = { nonce: "", ledger: "", expires_at: "" };
 
 /** How long a tool took differs each time, and so does the conversation's id. */
 export function timeless(events: readonly StreamEvent[]): unknown[] {
-  return events.map((event) =>
-    event.type === "tool_result" ? { ...event, data: without(event.data, "duration_ms") } : unnamed(event),
-  );
+  return events.map((event) => {
+    if (event.type === "tool_approval") return { ...event, data: without(event.data, "expires_at") };
+    return event.type === "tool_result" ? { ...event, data: without(event.data, "duration_ms") } : unnamed(event);
+  });
 }
 
 /** An event whose state does not name its conversation, nor has the signature that covers its name. */
 function unnamed<Event extends StreamEvent>(event: Event): Event {
   if (!("state" in event) || event.state === undefined) return event;
-  return { ...event, state: without(stateOf(event) ?? {}, "signature") };
+  const approvals = "approvals" in event ? event.approvals?.map((one) => without(one, "expires_at")) : undefined;
+  return { ...event, ...(approvals && { approvals }), state: without(stateOf(event) ?? {}, "signature") };
 }
 
-/** What an event's state continues, without the id of its conversation, which differs each time. */
+/** What an event's state continues, without the id of its conversation and the signature of what is open, which differ each time. */
 export function stateOf({ state }: { state?: ConversationState }): ConversationState | undefined {
   if (state === undefined) return undefined;
   const { conversation, ...rest } = state;
   if (Object.keys(rest).length > 0) assert.match(conversation ?? "", /^[\w-]{36}$/);
-  return rest;
+  if (rest.open === undefined) return rest;
+  const { signature, waiting, ...open } = rest.open;
+  assert.match(signature ?? "", /^[\w-]{43}$/);
+  return { ...rest, open: waiting === undefined ? open : { ...open, waiting: { ...waiting, ...UNTIMED } } };
 }
 
 function without<Value extends object, Key extends string>(value: Value, ...keys: Key[]) {

@@ -103,10 +103,24 @@ export async function isEnoughOfAPolicy(t: TestContext, browser: Browser, { text
   await replies.locator("img").waitFor();
 }
 
-/** What a style sheet of the page changes: the background of the header, or of the user's messages. */
+const AVATAR = { "/ada.svg": '<svg xmlns="http://www.w3.org/2000/svg"/>' };
+
+/** What a style sheet of the page changes: what stands above answers, or the background of header or messages. */
 export async function coloursTheChat(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
-  const { page, ask } = await openDocumented(t, browser, { body: TAGS, head: `<style>${text}</style>` });
+  const { page, ask } = await openDocumented(t, browser, {
+    body: TAGS,
+    head: `<style>${text}</style>`,
+    files: AVATAR,
+  });
   await ask("Hello", "Hi.");
+  if (text.includes("::before")) {
+    const header = await page.locator('[part~="assistant"]').evaluate((it) => {
+      const { content, lineHeight } = getComputedStyle(it, "::before");
+      return [content, lineHeight];
+    });
+    assert.deepEqual(header, ['"Ada"', "28px"]);
+    return;
+  }
   const [where, colour] = text.includes("::part(header)")
     ? ['[part="header"]', "rgb(237, 233, 254)"]
     : ['[part~="user"] .bubble', "rgb(245, 243, 255)"];
@@ -136,6 +150,20 @@ const SCRIPTS: Record<string, Omit<DocumentedPage, "body"> & { check(opened: Ope
     async check({ input, page }) {
       await page.waitForFunction(() => document.activeElement?.localName === "agent-chat");
       assert.equal(await input.inputValue(), "I would like to return my order 4711.");
+    },
+  },
+  "addMessage(": {
+    async check({ ask, page }) {
+      await page.evaluate("returnIsBooked()");
+      await page.getByRole("article", { name: "Maria" }).getByText("Write to me").waitFor();
+      await ask("Hello", "Hi.");
+    },
+  },
+  ".messageHeader =": {
+    files: AVATAR,
+    async check({ ask, page }) {
+      await ask("Hello", "Hi.");
+      assert.deepEqual(await page.locator("agent-chat > .speaker").allTextContents(), ["Ada"]);
     },
   },
   "suggest(": {
@@ -196,7 +224,7 @@ const SCRIPTS: Record<string, Omit<DocumentedPage, "body"> & { check(opened: Ope
       assert.equal(await tools.count(), 0);
     },
   },
-  "chat.decide(": { check: paysAfterApproval },
+  "{ decide }": { check: paysAfterApproval },
   ".messageActions =": {
     turns: [[say("All *is* well.")]],
     async check({ page, ask }) {

@@ -22,7 +22,7 @@ export interface LiteLlm {
   readonly key: string;
 }
 
-const START_MS = 60_000;
+const START_MS = 180_000;
 const KEY = "sk-parley-test";
 
 /** The command's entry point; its script in `bin` would hold the path of where it was installed. */

@@ -30,7 +30,11 @@ export async function startRedis(t: Cleanup, ...settings: readonly string[]): Pr
   const start = async () => {
     const args = ["--port", String(port), "--save", "", "--bind", "127.0.0.1", ...settings];
     child = spawn("redis-server", args, { stdio: "ignore" });
-    while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (!(await answers(port))) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      // Somebody else's connection may have had the port for a moment.
+      if (child.exitCode !== null) child = spawn("redis-server", args, { stdio: "ignore" });
+    }
   };
   const kill = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;

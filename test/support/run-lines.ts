@@ -71,6 +71,10 @@ export async function ask(t: Cleanup, { url }: Address, wish: Wish, { key }: Lin
 async function socket(t: Cleanup, server: Address, wish: Wish, { key }: LineOptions = {}): Promise<RunLine> {
   const query = key === undefined ? "" : `?key=${key}`;
   const client = await connect(t, `${server.socketUrl}${query}`);
+  client.socket.on("error", (error: NodeJS.ErrnoException) => {
+    // A proxy that is restarted may reset what it had open in place of closing it.
+    if (error.code !== "ECONNRESET") throw error;
+  });
   client.send("resume" in wish ? { type: "resume", run: wish.resume, after: wish.after } : wish);
   return line(
     async () => {

@@ -55,6 +55,8 @@ export interface Asked {
   start: ConversationStart;
   /** The whole conversation; empty for a provider that keeps it. */
   messages: ModelRequest["messages"];
+  /** The messages of the request: the whole conversation, or what such a provider does not have yet. */
+  sent: ModelRequest["messages"];
   /** For a provider that keeps the conversation: the response that the request continues from. */
   previousId?: string | undefined;
   /** Settles when the request's signal is aborted. */
@@ -81,6 +83,7 @@ export function scriptedProvider(
 ): ScriptedProvider {
   const script = [...turns];
   const asked: Asked[] = [];
+  let kept = 0;
   const waiting: ((asked: Asked) => void)[] = [];
   const ask = (request: Omit<Asked, "aborted">, signal: AbortSignal): AsyncIterable<Played> => {
     const ended = new Promise<void>((resolve) => {
@@ -102,15 +105,17 @@ export function scriptedProvider(
     async function* ({ messages, previousId, keep }, signal) {
       const calls: ToolCall[] = [];
       let content = "";
+      const sent = structuredClone(messages);
       const request =
         stateKind === "conversation_history"
-          ? { start, messages: structuredClone(messages) }
-          : { start, messages: [], previousId };
+          ? { start, messages: sent, sent }
+          : { start, messages: [], sent, previousId };
       for await (const event of ask(request, signal)) {
         if (event.type === "text") content += event.delta;
         if (event.type === "call") calls.push(event.call);
         if (event.type === "end") {
-          const number = Number(previousId?.slice("resp_".length) ?? 0) + 1;
+          // Answers of different branches have different ids.
+          const number = Math.max(Number(previousId?.slice("resp_".length) ?? 0) + 1, ++kept);
           keep(assistantMessage(content, calls.map(toHistoryCall)), { id: `resp_${number}`, cutCalls: [] });
         }
         yield [event];

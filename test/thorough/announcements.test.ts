@@ -45,7 +45,7 @@ const CASES: readonly {
       await tools.nth(1).waitFor();
       gates.tools.open();
     },
-    expected: ["Answering…", "Using echo…", "echo: completed", "Using broken…", "broken: failed", "Pong."],
+    expected: ["Answering…", "Using Echo…", "Echo: completed", "Using Broken…", "Broken: failed", "Pong."],
   },
   {
     what: "of a long program and a long table only the size, and formulas as they are written",

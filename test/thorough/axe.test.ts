@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { type ChatElement, chatIn, openRows } from "../browser/chat-page.ts";
-import { axeFindings } from "../support/axe.ts";
+import { fillList } from "../browser/kept.ts";
+import { axeFindings, OF_COLOURS } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -72,11 +74,11 @@ async function converse(chat: ChatElement): Promise<void> {
   await chat.input.fill("A draft");
 }
 
-/** Checks what is on the screen in both themes. Without motion, so that no colour is on its way to another. */
+/** Checks what is on the screen, and its colours in both themes. Without motion, so that no colour is on its way to another. */
 async function assertClean(page: Page, state: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
+  for (const [colorScheme, rules] of [["light"], ["dark", OF_COLOURS]] as const) {
     await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await axeFindings(page), [], `${state}, ${colorScheme}`);
+    assert.deepEqual(await axeFindings(page, rules), [], `${state}, ${colorScheme}`);
   }
 }
 
@@ -133,12 +135,57 @@ test("axe finds nothing while a message is changed, while one waits for the conn
   await page.getByRole("button", { name: "Change this message" }).click();
   await page.locator('[part="editing"]').waitFor();
   await assertClean(page, "open edit");
-  await page.getByRole("button", { name: "Leave the message as it was" }).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
   await proxy.down();
   await chat.say("Fail");
   await page.locator('[part="queued"]').waitFor();
   await page.locator('[part="connection"]').waitFor();
   await assertClean(page, "no connection");
+});
+
+test("axe finds nothing while messages wait for the end of an answer, also in a low window, from right to left, with forced colours, and beside an edit and messages of the page", async (t) => {
+  const server = await startServer(t, { turns: [[say("Hi.")], TURNS[3] ?? []], agent: { tools: [echo, endless] } });
+  const viewport = { width: 390, height: 420 };
+  const { page } = await openPage(t, browser, { reducedMotion: "reduce", viewport, isMobile: true, hasTouch: true });
+  const chat = chatIn(page);
+  await page.goto(server.url);
+  await chat.ask("Hello", "Hi.");
+  await page.getByRole("button", { name: "Change this message" }).tap();
+  await chat.edited.waitFor();
+  await chat.say("Go on");
+  await page.locator('[data-status="running"]').first().waitFor();
+  for (const text of ["One", "Two", "Three"]) {
+    await chat.input.fill(text);
+    await chat.send.click();
+    await page.locator('[part="pending"]').getByText(text, { exact: true }).waitFor();
+  }
+  await assertClean(page, "pending messages in a low window");
+  await page.setViewportSize({ width: 390, height: 3000 });
+  await assertClean(page, "pending messages and an edit");
+  const element = page.locator("agent-chat");
+  await element.evaluate((it) => it.setAttribute("lang", "ar"));
+  await page.getByRole("button", { name: "إرسال الآن" }).waitFor();
+  await assertClean(page, "pending messages and an edit from right to left");
+  const start = async (selector: string) => Math.round((await page.locator(selector).first().boundingBox())?.x ?? -1);
+  assert.deepEqual([await start(".bubble"), await start(".pending-message")], [16, 16], "in line");
+  await element.evaluate((it) => it.setAttribute("lang", "en"));
+  await page.getByRole("button", { name: "Send now" }).waitFor();
+  await page.emulateMedia({ forcedColors: "active" });
+  await assertClean(page, "pending messages and an edit with forced colours");
+  await page.emulateMedia({ forcedColors: "none" });
+  await chat.stop.click();
+  await page.getByRole("button", { name: "Send anyway?" }).waitFor();
+  await page.locator("agent-chat").evaluate(async (element) => {
+    await (element as AgentChat).addMessage({ text: "Hi", name: "Maria" });
+  });
+  await page.locator('[part="name"]').waitFor();
+  await assertClean(page, "pending messages after a stop, and a message of the page");
+  await page.locator("agent-chat").evaluate((element) => {
+    (element as AgentChat).messageHeader = ({ role, name = role }) =>
+      Object.assign(document.createElement("p"), { className: "speaker", textContent: name });
+  });
+  await page.locator(".speaker").getByText("Maria").waitFor();
+  await assertClean(page, "headers of the page");
 });
 
 test("axe finds nothing on a site with the launcher: closed, with its preview, opened, in a conversation, closed again", async (t) => {
@@ -160,7 +207,58 @@ test("axe finds nothing on a site with the launcher: closed, with its preview, o
   await page.getByRole("button", { name: "Bad answer" }).first().click();
   await page.getByLabel("Incomplete").check();
   await assertClean(page, "conversation");
+  await chat.input.press("Enter");
+  await page.locator('[part="pending"]').waitFor();
+  await chat.stop.click();
+  await page.getByRole("button", { name: "Send anyway?" }).waitFor();
+  await page.getByRole("button", { name: "Change this message" }).last().click();
+  await chat.edited.waitFor();
+  await assertClean(page, "a pending message and an edit");
   await page.getByRole("button", { name: "Close chat" }).first().click();
   await opener.waitFor();
   await assertClean(page, "closed again");
+});
+
+test("axe finds nothing in the list of conversations, with every state of a row and of its foot, as a column and over the chat; nor at alternatives", async (t) => {
+  const server = await startServer(t, { turns: [[say("One.")], [say("Two.")]] });
+  const { page } = await openPage(t, browser, { reducedMotion: "reduce" });
+  const chat = chatIn(page);
+  const press = (name: string) => page.getByRole("button", { name, exact: true }).first().click();
+  const row = page.locator('[part="conversation"]');
+  const search = async (text: string, found: number) => {
+    await page.getByRole("searchbox").fill(text);
+    await row.nth(found - 1).waitFor({ state: found > 0 ? "attached" : "detached" });
+    await row.nth(found).waitFor({ state: "detached" });
+  };
+  await page.goto(server.url);
+  await chat.ask("Apples", "One.");
+  await page.getByRole("button", { name: "Answer again" }).click();
+  await page.getByText("2/2").waitFor();
+  await chat.answered();
+  await page.evaluate(fillList(12, 2));
+  await page.reload();
+  await row.nth(12).waitFor();
+  await page.getByText("2/2").waitFor();
+  const states: readonly [state: string, reach: () => Promise<unknown>][] = [
+    ["alternatives", () => page.getByRole("searchbox").waitFor()],
+    ["an unfolded row", () => press("Options for “Number 3”")],
+    ["a row that is renamed", () => press("Rename")],
+    ["a row that comes back", () => row.nth(2).press("Delete")],
+    ["search results", () => search("pears", 11)],
+    ["nothing found", () => search("nothing like this", 0)],
+    ["a question", () => press("Forget everything")],
+  ];
+  for (const [state, reach] of states) {
+    await reach();
+    await assertClean(page, state);
+  }
+  await press("Keep");
+  await page.setViewportSize({ width: 600, height: 800 });
+  await press("Conversations");
+  await search("number 1", 2);
+  await assertClean(page, "search results over the chat");
+  await search("", 12);
+  await press("Options for “Number 4”");
+  await press("Forget everything");
+  await assertClean(page, "over the chat");
 });

@@ -190,6 +190,8 @@ test("an image of another site is asked for only when the reader clicks", async 
   });
   await askForImages(chat);
   await chat.say("Show me a cat");
+  // At its end an answer is drawn once more, perhaps between the press and its release.
+  await chat.answered();
   const button = chat.answer.getByRole("button", { name: /evil\.example/ });
   await button.waitFor();
   assert.equal(await chat.answer.locator("img").count(), 0);

@@ -93,8 +93,9 @@ test("a conversation needs nothing of the server's files any more once the chat 
   await chat.page.route("**/chunks/*", (route) => route.abort());
   await chat.ask("First", "One.");
   await chat.input.press("ArrowUp");
-  assert.equal(await chat.input.inputValue(), "First");
-  await chat.say("First, changed");
+  assert.equal(await chat.edited.inputValue(), "First");
+  await chat.edited.fill("First, changed");
+  await chat.edited.press("Enter");
   await chat.replies.getByText("Two.").waitFor();
 });
 

@@ -8,20 +8,23 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { tool } from "../../server/parley-agent.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { failOnComplaints } from "../browser/chat-page.ts";
+import { fillList } from "../browser/kept.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
-import { call, end, fail, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { call, end, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { type ServerOptions, startServer } from "../support/start-server.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
 
 const FOLDER = "test/thorough/pictures";
-/** Every third, each time the same ones; all of them with `npm run test:rich`. */
-const EVERY = process.env.RICH === "all" ? 1 : 3;
+/** Every seventh, each time the same ones, so that each state is there in one look or two; all of them with `npm run test:rich`. */
+const EVERY = process.env.RICH === "all" ? 1 : 7;
 const chosen = process.env.PICTURES ?? "";
 
 const browser = await launchBrowser({ after });
@@ -83,6 +86,11 @@ const LONG = Array.from(
   (_, at) => `Paragraph ${at + 1}. ${"Some words of a long answer. ".repeat(6)}`,
 ).join("\n\n");
 
+const LONG_NAME = "Which bicycle fits me, number 17 or number 12, if I ride to work every day?";
+
+/** One answer, and one that goes on while another conversation is shown. */
+const LEFT = [[say("Hello.")], [wait(gate().opened)]];
+
 const CJK = "**注意：**これは**「重要」**な点です。詳しくは https://example.com。次に進みます。";
 
 const never = define(
@@ -121,9 +129,45 @@ class Parts {
     ]);
     await this.part("refusals").waitFor();
   }
+  async openList(): Promise<void> {
+    await this.part("conversation").first().waitFor({ state: "attached" });
+    // In a low window, the header is above the view.
+    if (await this.part("list").isVisible()) await this.part("list").press("Enter");
+    await this.part("conversation").first().waitFor();
+  }
+  /** Fills the list, in which one conversation is being answered and another one is shown. */
+  async list(): Promise<void> {
+    await this.say("Hello");
+    await this.answered(1);
+    await this.root.evaluate(fillList(14, 2));
+    await this.part("reset").press("Enter");
+    await this.say(LONG_NAME);
+    await this.part("stop").waitFor();
+    await this.openList();
+    await this.root.locator('[data-id="filled1"]').press("Enter");
+    await this.part("assistant").getByText("pears").waitFor();
+    await this.openList();
+  }
+  /** Two messages wait while an answer comes. */
+  async pend(): Promise<void> {
+    await this.say("What is the status of order 4711?");
+    await this.part("assistant").getByText("Let me").waitFor();
+    await this.say("And of order 4712? It was to come with the other one, and my neighbour has seen a parcel.");
+    await this.root.locator('input[type="file"]').setInputFiles({
+      name: "photo-of-the-parcel.png",
+      mimeType: "image/png",
+      buffer: RED_PIXEL,
+    });
+    await this.part("remove").waitFor();
+    await this.say("This is it");
+    await this.part("pending").locator("li").nth(2).waitFor();
+    // However low the window is, the text field is whole.
+    assert.equal(await this.part("composer").evaluate((it) => it.scrollHeight - it.clientHeight), 0);
+  }
 }
 
 interface State extends ServerOptions {
+  path?: string;
   /** The chat in the corner of a site, in place of the page. */
   site?: string;
   /** Goes where the picture is taken; the page is open. */
@@ -147,6 +191,51 @@ const failed = (error: ApiError, options: Partial<State> = {}): State =>
       await chat.part("error").waitFor();
     },
     options,
+  );
+
+const cancelOrder = tool({
+  name: "cancel_order",
+  description: "Cancels an order.",
+  parameters: { type: "object" },
+  needsApproval: true,
+  danger: true,
+  approvalText: ({ order_id: id }) => `Cancel order ${id} and refund 89.90 €?`,
+  execute: () => "cancelled",
+});
+
+const writeToCustomer = tool({
+  name: "write_to_customer",
+  description: "Writes a message.",
+  parameters: { type: "object" },
+  needsApproval: true,
+  editable: true,
+  approvalText: () => "Write to the customer?",
+  execute: () => "sent",
+});
+
+const ARGUMENTS: Record<string, object> = {
+  cancel_order: { order_id: "4711", refundAmount: 89.9, notifyCustomer: true, address: { city: "Springfield" } },
+  write_to_customer: {
+    to: "ada@example.org",
+    text: "Your order was cancelled, and the money is on its way. ".repeat(8),
+  },
+};
+
+/** The agent asks about calls of these tools. */
+const asking = (
+  tools: readonly string[],
+  reach: State["reach"] = async () => {},
+  options: Partial<State> = {},
+): State =>
+  talk(
+    [[say("I have found the order."), ...tools.map((name) => call(name, name, ARGUMENTS[name]))]],
+    async (chat, page) => {
+      await chat.say("Cancel order 4711, please");
+      await chat.part("approval").waitFor();
+      await chat.answered(1);
+      await reach(chat, page);
+    },
+    { agent: { tools: [cancelOrder, writeToCustomer] }, ...options },
   );
 
 const STATES: Record<string, State> = {
@@ -230,6 +319,21 @@ const STATES: Record<string, State> = {
     },
     { agent: { tools: [echo, broken] } },
   ),
+  approval: asking(["cancel_order"]),
+  approvals: asking(["cancel_order", "write_to_customer"], async (chat) => {
+    await chat.part("approve").first().click();
+    await chat.part("decline").nth(1).click();
+    await chat.part("input").fill("Not yet");
+  }),
+  "approval-changed": asking(["write_to_customer"], (chat) => chat.part("edit-arguments").click()),
+  "approval-expired": asking(
+    ["cancel_order"],
+    async (chat, page) => {
+      await page.clock.fastForward(2 * 3_600_000);
+      await chat.part("ask-me-again").waitFor();
+    },
+    { before: (page) => page.clock.install() },
+  ),
   failure: failed(new ApiError("internal", "A fault in the server.")),
   limited: failed(new ApiError("rate_limited", "Too many messages.", { retryAfter: 20 })),
   "too-long": failed(new ApiError("context_too_long", "This conversation is too long for the model.")),
@@ -259,12 +363,16 @@ const STATES: Record<string, State> = {
     await chat.part("input").press("ArrowUp");
     await chat.part("editing").waitFor();
   }),
-  undo: talk([[say("An answer.")]], async (chat) => {
-    await chat.say("A question");
-    await chat.answered(1);
-    await chat.part("reset").press("Enter");
-    await chat.part("empty").waitFor();
-  }),
+  undo: talk(
+    [[say("An answer.")]],
+    async (chat) => {
+      await chat.say("A question");
+      await chat.answered(1);
+      await chat.part("reset").press("Enter");
+      await chat.part("undo").waitFor();
+    },
+    { path: "/?embed=1" },
+  ),
   key: talk([], (chat) => chat.part("key-form").waitFor(), { env: { PARLEY_CHAT_KEY: "c-1" }, complaints: /401/ }),
   corner: talk([], (chat) => chat.part("launcher").waitFor(), { site: 'data-label="Ask us"' }),
   panel: talk(
@@ -276,7 +384,93 @@ const STATES: Record<string, State> = {
     },
     { site: "data-feedback" },
   ),
+  "list-forget": talk(
+    LEFT,
+    async (chat) => {
+      await chat.part("launcher").click();
+      await chat.list();
+      await chat.root.locator(".list-forget").click();
+      await chat.part("conversation").nth(1).press("F2");
+      await chat.root.locator(".list-name").waitFor();
+    },
+    { site: "data-conversations" },
+  ),
+  pending: talk([[say("Let me look that up."), wait(gate().opened)]], (chat) => chat.pend()),
+  "pending-asking": talk([[say("Let me look that up."), hang]], async (chat) => {
+    await chat.pend();
+    await chat.part("stop").click();
+    await chat.answered(1);
+    await chat.root.reload();
+    await chat.part("pending").waitFor();
+  }),
+  branches: talk(
+    [..."abc", "d"].map((name) => [say(`Answer ${name}.`)]),
+    async (chat, page) => {
+      await chat.say("Which bicycle is the best for hills?");
+      for (const count of [1, 2]) {
+        await chat.answered(1);
+        await chat.part("ask-again").click();
+        await chat
+          .part("alternatives")
+          .getByText(`${count + 1}/${count + 1}`)
+          .waitFor();
+      }
+      await chat.answered(1);
+      await page.clock.fastForward(30 * 3_600_000);
+      await chat.say("And for a family?");
+      await chat.answered(2);
+      await chat.part("previous").click();
+      await chat.part("previous").click();
+      await chat.part("alternatives").getByText("1/3").waitFor();
+      await chat.part("next").click();
+      await chat.part("alternatives").getByText("2/3").waitFor();
+      await chat.part("next").click();
+      await chat.part("separator").waitFor();
+      await chat.part("user").nth(1).hover();
+      await chat.part("edit").nth(1).click();
+      await chat.part("editing").waitFor();
+    },
+    { before: (page) => page.clock.install() },
+  ),
+  list: talk(LEFT, async (chat) => {
+    await chat.list();
+    await chat.root.locator(".list-search").fill("number 1");
+    await chat.part("conversation").nth(6).waitFor({ state: "hidden" });
+    await chat.root.locator(".list-more").nth(1).click();
+    await chat.part("rename").waitFor();
+    assert.deepEqual(await chat.root.locator('.list-day, [title^="Number"] > span').evaluateAll(otherEdges), []);
+  }),
+  headers: talk([[say("It is on its way.")]], async (chat, page) => {
+    await chat.say("Where is my order?");
+    await chat.answered(1);
+    await page.locator("agent-chat").evaluate(async (it) => {
+      const element = it as AgentChat;
+      element.messageHeader = ({ role, name }) => {
+        if (role === "user") return undefined;
+        const header = document.createElement("p");
+        header.style.cssText = "display: flex; align-items: center; gap: 8px; margin: 0; font-weight: 600";
+        const avatar = document.createElement("i");
+        avatar.style.cssText = "inline-size: 28px; block-size: 28px; border-radius: 50%; background: teal";
+        header.append(avatar, name ?? "Ada");
+        return header;
+      };
+      await element.addMessage({ text: "Write to me if you want to change it.", name: "Maria" });
+      element.suggest(["When will it arrive?", "Send it to another address", "Cancel it"]);
+    });
+    await chat.part("suggestion").first().waitFor();
+  }),
 };
+
+/** Texts that do not begin where the first of them does. */
+function otherEdges(texts: Element[]): string[] {
+  const [first = 0, ...others] = texts.map((it) => {
+    const range = document.createRange();
+    range.selectNodeContents(it);
+    const { left, right } = range.getBoundingClientRect();
+    return getComputedStyle(it.closest("nav") ?? it).direction === "rtl" ? right : left;
+  });
+  return others.flatMap((edge, at) => (Math.abs(edge - first) < 1 ? [] : [`${texts[at + 1]?.textContent}`]));
+}
 
 async function widths(page: Page): Promise<string[]> {
   return page.evaluate(() => {
@@ -306,7 +500,7 @@ async function take(t: TestContext, name: string, state: State, look: string): P
   const { page, complaints } = await openPage(t, browser, { reducedMotion: "reduce", ...LOOKS[look] });
   failOnComplaints(t, complaints, state.complaints);
   await state.before?.(page);
-  await page.goto(site?.url ?? server.url);
+  await page.goto(site?.url ?? server.url + (state.path ?? "/"));
   await state.reach(new Parts(page), page);
   await page.screenshot({ path: `${FOLDER}/${name}-${look}.png` });
   assert.deepEqual(await widths(page), []);

@@ -36,7 +36,7 @@ test("a conversation is printed whole, on as many sheets as it takes, without wh
   assert.ok(sheets > 5, `${sheets} sheets`);
   await chat.page.emulateMedia({ media: "print" });
   assert.equal(await chat.page.getByRole("button").filter({ visible: true }).count(), 1);
-  assert.equal(await chat.page.getByRole("button", { name: /^echo/ }).isVisible(), true);
+  assert.equal(await chat.page.getByRole("button", { name: /^Echo/ }).isVisible(), true);
   assert.equal(await chat.input.isVisible(), false);
   const cut = await chat.answer
     .locator(".table, pre")

@@ -5,9 +5,11 @@ import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { type ChatPage, openChat, openRows } from "../browser/chat-page.ts";
+import { fillList } from "../browser/kept.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
-import { call, fail, say, think } from "../support/scripted-provider.ts";
+import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
@@ -29,7 +31,7 @@ ${"```"}
 const SPACING =
   "* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important } p { margin-block-end: 2em !important }";
 
-const openRich = (t: TestContext, options: BrowserContextOptions) =>
+const openRich = (t: TestContext, options: BrowserContextOptions, failing: Promise<void>) =>
   openChat(t, browser, {
     agent: {
       tools: [echo, broken],
@@ -39,9 +41,10 @@ const openRich = (t: TestContext, options: BrowserContextOptions) =>
       },
     },
     turns: [
+      [say("One.")],
       [think("Hm."), call("c1", "echo", { text: "x".repeat(300) }), call("c2", "broken")],
       [say(ANSWER)],
-      [fail(new ApiError("provider_error", "The model is ill. Try again in a moment."))],
+      [wait(failing), fail(new ApiError("provider_error", "The model is ill. Try again in a moment."))],
     ],
     browser: options,
   });
@@ -59,7 +62,7 @@ function losses(page: Page): Promise<string[]> {
       if (box.scrollWidth > box.clientWidth) lost.push(`${box.className || "page"} is too wide`);
     }
     for (const control of root.querySelectorAll<HTMLElement>("button, textarea, input, a")) {
-      if (control.offsetParent === null) continue;
+      if (control.offsetParent === null || control.closest("[inert]")) continue;
       const name = control.getAttribute("aria-label") ?? control.textContent.trim() ?? control.tagName;
       // In a low window the header is there at the conversation's start, and for the focus.
       const isInHeader = control.closest(".header") !== null;
@@ -69,7 +72,12 @@ function losses(page: Page): Promise<string[]> {
       const inView = left >= -0.5 && right <= innerWidth + 0.5 && top >= -0.5 && bottom <= innerHeight + 0.5;
       if (!inView) lost.push(`"${name}" is out of view: ${left}, ${top} to ${right}, ${bottom}`);
       const x = Math.min(right - 2, Math.max(left + 2, (left + right) / 2));
-      const hit = root.elementFromPoint(x, (top + bottom) / 2);
+      // A long draft scrolls in its card.
+      const card = control.matches("textarea") ? control.closest('[part="composer"]')?.getBoundingClientRect() : null;
+      const hit = root.elementFromPoint(
+        x,
+        (Math.max(top, card?.top ?? 0) + Math.min(bottom, card?.bottom ?? bottom)) / 2,
+      );
       if (inView && !(hit && (control.contains(hit) || hit.contains(control)))) {
         lost.push(`"${name}" is covered by ${hit?.className}`);
       }
@@ -81,13 +89,25 @@ function losses(page: Page): Promise<string[]> {
   });
 }
 
-async function fill(chat: ChatPage): Promise<void> {
-  await chat.say("w".repeat(200));
+async function fill(chat: ChatPage, failNow: () => void, hasPending: boolean): Promise<void> {
+  await chat.ask("w".repeat(200), "One.");
+  await chat.page.evaluate(fillList(12, 2));
+  await chat.questions.getByRole("button", { name: "Change this message" }).click();
+  await chat.edited.press("End");
+  await chat.edited.press("Control+Enter");
+  await chat.page.getByText("2/2").waitFor();
   await chat.replies.getByText("some cell").first().waitFor();
   await chat.send.waitFor();
   await openRows(chat);
   await chat.say("Fail");
+  await chat.questions.nth(1).waitFor();
+  if (hasPending) {
+    await chat.say("w".repeat(200));
+    await chat.page.locator('[part="pending"]').waitFor();
+  }
+  failNow();
   await chat.retry.waitFor();
+  await chat.page.getByRole("button", { name: "Send anyway?" }).waitFor({ state: hasPending ? "visible" : "detached" });
   await chat.files.setInputFiles([
     { name: "red.png", mimeType: "image/png", buffer: RED_PIXEL },
     {
@@ -113,7 +133,8 @@ const CASES: readonly [string, BrowserContextOptions][] = [
 
 for (const [name, options] of CASES) {
   test(`${name} nothing is out of reach, in the greeting and in a conversation, and the button that sends is in view`, async (t) => {
-    const chat = await openRich(t, { ...options, reducedMotion: "reduce" });
+    const failing = gate();
+    const chat = await openRich(t, { ...options, reducedMotion: "reduce" }, failing.opened);
     await chat.greeting.waitFor();
     if (name === "with wide spacing") {
       await chat.page.locator("agent-chat").evaluate((element, css) => {
@@ -126,7 +147,7 @@ for (const [name, options] of CASES) {
     assert.deepEqual(await losses(chat.page), [], "greeting");
     // With the question at the top there is the way to the end, which lies over what scrolls.
     await chat.page.locator("agent-chat").evaluate((element) => element.setAttribute("follow", "end"));
-    await fill(chat);
+    await fill(chat, failing.open, name !== "on a phone on its side");
     assert.deepEqual(await losses(chat.page), [], "conversation");
     const left = await chat.messages.evaluate((box) => box.clientHeight);
     assert.ok(left >= 48, `${left} px are left to read in`);
@@ -139,6 +160,14 @@ for (const [name, options] of CASES) {
       });
       assert.ok(isInView, `the button that sends, at the ${block} of a long draft`);
     }
+    // Without a pointer, since a low window has the header for the focus only.
+    await chat.page.locator('[part="list"]').press("Enter");
+    await chat.page
+      .getByRole("button", { name: /^Options for/ })
+      .first()
+      .click();
+    await chat.page.getByRole("button", { name: "Rename" }).waitFor();
+    assert.deepEqual(await losses(chat.page), [], "list");
   });
 }
 

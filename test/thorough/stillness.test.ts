@@ -48,6 +48,26 @@ for (const [name, options] of CASES) {
   });
 }
 
+test("tool calls have their place in an answer that a reload brings back, before their code has come", async (t) => {
+  const code = gate();
+  const look = define("look", () => Promise.resolve("seen"));
+  const chat = await openChat(t, browser, {
+    agent: { tools: [look] },
+    turns: [[call("a", "look"), call("b", "look")], [say("Done.")]],
+  });
+  await chat.ask("Go", "Done.");
+  await chat.page.route("**/steps-*.js", async (route) => {
+    await code.opened;
+    await route.continue();
+  });
+  await chat.page.reload();
+  await chat.answer.waitFor();
+  const before = await places(chat);
+  code.open();
+  await chat.tools.nth(1).waitFor();
+  assert.deepEqual(await places(chat), before);
+});
+
 /** Notes in a page's `moved` each animation and transition that begins in a shadow root, and each scroll that glides. */
 function watchMotion(): void {
   const moved = new Set<string>();
@@ -105,6 +125,8 @@ for (const reducedMotion of ["reduce", "no-preference"] as const) {
     await chat.replies.locator(".waiting").waitFor();
     begin.open();
     await chat.tools.locator(".spinner").waitFor();
+    // An animation begins a frame after its element is there.
+    if (!isCalm) await page.waitForFunction("moved.has('spin')");
     speak.open();
     await chat.answer.getByText("Well").waitFor();
     end.open();

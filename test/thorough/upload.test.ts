@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { chatIn, dropLargePdf } from "../browser/chat-page.ts";
+import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
+import { chatIn, dropLargePdf, openChat } from "../browser/chat-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { within } from "../support/deadline.ts";
 import { type ProxyOptions, startProxy } from "../support/proxy.ts";
@@ -97,4 +98,17 @@ test("a message with less than 256 kB of files does not show that they are being
     await page.clock.resume();
     await replies.getByText("Received.").waitFor();
   }
+});
+
+test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refused", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Big.")]] });
+  await dropLargePdf(chat, "huge.pdf", MAX_ATTACHMENT_BYTES + 1);
+  await chat.page.locator('[part="refusals"]').getByText("huge.pdf: larger than 20 MB.").waitFor();
+  await dropLargePdf(chat, "big.pdf", MAX_ATTACHMENT_BYTES);
+  await chat.drafts.getByText("20 MB").waitFor();
+  await chat.ask("Big one", "Big.");
+  const [attachment] = chat.server.model.asked[0]?.start.attachments ?? [];
+  const sent = Buffer.alloc(MAX_ATTACHMENT_BYTES);
+  sent.write("%PDF-");
+  assert.equal(Buffer.from(attachment?.url.split(",")[1] ?? "", "base64").equals(sent), true);
 });

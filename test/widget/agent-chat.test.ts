@@ -61,6 +61,22 @@ test("a server that is not an http URL is refused by name, and no message goes t
   await again;
 });
 
+test("tools shows data of calls by itself only where the server is on this machine", async (t) => {
+  const servers = ["http://127.0.0.1:1", "http://localhost:1", "http://ada.localhost", "http://[::1]:1"];
+  for (const server of [...servers, "https://chat.example", "https://localhost.example"]) {
+    const chat = Object.assign(document.createElement("agent-chat"), { server });
+    document.body.append(chat);
+    t.after(() => chat.remove());
+    await chat.updateComplete;
+    const part = chat.shadowRoot?.querySelector("agent-chat-composer");
+    const mode = () => Object(part).context.modes.tools;
+    assert.equal(mode(), servers.includes(server) ? "auto" : "titles", server);
+    chat.tools = "closed";
+    await chat.updateComplete;
+    assert.equal(mode(), "closed");
+  }
+});
+
 test("an element without a server says once how it gets one, and asks the site itself", async (t) => {
   const warnings = consoleOf(t, "warn");
   const { defaultServer } = AgentChat;
@@ -99,7 +115,7 @@ test("values of properties that do not exist are named once, and the default hol
   await chat.updateComplete;
   assert.deepEqual([chat.tools, chat.actions, chat.theme, chat.toolRenderers], ["auto", "all", "auto", undefined]);
   assert.deepEqual(warnings, [
-    '<agent-chat> tools must be one of auto, open, closed, hidden, not "folded"',
+    '<agent-chat> tools must be one of auto, open, closed, hidden, titles, not "folded"',
     '<agent-chat> actions must be words out of all, none, copy, retry, edit, code, table, not "copy,edit"',
     '<agent-chat> toolRenderers must be set as a property once the element is defined, not "[object Object]"',
   ]);
@@ -184,6 +200,74 @@ test("a page draws a call that needs approval itself, and decides about it", asy
     done("Paid."),
   );
   await until(chat, () => /Paid/.test(page.text(".markdown")));
+});
+
+test("a page's own card may decide before the run that asks has ended", async (t) => {
+  const server = await startScriptedServer(t);
+  const { chat } = await mount(t, { server: server.url });
+  const pressed = gate();
+  chat.toolRenderers = {
+    pay: ({ status }, { decide }) => {
+      if (status === "waiting") decide({ approved: true });
+      pressed.open();
+      return undefined;
+    },
+  };
+  void chat.send("Pay");
+  const { send } = await server.turn();
+  const waiting = { id: "1", tool: "pay", arguments: "{}", text: "Pay?", expires_at: "2030-01-01T00:00:00Z" };
+  send({ type: "tool_approval", data: waiting } as unknown as StreamEvent);
+  await pressed.opened;
+  send({ ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent);
+  const { body } = await server.turn();
+  assert.deepEqual(body.approvals, [{ approved: true, id: "1" }]);
+});
+
+test("a page adds messages that the server never sees: behind a running answer, below a failure that can still be tried again", async (t) => {
+  const server = await startScriptedServer(t);
+  const page = await mount(t, { server: server.url });
+  const { chat } = page;
+  const articles = () => page.all("article").map((it) => it.getAttribute("part")?.replace("message ", ""));
+  const first = await chat.addMessage({ text: "Welcome **back**", name: "Maria" });
+  await until(chat, () => page.text(".markdown"));
+  assert.deepEqual(
+    [page.text('[part="name"]'), page.find(".markdown b, .markdown strong")?.textContent],
+    ["Maria", "back"],
+  );
+  await until(chat, () => page.text("[role=status]") === "MariaWelcome back");
+  const sent = chat.send("Hi");
+  const turn = await server.turn();
+  assert.deepEqual([turn.body.message, turn.body.state], ["Hi", {}]);
+  turn.send(token("Hello"));
+  await until(chat, () => page.text(".exchange:last-child .markdown"));
+  const added = Promise.all([chat.addMessage({ text: "One" }), chat.addMessage({ text: "Two" })]);
+  assert.deepEqual(articles(), ["page", "user", "assistant"]);
+  turn.send({ ...done("Hello"), state: { previous_response_id: "r" } } as StreamEvent);
+  await sent;
+  const ids = await added;
+  await chat.updateComplete;
+  assert.equal(new Set([first, ...ids]).size, 3);
+  assert.deepEqual(articles(), ["page", "user", "assistant", "page", "page"]);
+  assert.match(page.text(".exchange:last-child agent-chat-message:last-child"), /^Concierge said: Two/);
+  // The page may say what to do after a failure.
+  chat.addEventListener("agent-chat-error", () => void chat.addMessage({ text: "Call us" }), { once: true });
+  const failing = chat.send("And now?");
+  const second = await server.turn();
+  assert.deepEqual(second.body.state, { previous_response_id: "r" });
+  second.send({ type: "error", code: "internal", data: "", retryable: true } as StreamEvent);
+  await failing;
+  await until(chat, () => page.text(".exchange:last-child agent-chat-message:last-child .markdown") === "Call us");
+  await page.click('[part="error"] [part="retry"]');
+  const third = await server.turn();
+  assert.deepEqual([third.body.message, third.body.state], ["And now?", { previous_response_id: "r" }]);
+  for (const [given, message] of [
+    [{ text: " " }, /^TypeError: addMessage: text must/],
+    [{ text: 1 }, /^TypeError: addMessage: text must/],
+    [undefined, /^TypeError: addMessage: text must/],
+    [{ text: "Hi", name: {} }, /^TypeError: addMessage: name must/],
+  ] as const) {
+    await assert.rejects(chat.addMessage(given as { text: string }), (error) => message.test(String(error)));
+  }
 });
 
 test("a server that answers after the element has left it is not reported as ready", async (t) => {

@@ -5,6 +5,7 @@ import type { TestContext } from "node:test";
 import type { OutgoingMessage } from "../../widget/session/chat-session.ts";
 import { Client, type ClientOptions, type Draft } from "../../widget/session/client.ts";
 import type { AssistantMessage, Message } from "../../widget/session/messages.ts";
+import { sendPending } from "../../widget/session/pending.ts";
 import type { ConversationStore } from "../../widget/session/store.ts";
 import { within } from "../support/deadline.ts";
 
@@ -14,6 +15,8 @@ export interface ClientSetup {
   /** With one, the conversation is kept there. */
   store?: ConversationStore;
   id?: string;
+  /** Whether the store is a library that is listed. */
+  keepsAll?: boolean;
   userToken?: ClientOptions["userToken"];
   metadata?: ClientOptions["metadata"];
   /** What to wait for; until the server has described its agent. */
@@ -36,6 +39,7 @@ export async function openClient(
     siteKey = "",
     store,
     id = "",
+    keepsAll = false,
     userToken,
     metadata,
     until: isOpen = ({ phase }) => phase === "ready",
@@ -51,7 +55,9 @@ export async function openClient(
     userToken,
     metadata,
     ...(store && { store }),
+    keepsAll: () => keepsAll,
     onChange: () => {
+      if (client.session.pending.length > 0) void sendPendingOf(client);
       for (const check of waiting) check();
     },
     onReady: () => {},
@@ -80,6 +86,12 @@ export async function openClient(
   return { client, reports, drafts, until };
 }
 
+/** As the element does. */
+export function sendPendingOf(client: Client, isAsked = false): Promise<void> {
+  const admit = async () => ((await client.keeper.claim()) ? undefined : "elsewhere");
+  return sendPending(client, { isAsked, admit, send: (message) => client.session.send(message) });
+}
+
 export const text = (message: string): OutgoingMessage => ({ text: message, attachments: [], files: [] });
 
 export const lastAnswer = ({ session }: Client): AssistantMessage | undefined => {
@@ -90,7 +102,7 @@ export const lastAnswer = ({ session }: Client): AssistantMessage | undefined =>
 /** Texts of the messages, as they are read. */
 export const textsOf = (messages: readonly Message[]): string[] =>
   messages.map((message) =>
-    message.role === "user"
+    message.role !== "assistant"
       ? message.text
       : message.blocks.map((block) => (block.type === "text" ? block.text : block.type)).join(" "),
   );

@@ -145,11 +145,12 @@ test("a long text leaves less room for files", async (t) => {
 });
 
 test("beside an earlier message that is changed only what was said before it counts", async (t) => {
-  const { page, attach, converse } = await openSmall(t);
+  const { page, converse } = await openSmall(t);
   await converse();
   await page.click("[part=edit]");
-  await page.shown("[part=editing]");
-  await attach(png("a.png", 2_000));
+  await page.shown("[part=editor]");
+  await page.chat.editor?.addFiles([png("a.png", 2_000)]);
+  await page.chat.updateComplete;
   assert.equal(page.all(".draft-files li").length, 1);
 });
 

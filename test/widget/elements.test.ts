@@ -16,6 +16,8 @@ await import("../../widget/chat.ts");
 const { MessageElement } = await import("../../widget/ui/message.ts");
 const { PiecewiseDrawing, renderMessages } = await import("../../widget/ui/message-list.ts");
 const { partsComplete } = await import("../../widget/ui/chat-part.ts");
+const { loadPart } = await import("../../widget/ui/lazy-parts.ts");
+await loadPart("agent-chat-steps");
 
 const ACTIONS = new Proxy({}, { get: () => () => {} }) as ChatContext["actions"];
 
@@ -31,6 +33,7 @@ const CONTEXT: ChatContext = {
   renderers: {},
   toolRenderers: {},
   messageActions: [],
+  messageHeader: undefined,
 };
 
 const QUESTION: UserMessage = { role: "user", id: "q", text: "Hi", files: [] };
@@ -44,7 +47,10 @@ class Conversation extends LitElement {
   static override properties = { messages: { attribute: false }, context: { attribute: false } };
   messages: readonly Message[] = [];
   context = CONTEXT;
-  readonly #client = { session: { messages: this.messages, canEdit: () => false }, keeper: { isNotKept: false } };
+  readonly #client = {
+    session: { messages: this.messages, canEdit: () => false, alternatives: () => [], waitingCalls: [] },
+    keeper: { isNotKept: false },
+  };
   readonly #drawing = new PiecewiseDrawing(this, () => this.messages);
 
   get root(): ShadowRoot {
@@ -59,7 +65,7 @@ class Conversation extends LitElement {
 
   protected override render() {
     this.#client.session.messages = this.messages;
-    return html`${renderMessages(this.#client as unknown as Client, { context: this.context, firstDrawn: this.#drawing.first, editing: undefined })}`;
+    return html`${renderMessages(this.#client as unknown as Client, { context: this.context, firstDrawn: this.#drawing.first, editor: undefined, suggested: [] })}`;
   }
 }
 customElements.define("test-conversation", Conversation);
@@ -116,7 +122,7 @@ test("a call that waits for approval is no empty answer: it is seen among many, 
   const call = (callId: string, status: ToolBlock["status"]): ToolBlock => {
     return { type: "tool", callId, tool: "pay", arguments: "{}", status };
   };
-  const blocks = [call("1", "completed"), call("2", "completed"), call("3", "waiting")];
+  const blocks = [call("0", "completed"), call("1", "completed"), call("2", "completed"), call("3", "waiting")];
   const asking = answer("m", "", { blocks, finishReason: "approval_required" });
   const list = await mount([QUESTION, asking]);
   assert.equal(list.root.querySelector('[part="note"]'), null);
@@ -124,12 +130,17 @@ test("a call that waits for approval is no empty answer: it is seen among many, 
   message.canRetry = true;
   await message.updateComplete;
   assert.equal(list.root.querySelector('[part="ask-again"]'), null);
-  assert.equal(list.root.querySelectorAll(".step-row").length, 3, "no row folds the others away");
+  assert.equal(list.root.querySelectorAll(".step-row").length, 4, "no row folds the others away");
   assert.equal(textOf(list, '[data-status="waiting"] .aside'), en.toolWaiting);
-  await show(list, {
-    messages: [QUESTION, answer("m", "Paid.", { blocks: [...blocks.slice(0, 2), call("3", "completed")] })],
-  });
+  await customElements.whenDefined("agent-chat-approval");
+  await list.updateComplete;
   assert.equal(textOf(list, ".step-row"), en.steps(3));
+  assert.equal(textOf(list, '[part="approval"] .question'), "pay");
+  await show(list, {
+    messages: [QUESTION, answer("m", "Paid.", { blocks: [...blocks.slice(0, 3), call("3", "completed")] })],
+  });
+  assert.equal(list.root.querySelector('[part="approval"]'), null);
+  assert.equal(textOf(list, ".step-row"), en.steps(4));
 });
 
 test("a person's choice for a thought outlives what the page wants and what still comes", async () => {
@@ -189,11 +200,14 @@ test("a long conversation appears from its end, which is not waited for longer, 
     { ...QUESTION, id: `q${index}` },
     answer(`a${index}`, `${"word ".repeat(200)}\n\n`.repeat(6)),
   ]);
-  const list = await mount(exchanges.flat());
+  const list = Object.assign(new Conversation(), { context: CONTEXT, messages: exchanges.flat() });
+  document.body.append(list);
   const ids = () =>
     [...list.root.querySelectorAll("agent-chat-message")].map(
       (it) => (it as InstanceType<typeof MessageElement>).message.id,
     );
+  // Tasks, in one of which the next piece is drawn, have to wait.
+  while (ids().length === 0) await undefined;
   const first = ids();
   assert.ok(first.length < 10, `${first.length} messages at once`);
   assert.equal(first.at(-1), "a29");
@@ -245,6 +259,44 @@ test("a page draws the calls of a tool itself, once for each state, and the draw
   assert.equal(host.children.length, 0);
 });
 
+test("a page draws the header of each message once, over tokens and other functions, and one that fails leaves the name", async (t) => {
+  const warn = t.mock.method(console, "warn", () => undefined);
+  const seen: string[] = [];
+  const messageHeader: ChatContext["messageHeader"] = ({ messageId, role, name }) => {
+    seen.push([messageId, role, name ?? "-"].join(" "));
+    if (role === "user") return undefined;
+    if (name === "Broken") throw new Error("no header");
+    return Object.assign(document.createElement("b"), { textContent: role });
+  };
+  const note = (id: string, name?: string) => ({ role: "page", id, text: "Note", name, at: 0 }) as const;
+  const messages = [QUESTION, answer("a", "Hel", { status: "streaming" })];
+  const list = await mount(messages, { ...CONTEXT, messageHeader });
+  const host = list as HTMLElement;
+  const [header] = host.children;
+  assert.deepEqual([header?.textContent, header?.slot], ["assistant", list.root.querySelector("slot")?.name]);
+  await show(list, { messages: [QUESTION, answer("a", "Hello"), note("p", "Maria"), note("f", "Broken"), note("n")] });
+  await show(list, { context: { ...CONTEXT, headingLevel: 4, messageHeader } });
+  assert.deepEqual(seen, ["q user -", "a assistant -", "p page Maria", "f page Broken", "n page -"]);
+  assert.equal(host.children[0], header);
+  assert.deepEqual(
+    [...host.children].map(({ textContent }) => textContent),
+    ["assistant", "page", "page"],
+  );
+  const headings = [...list.root.querySelectorAll("[role=heading]")].map((it) => [
+    it.part?.value ?? "",
+    it.textContent,
+  ]);
+  const { you, agentSaid } = CONTEXT.strings;
+  assert.deepEqual(
+    headings.map(([, text]) => text),
+    [you, agentSaid(CONTEXT.agent), agentSaid("Maria"), "Broken", agentSaid(CONTEXT.agent)],
+  );
+  assert.equal(list.root.querySelectorAll('[part="name"]').length, 1);
+  assert.match(String(warn.mock.calls[0]?.arguments[0]), /messageHeader has failed/);
+  await show(list, { context: CONTEXT });
+  assert.deepEqual([host.children.length, list.root.querySelectorAll('[part="name"]').length], [0, 2]);
+});
+
 test("a drawing is in no group of steps, and is there where rows are hidden", async () => {
   const weather = () => document.createElement("b");
   const calls = ["c2", "c3", "c4", "c5"].map((callId) => ({ ...COMPLETED, callId, tool: "clock" }));
@@ -255,13 +307,55 @@ test("a drawing is in no group of steps, and is there where rows are hidden", as
   assert.deepEqual([hidden.list.root.querySelector("agent-chat-steps"), hidden.slots().length], [null, 1]);
 });
 
+const TABLE = { en: "Weather", de: "Wetter", fr: "Météo" };
+
+/** A call, the language, `tools`, and what its row says and opens; `#` stands for a chevron. */
+const ROWS: [call: Partial<ToolBlock>, lang: string, tools: ChatContext["modes"]["tools"], row: string][] = [
+  [{ title: "Weather in Ulm" }, "de", "auto", "Weather in Ulm #"],
+  [{ title: TABLE }, "de", "auto", "Wetter #"],
+  [{ title: TABLE }, "es", "auto", "Weather #"],
+  [{ title: { fr: "Météo", it: "Meteo" } }, "de", "auto", "Météo #"],
+  [{}, "en", "auto", "Get weather Ulm #"],
+  [{ title: TABLE, status: "running" }, "fr", "auto", "Météo… #"],
+  [{ title: TABLE }, "en", "titles", "Weather"],
+  [{}, "en", "titles", "Get weather"],
+  [{ title: "File", arguments: "{}", output: "" }, "en", "open", "File"],
+  [{ title: "File", arguments: "{}", output: "Found" }, "en", "auto", "File #"],
+];
+
+test("a call's row is a sentence in the reader's language, and opens only where there is something to read", async () => {
+  for (const [call, lang, tools, row] of ROWS) {
+    const block: ToolBlock = { ...COMPLETED, tool: "get_weather", output: "{}", ...call };
+    const context = { ...CONTEXT, strings: { ...en, lang }, modes: { ...CONTEXT.modes, tools } };
+    const list = await mount([QUESTION, answer("a", "", { blocks: [block] })], context);
+    const said = [".step-name", ".hint"].map((part) => textOf(list, part)).filter(Boolean);
+    const opens = list.root.querySelector("button.step-row") ? ["#"] : [];
+    assert.equal([...said, ...opens].join(" "), row);
+  }
+});
+
+test("a group that the person has closed says what runs, and afterwards how many steps there were", async () => {
+  const calls = ["c1", "c2", "c3"].map((callId): ToolBlock => ({ ...COMPLETED, callId }));
+  const running: ToolBlock = { ...RUNNING, callId: "r", title: "Looking it up" };
+  const list = await mount([QUESTION, answer("a", "", { status: "streaming", blocks: [...calls, running] })]);
+  const row = list.root.querySelector<HTMLElement>(".step-row");
+  assert.equal(textOf(list, ".step-name"), en.steps(4));
+  row?.click();
+  await list.updateComplete;
+  assert.equal(textOf(list, ".step-name"), "Looking it up…");
+  await show(list, { messages: [QUESTION, answer("a", "Done", { blocks: [...calls, COMPLETED] })] });
+  assert.equal(textOf(list, ".step-name"), en.steps(4));
+});
+
 test("a call that waits for the person is seen where calls are hidden, and in a group that would fold", async () => {
   const waiting: ToolBlock = { ...RUNNING, callId: "w", status: "waiting" };
   const calls = ["c2", "c3"].map((callId) => ({ ...COMPLETED, callId }));
+  await customElements.whenDefined("agent-chat-approval");
   const hidden = await withRenderers({}, [...calls, waiting], "hidden");
-  assert.deepEqual([textOf(hidden.list, ".step-name"), textOf(hidden.list, ".hint")], ["weather", "Ulm"]);
+  const shown = ({ root }: Conversation) => [root.querySelector("agent-chat-steps"), root.querySelector("dd bdi")];
+  assert.deepEqual([shown(hidden.list)[0], shown(hidden.list)[1]?.textContent], [null, "Ulm"]);
   const { list } = await withRenderers({}, [...calls, waiting]);
-  assert.equal(list.root.querySelector(".steps-body")?.hasAttribute("hidden"), false);
+  assert.equal(shown(list)[1]?.textContent, "Ulm");
   await show(list, { messages: [QUESTION, answer("a", "", { blocks: [...calls, COMPLETED] })] });
   assert.equal(list.root.querySelector(".steps-body")?.hasAttribute("hidden"), true);
 });

@@ -4,42 +4,34 @@ import assert from "node:assert/strict";
 import { beforeEach, type TestContext, test } from "node:test";
 import type { ConversationState } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import type { Message } from "../../widget/session/messages.ts";
+import { storedState } from "../../widget/session/branch-states.ts";
+import type { ChatSession } from "../../widget/session/chat-session.ts";
+import { Conversation, EMPTY_CONVERSATION, type OutgoingMessage } from "../../widget/session/conversation.ts";
+import type { AssistantMessage, Message, UserMessage } from "../../widget/session/messages.ts";
 import {
-  type ConversationStore,
+  answerRow,
   fromRow,
-  IndexedDbStore,
+  type Row,
   type StoredConversation,
+  summaryOf,
   toRow,
-} from "../../widget/session/store.ts";
-import { gate } from "../support/deadline.ts";
+  withAnswer,
+} from "../../widget/session/row.ts";
+import { shrink } from "../../widget/session/shrink.ts";
+import { IndexedDbStore, LEASE_MS, mayWrite } from "../../widget/session/store.ts";
+import { gate, within } from "../support/deadline.ts";
 import { TestStorage } from "./browser-stubs.ts";
-import { lastAnswer, openClient, type TestClient, text, textsOf } from "./chat-client.ts";
+import {
+  type ClientSetup,
+  lastAnswer,
+  openClient,
+  sendPendingOf,
+  type TestClient,
+  text,
+  textsOf,
+} from "./chat-client.ts";
+import { MemoryStore } from "./memory-store.ts";
 import { done, type ScriptedServer, startScriptedServer, token } from "./scripted-server.ts";
-
-/** A store of a page's own, as one may bring to keep conversations on its server. */
-class MemoryStore implements ConversationStore {
-  readonly rows = new Map<string, StoredConversation>();
-  isFrozen = false;
-  saves = 0;
-
-  async list() {
-    return [...this.rows.values()];
-  }
-
-  async load(id: string) {
-    return this.rows.get(id);
-  }
-
-  async save(conversation: StoredConversation) {
-    this.saves += 1;
-    if (!this.isFrozen) this.rows.set(conversation.id, structuredClone(conversation));
-  }
-
-  async delete(id: string) {
-    this.rows.delete(id);
-  }
-}
 
 beforeEach(() => {
   localStorage.clear();
@@ -89,6 +81,7 @@ test("after a reload the conversation is there with its draft, and goes on", asy
 test("a draft is kept without writing the conversation again", async (t) => {
   const { server, reload, first, store } = await chat(t);
   await ask(first, server, "Hi", "Hello");
+  await first.client.keeper.stored;
   const { saves } = store;
   first.client.keeper.saveDraft({ text: "Half", files: [] });
   first.client.keeper.save();
@@ -177,7 +170,7 @@ test("a message is stored as soon as it is sent", async (t) => {
   const { first, store } = await chat(t);
   first.client.session.send(text("Hi"));
   const [row] = store.rows.values();
-  assert.deepEqual(textsOf(row?.messages ?? []).slice(0, 1), ["Hi"]);
+  assert.deepEqual(textsOf(row?.tree ?? []).slice(0, 1), ["Hi"]);
   assert.equal(row?.run?.after, 0);
 });
 
@@ -221,10 +214,10 @@ test("several chats of one page keep and forget a conversation each, and another
   assert.deepEqual(textsOf(again.client.session.messages), ["I am two", "ok"]);
   const plain = await open();
   assert.deepEqual(textsOf(plain.client.session.messages), ["I am one", "ok"]);
-  const titles = [...store.rows.values()].map(({ messages }) => textsOf(messages)[0]);
+  const titles = [...store.rows.values()].map(({ tree }) => textsOf(tree)[0]);
   assert.deepEqual(titles.toSorted(), ["I am one", "I am two"]);
   await again.client.session.reset();
-  assert.deepEqual(textsOf([...store.rows.values()][0]?.messages ?? []), ["I am one", "ok"]);
+  assert.deepEqual(textsOf([...store.rows.values()][0]?.tree ?? []), ["I am one", "ok"]);
   assert.equal(store.rows.size, 1);
 });
 
@@ -244,7 +237,7 @@ test("a tab that was duplicated goes on with a copy, and neither takes the other
   await ask(copy, server, "Only the copy");
   openTab(original);
   await ask(first, server, "Only the first");
-  const texts = [...store.rows.values()].map(({ messages }) => textsOf(messages).at(-2));
+  const texts = [...store.rows.values()].map(({ tree }) => textsOf(tree).at(-2));
   assert.deepEqual(texts.toSorted(), ["Only the copy", "Only the first"]);
 });
 
@@ -265,7 +258,7 @@ test("a duplicated tab that begins a new conversation deletes its copy, not the 
 test("conversations are deleted after a day without a change, and no others", async (t) => {
   const { store, open } = await chat(t);
   const day = 24 * 60 * 60_000;
-  const row = { agent: "", messages: [], state: {}, isCut: false };
+  const row = { ...EMPTY_CONVERSATION, agent: "", kept: "tab", revision: 1 } as const;
   store.rows.set("old", { ...row, id: "old", updatedAt: Date.now() - day - 1 });
   store.rows.set("young", { ...row, id: "young", updatedAt: Date.now() - day + 60_000 });
   const deleted = new Promise<void>((resolve) => {
@@ -318,10 +311,10 @@ test("a conversation that is still being stored does not come back after it was 
   const { server, store, first } = await chat(t);
   const save = store.save.bind(store);
   const held = gate();
-  const stored: Promise<void>[] = [];
-  store.save = (conversation) => {
-    stored.push(held.opened.then(() => save(conversation)));
-    return stored[0] as Promise<void>;
+  const stored: Promise<boolean>[] = [];
+  store.save = (...given) => {
+    stored.push(held.opened.then(() => save(...given)));
+    return stored[0] as Promise<boolean>;
   };
   await ask(first, server, "Hi");
   await first.client.session.reset();
@@ -363,9 +356,9 @@ test("where the store has no room the chat says so, and works", async (t) => {
   const { server, store, first } = await chat(t);
   let isFull = true;
   const save = store.save.bind(store);
-  store.save = async (conversation) => {
+  store.save = async (...given) => {
     if (isFull) throw new DOMException("full", "QuotaExceededError");
-    await save(conversation);
+    return save(...given);
   };
   await ask(first, server, "Hi");
   await first.until(({ keeper }) => keeper.isNotKept);
@@ -374,17 +367,22 @@ test("where the store has no room the chat says so, and works", async (t) => {
   await first.until(({ keeper }) => !keeper.isNotKept);
 });
 
-const conversation = (messages: Message[], state: ConversationState = {}): StoredConversation => ({
+/** Messages of one branch, each behind the one before, with the state after the last one. */
+const conversation = (tree: readonly Message[], state: ConversationState = {}): StoredConversation => ({
   id: "c",
   agent: "Concierge",
+  kept: "tab",
   updatedAt: 1,
-  messages,
-  state,
+  revision: 1,
+  tree: tree.map((message, index) => ({ ...message, parent: tree[index - 1]?.id })),
+  head: tree.at(-1)?.id,
+  states: { m2: { rest: { conversation: "c2" } }, [tree.at(-1)?.id ?? ""]: storedState(state, undefined) },
+  root: {},
   isCut: false,
 });
 
 const messages: Message[] = [
-  { role: "user", id: "m1", text: "x".repeat(400), files: [], stateBefore: {} },
+  { role: "user", id: "m1", text: "x".repeat(400), files: [] },
   { role: "assistant", id: "m2", blocks: [{ type: "text", text: "y".repeat(400) }], status: "done" },
   {
     role: "user",
@@ -395,12 +393,51 @@ const messages: Message[] = [
   { role: "assistant", id: "m4", blocks: [{ type: "text", text: "Seen" }], status: "done" },
 ];
 
+/** What a page load makes of a stored conversation. */
+function restored(stored: StoredConversation, maxChars = 10_000): Conversation {
+  const conversation = new Conversation();
+  const row = fromRow(structuredClone(toRow(shrink(stored, maxChars))));
+  assert.ok(row);
+  conversation.restore(row);
+  return conversation;
+}
+
 test("a stored conversation keeps its newest messages, and of their files name, type and size", () => {
-  const restored = fromRow(structuredClone(toRow(conversation(messages), 400)));
-  assert.deepEqual([restored?.isCut, restored?.messages.map(({ id }) => id)], [true, ["m3", "m4"]]);
-  const [seen] = restored?.messages ?? [];
+  const short = restored(conversation(messages), 400);
+  assert.deepEqual([short.isCut, short.messages.map(({ id }) => id)], [true, ["m3", "m4"]]);
+  const [seen] = short.messages;
   assert.deepEqual(seen?.role === "user" && seen.files, [{ name: "dot.png", mediaType: "image/png", size: 1 }]);
-  assert.equal(fromRow(toRow(conversation(messages), 10_000))?.isCut, false);
+  assert.deepEqual(short.stateFor("m3"), { conversation: "c2" });
+  assert.equal(restored(conversation(messages)).isCut, false);
+});
+
+test("a conversation that has to shrink loses other branches first, the oldest ends of them, and never the one in sight", () => {
+  const long = (id: string, parent: string | undefined): Message =>
+    Number(id.slice(1)) % 2
+      ? { role: "user", id, parent, text: id.repeat(50), files: [] }
+      : { role: "assistant", id, parent, blocks: [{ type: "text", text: id.repeat(50) }], status: "done" };
+  const stored = {
+    ...conversation([]),
+    tree: [
+      long("m1", undefined),
+      long("m2", "m1"),
+      long("m4", "m1"),
+      long("m5", "m4"),
+      long("m6", "m5"),
+      long("m8", "m1"),
+    ],
+    head: "m2",
+    states: { m4: { rest: { previous_response_id: "four" } } },
+  };
+  const kept = (maxChars: number) =>
+    fromRow(toRow(shrink(stored, maxChars)))
+      ?.tree.map(({ id }) => id)
+      .join(" ");
+  assert.equal(kept(1_300), "m1 m2 m4 m5 m6 m8");
+  assert.equal(kept(770), "m1 m2 m4 m8");
+  assert.equal(kept(570), "m1 m2 m8");
+  assert.equal(kept(400), "m1 m2");
+  assert.equal(kept(210), "m2");
 });
 
 const withFile: ConversationState = {
@@ -417,34 +454,476 @@ const withFile: ConversationState = {
 };
 
 test("the bytes of files are not stored, and the agent is told of it", () => {
-  const restored = fromRow(structuredClone(toRow(conversation(messages, withFile), 10_000)));
-  const [first] = restored?.state.conversation_history ?? [];
+  const { state } = restored(conversation(messages, withFile));
+  const [first] = state.conversation_history ?? [];
   assert.match(JSON.stringify(first), /an image was attached here earlier and is no longer included/);
-  assert.doesNotMatch(JSON.stringify(restored), /AAAA/);
+  assert.doesNotMatch(JSON.stringify(state), /AAAA/);
 });
 
-test("a signed state with files cannot be stored, and the last answer says that the agent has forgotten it", () => {
-  const row = structuredClone(toRow(conversation(messages, { ...withFile, signature: "s" }), 10_000));
-  assert.doesNotMatch(JSON.stringify(row), /AAAA/);
-  const restored = fromRow(row);
-  assert.deepEqual(restored?.state, {});
-  assert.ok(restored.messages.every((message) => message.role === "assistant" || !message.stateBefore));
-  const last = restored?.messages.at(-1);
-  assert.equal(last?.role === "assistant" && last.forgotten, true);
+test("a signed state or an open exchange with files cannot be stored, and the last answer says that the agent has forgotten it", () => {
+  const begun = { messages: withFile.conversation_history ?? [], signature: "s" };
+  const states = [
+    { ...withFile, signature: "s" },
+    { conversation_history: [], open: begun },
+    { conversation_history: [], open: { messages: [], sealed: "AAAA", signature: "s" } },
+    { previous_response_id: "one", open: { ...begun, response: "two" } },
+  ];
+  for (const state of states) {
+    const stored = { ...conversation(messages, state), root: null, states: {} };
+    for (const row of [stored, { ...stored, states: { m4: storedState(state, {}) } }]) {
+      assert.doesNotMatch(JSON.stringify(toRow(row)), /AAAA/);
+      const { state: next, messages: shown, ...rest } = restored(row);
+      assert.deepEqual([next, rest.isCut], [{}, false]);
+      const last = shown.at(-1);
+      assert.equal(last?.role === "assistant" && last.forgotten, true);
+      assert.equal(restored(row).knowsState(shown[2] as UserMessage), false);
+      // What the page has added behind it has no state, either.
+      const note: Message = { role: "page", id: "m5", parent: "m4", text: "Note", at: 0 };
+      const { lastAnswer } = restored({ ...row, tree: [...row.tree, note], head: "m5" });
+      assert.deepEqual([lastAnswer?.id, lastAnswer?.forgotten], ["m4", true]);
+    }
+  }
+});
+
+test("what was said after an open exchange with files goes on after a reload", () => {
+  const before: ConversationState = { conversation_history: [{ role: "user", content: "One" }] };
+  const history = [...(before.conversation_history ?? []), ...(withFile.conversation_history ?? [])];
+  for (const begun of [{ messages: history.slice(1, 2) }, { messages: [], sealed: "AAAA" }]) {
+    const open = { ...before, open: { ...begun, signature: "s" } };
+    const states = { m2: storedState(open, {}), m4: storedState({ conversation_history: history }, open) };
+    const { state } = restored({ ...conversation(messages), states });
+    assert.match(JSON.stringify(state), /One.*no longer included.*Seen/);
+  }
+});
+
+test("the size of a conversation is that of its messages and of its states together", () => {
+  const state = { conversation_history: [{ role: "assistant", content: "z".repeat(5_000) }] } as ConversationState;
+  const sizeOf = (stored: StoredConversation) => summaryOf(toRow(stored), "", 0).size;
+  const alone = sizeOf(conversation(messages));
+  assert.ok(alone > 800 && alone < 2_000);
+  assert.ok(sizeOf(conversation(messages, state)) > alone + 5_000);
+  assert.ok(sizeOf({ ...conversation(messages), root: state }) > alone + 5_000);
+});
+
+test("while an answer comes it is stored without the rest of its conversation, and read with it", () => {
+  const [said, answer] = [messages.slice(0, 3), messages[3] as AssistantMessage];
+  const written = { ...conversation([...said, answer]), run: { run: "r", after: 1 } };
+  const longer: AssistantMessage = { ...answer, blocks: [{ type: "text", text: "Seen it all" }] };
+  const now = {
+    ...written,
+    tree: written.tree.with(-1, { ...longer, parent: "m3" }),
+    run: { run: "r", after: 9 },
+    revision: 2,
+  };
+  const stored = answerRow(written, now);
+  assert.ok(stored && JSON.stringify(stored).length < 300);
+  const read = (row: Row) => fromRow(withAnswer(row, structuredClone(stored)));
+  assert.deepEqual(read(structuredClone(toRow(written))), fromRow(structuredClone(toRow(now))));
+  assert.equal(read({ ...toRow(written), revision: 3 })?.run?.after, 1, "a later one has all of it");
+  const others = [{ run: undefined }, { name: "New" }, { marks: 1 }, { states: {} }, { tree: [...now.tree].reverse() }];
+  for (const other of others) assert.equal(answerRow(written, { ...now, ...other }), undefined);
+  assert.equal(answerRow(undefined, now), undefined);
+});
+
+test("a conversation that another tab deletes in the middle of its answer is not stored again", async (t) => {
+  const { server, store } = await chat(t);
+  const open = () => openClient(t, { url: server.url, store, keepsAll: true });
+  const here = await open();
+  here.client.session.send(text("Hi"));
+  const turn = await server.turn();
+  turn.send({ type: "token", data: "Half" });
+  await here.until(({ session }) => session.messages.length === 2 && store.summaries.size === 1);
+  openTab(new TestStorage());
+  const library = await (await open()).client.keeper.library();
+  const [summary] = (await library?.list()) ?? [];
+  const bringBack = await library?.remove(summary?.id ?? "");
+  await here.until(({ session }) => session.messages.length === 0);
+  await here.client.keeper.stored;
+  assert.deepEqual([...store.rows.keys()], []);
+  await bringBack?.();
+  assert.equal(store.rows.size, 1);
+});
+
+/** A conversation of the library in two tabs. */
+async function inTwoTabs({ server, store, first }: Awaited<ReturnType<typeof chat>>, t: TestContext) {
+  first.client.close();
+  const open = () => openClient(t, { url: server.url, store, keepsAll: true });
+  const here = await open();
+  await ask(here, server, "Hi");
+  await here.client.keeper.stored;
+  openTab(new TestStorage());
+  const there = await open();
+  const [id = ""] = store.rows.keys();
+  await there.client.keeper.show(id);
+  return { here, there, id, open };
+}
+
+test("what was deleted to make room is kept by the tab that shows it, also if it closes at once", async (t) => {
+  const parts = await chat(t);
+  const { here, there, id } = await inTwoTabs(parts, t);
+  const [library, { shown }] = [await there.client.keeper.library(), there.client.keeper];
+  const heard = (isSo: () => boolean) =>
+    within(new Promise<void>((resolve) => library?.listeners.add(() => isSo() && resolve())), "the news");
+  // The other tab has just saved what both show.
+  const isSaved = heard(() => shown.revision === here.client.keeper.shown.revision && shown.followsUntil > 0);
+  here.client.keeper.changed();
+  here.client.keeper.save();
+  await isSaved;
+  await parts.store.delete(id);
+  const isGone = heard(() => shown.revision === 0);
+  (await here.client.keeper.library())?.tell({ id, isGone: "toMakeRoom" });
+  await isGone;
+  there.client.close();
+  await there.client.keeper.stored;
+  assert.deepEqual(textsOf((await parts.store.load(id))?.tree ?? []), ["Hi", "ok"]);
+});
+
+const ratingOf = ({ session }: TestClient["client"]) =>
+  session.messages.flatMap((it) => (it.role === "assistant" && it.feedback ? [it.feedback.rating] : []));
+
+test("a rating in one tab is seen in the other, also while an answer comes, and no later save of it takes the rating away", async (t) => {
+  const parts = await chat(t);
+  const { here, there, id } = await inTwoTabs(parts, t);
+  const rate = (at: number, rating: "up" | "down") => {
+    const message = here.client.session.messages[at];
+    if (message?.role === "assistant") here.client.session.keep({ ...message, feedback: { rating } });
+  };
+  rate(1, "up");
+  await there.until((it) => ratingOf(it).join() === "up");
+  assert.equal(await there.client.keeper.claim(), true);
+  void there.client.session.send(text("More"));
+  const turn = await parts.server.turn();
+  await here.until(({ session }) => session.messages.length === 4);
+  rate(1, "down");
+  await there.until((it) => ratingOf(it).join() === "down");
+  turn.send(done("ok"));
+  await there.until(({ session }) => !session.busy);
+  await here.until(({ session }) => !session.busy);
+  await there.client.keeper.stored;
+  rate(3, "up");
+  await there.until((it) => ratingOf(it).join() === "down,up");
+  const kept = parts.store.rows.get(id)?.tree ?? [];
+  assert.deepEqual(
+    kept.flatMap((it) => (it.role === "assistant" ? [it.feedback?.rating] : [])),
+    ["down", "up"],
+  );
+});
+
+test("what was pressed in one conversation does not go into another that is opened while the store is asked", async (t) => {
+  const parts = await chat(t);
+  const { here } = await inTwoTabs(parts, t);
+  const claim = parts.store.claim.bind(parts.store);
+  const held = gate();
+  parts.store.claim = (...given) => held.opened.then(() => claim(...given));
+  const mayGoOn = here.client.keeper.claim();
+  await here.client.keeper.show(undefined);
+  held.open();
+  assert.equal(await mayGoOn, false);
+});
+
+/** A conversation in which a message is about to be sent by itself, and waits for the store. */
+async function aboutToSend(parts: Awaited<ReturnType<typeof chat>>, t: TestContext, message: string) {
+  const { server, store } = parts;
+  const { here, there, id } = await inTwoTabs(parts, t);
+  there.client.close();
+  here.client.session.send(text("More"));
+  const turn = await server.turn();
+  here.client.session.queue(text(message));
+  await here.client.keeper.queued;
+  const queue = store.queue.bind(store);
+  const held = gate();
+  const isTaken = new Promise<void>((resolve) => {
+    store.queue = (...given) => {
+      resolve();
+      return held.opened.then(() => queue(...given));
+    };
+  });
+  turn.send(done("ok"));
+  await within(isTaken, "the message to be taken");
+  return { here, id, goOn: held.open };
+}
+
+test("what is about to be sent when another conversation is opened stays in its own, and is sent only with the person's word", async (t) => {
+  const parts = await chat(t);
+  const { server } = parts;
+  const { here, id, goOn } = await aboutToSend(parts, t, "And this");
+  await here.client.keeper.show(undefined);
+  goOn();
+  await ask(here, server, "Elsewhere");
+  assert.deepEqual(textsOf(here.client.session.messages), ["Elsewhere", "ok"]);
+  await here.client.keeper.show(id);
+  await here.until(({ session }) => session.pending[0]?.isHeld === true);
+  const sent = sendPendingOf(here.client, true);
+  assert.equal((await server.turn()).body.message, "And this");
+  await sent;
+});
+
+test("what waits for the person's word still does after another message could not be sent at once", async (t) => {
+  const parts = await chat(t);
+  const { server, store } = parts;
+  const { here, id, goOn } = await aboutToSend(parts, t, "And this");
+  store.queues.set(id, [{ id: "p0", text: "Was it sent?", files: [], isHeld: true }, ...(store.queues.get(id) ?? [])]);
+  const { ended } = here.client.session.send(text("Between"));
+  const turn = await server.turn();
+  goOn();
+  await here.until(({ session }) => session.pending.length === 2);
+  await here.client.keeper.queued;
+  turn.send(done("ok"));
+  await ended;
+  assert.equal((await server.turn()).body.message, "And this");
+  await here.client.keeper.queued;
+  assert.deepEqual(
+    store.queues.get(id)?.map((it) => [it.text, it.isHeld]),
+    [["Was it sent?", true]],
+  );
+});
+
+test("what is about to be sent when another branch is shown stays held, and is not sent into that", async (t) => {
+  const parts = await chat(t);
+  const { server } = parts;
+  const { here, goOn } = await aboutToSend(parts, t, "And this");
+  const { lastQuestion, messages } = here.client.session;
+  const { ended } = here.client.session.send(text("More, changed"), { replaces: lastQuestion?.id });
+  const turn = await server.turn();
+  goOn();
+  await here.client.keeper.queued;
+  turn.send(done("ok"));
+  await ended;
+  await here.client.keeper.queued;
+  assert.deepEqual(
+    here.client.session.pending.map((it) => [it.text, it.isHeld]),
+    [["And this", true]],
+  );
+  assert.equal(messages.length, here.client.session.messages.length);
+});
+
+test("a press on what waits for a word is not lost while something else is about to be sent", async (t) => {
+  const parts = await chat(t);
+  const { server, store } = parts;
+  const { here, id, goOn } = await aboutToSend(parts, t, "And this");
+  store.queues.set(id, [{ id: "p0", text: "Was it sent?", files: [], isHeld: true }, ...(store.queues.get(id) ?? [])]);
+  const pressed = sendPendingOf(here.client, true);
+  goOn();
+  const turn = await server.turn();
+  assert.equal(turn.body.message, "And this");
+  await pressed;
+  turn.send(done("ok"));
+  assert.equal((await server.turn()).body.message, "Was it sent?");
+});
+
+test("the bytes of a message's files go with it, and one whose files are lost and that has no text is not sent", async (t) => {
+  const { server, first } = await chat(t);
+  const { session } = first.client;
+  session.send(text("Hi"));
+  const turn = await server.turn();
+  const file = { name: "dot.png", media_type: "image/png", data: "AAAA" };
+  const shown = { name: "dot.png", mediaType: "image/png", size: 3 };
+  session.queue({ text: "", attachments: [file], files: [shown] } as unknown as OutgoingMessage);
+  session.queue({ text: "", attachments: [file], files: [shown] } as unknown as OutgoingMessage);
+  assert.equal(session.pendingFiles.size, 2);
+  const [lost, removed] = session.pending;
+  session.changePending((list) => list.filter((it) => it !== removed));
+  assert.deepEqual([...session.pendingFiles.keys()], [lost?.id]);
+  session.pendingFiles.clear();
+  await sendPendingOf(first.client, true);
+  assert.equal(session.busy, true, "the answer is not stopped for nothing");
+  turn.send(done("ok"));
+  await session.ended;
+});
+
+test("what a page waits to add is not added to another conversation that its tab has when it is returned to", async (t) => {
+  const { server, store, first } = await chat(t);
+  first.client.close();
+  const open = () => openClient(t, { url: server.url, store, keepsAll: true });
+  const here = await open();
+  await ask(here, server, "Hi");
+  here.client.session.send(text("More"));
+  await server.turn();
+  const added = here.client.session.addOfPage({ text: "A note" });
+  here.client.suspend();
+  openTab(sessionStorage as unknown as TestStorage);
+  const other = await open();
+  await other.client.keeper.show(undefined);
+  await ask(other, server, "Elsewhere");
+  other.client.suspend();
+  await other.client.keeper.stored;
+  await here.client.returned();
+  assert.equal(await added, undefined);
+  assert.deepEqual(textsOf(here.client.session.messages), ["Elsewhere", "ok"]);
+});
+
+test("what was sent by a tab that did not live to say so waits no longer", async (t) => {
+  const parts = await chat(t);
+  const { store } = parts;
+  const { id, open } = await inTwoTabs(parts, t);
+  const row = store.rows.get(id) as StoredConversation;
+  const tree = row.tree.map((it) => (it.role === "user" ? { ...it, pending: ["p1"] } : it));
+  store.rows.set(id, { ...row, tree, revision: row.revision + 1 });
+  store.queues.set(id, [
+    { id: "p1", text: "Hi", files: [] },
+    { id: "p2", text: "Not sent", files: [], isHeld: true },
+  ]);
+  openTab(new TestStorage());
+  const third = await open();
+  await third.client.keeper.show(id);
+  await third.client.keeper.queued;
+  for (const list of [third.client.session.pending, store.queues.get(id)])
+    assert.deepEqual(
+      list?.map((it) => it.text),
+      ["Not sent"],
+    );
+});
+
+test("all that a user has said here is forgotten, also to an agent of another name, and nothing of another user", async (t) => {
+  const parts = await chat(t);
+  const { store } = parts;
+  const { here, id } = await inTwoTabs(parts, t);
+  const row = store.rows.get(id) as StoredConversation;
+  store.rows.set("old", { ...row, id: "old", agent: "Another name" });
+  store.rows.set("ann", { ...row, id: "ann", user: "ann" });
+  store.rows.set("tab", { ...row, id: "tab", kept: "tab" });
+  const library = await here.client.keeper.library();
+  assert.deepEqual([(await library?.list())?.length, library?.kept], [1, 2]);
+  await library?.clear();
+  assert.deepEqual([...store.rows.keys()], ["ann", "tab"]);
+});
+
+test("what is pending when the page is loaded again in the middle of an answer is sent as soon as that ends", async (t) => {
+  const parts = await chat(t);
+  const { server, store } = parts;
+  const { here, there, open } = await inTwoTabs(parts, t);
+  there.client.close();
+  here.client.session.send(text("More"));
+  const turn = await server.turn();
+  turn.send(token("Half"));
+  await here.until((it) => lastAnswer(it)?.blocks.length === 1);
+  here.client.session.queue(text("And this"));
+  await here.client.keeper.queued;
+  // All of it is stored: nothing but the lease is left to write.
+  here.client.keeper.save();
+  await here.client.keeper.stored;
+  here.client.suspend();
+  const [summary] = await store.list();
+  assert.equal(summary?.until, 0, "nobody goes on with it");
+  here.client.close();
+  const next = await open();
+  await next.until(({ session }) => session.messages.length === 4);
+  turn.send(done("Half and all"));
+  assert.equal((await server.turn()).body.message, "And this");
+});
+
+test("room is made by the oldest conversations that no tab shows or goes on with, also when one has grown", async (t) => {
+  const parts = await chat(t);
+  const { server, store } = parts;
+  const { here, there, id } = await inTwoTabs(parts, t);
+  const { updatedAt, ...row } = store.rows.get(id) as StoredConversation;
+  store.summaries.delete(id);
+  for (let at = 1; at < 200; at += 1) store.rows.set(`c${at}`, { ...row, id: `c${at}`, updatedAt: at });
+  store.rows.set(id, { ...row, updatedAt: 0 });
+  store.summaries.set("c1", summaryOf({ ...row, id: "c1", updatedAt: 1 }, "elsewhere", Date.now() + LEASE_MS));
+  const library = await here.client.keeper.library();
+  const isGone = (oldest: string) =>
+    within(
+      new Promise<void>((resolve) => {
+        library?.listeners.add(() => store.rows.has(id) && !store.rows.has(oldest) && resolve());
+      }),
+      "room",
+    );
+  const hasRoom = isGone("c2");
+  await there.client.keeper.show(undefined);
+  await ask(there, server, "One too many");
+  await hasRoom;
+  assert.deepEqual([store.rows.size, store.rows.has("c1")], [200, true]);
+  store.summaries.set("c3", { ...summaryOf({ ...row, id: "c3", updatedAt: 3 }, "", 0), size: 60_000_000 });
+  const hasRoomAgain = isGone("c3");
+  await ask(there, server, "Too much");
+  await hasRoomAgain;
+  assert.equal(store.rows.has("c4"), true);
+  assert.deepEqual(textsOf(here.client.session.messages), ["Hi", "ok"]);
+});
+
+test("a name waits for the lease of a tab that has just gone, and the last one counts", async (t) => {
+  const parts = await chat(t);
+  const { store } = parts;
+  const { here, id } = await inTwoTabs(parts, t);
+  const row = { ...(store.rows.get(id) as StoredConversation), id: "left" };
+  store.rows.set("left", row);
+  store.summaries.set("left", summaryOf(row, "gone", Date.now() + 500));
+  const library = await here.client.keeper.library();
+  await Promise.all([library?.rename("left", "Apples"), library?.rename("left", " Bread ")]);
+  assert.deepEqual([store.rows.get("left")?.name, store.summaries.get("left")?.title], ["Bread", "Bread"]);
+});
+
+test("where the browser forbids storage and what goes with it, messages are sent and the chat says what it does not keep", async (t) => {
+  const { BroadcastChannel } = globalThis;
+  t.after(() => Object.assign(globalThis, { BroadcastChannel }));
+  function forbidden(): never {
+    throw new DOMException("The operation is insecure.", "SecurityError");
+  }
+  Object.assign(globalThis, { BroadcastChannel: forbidden });
+  const { server, first } = await chat(t);
+  first.client.close();
+  const reject = async () => forbidden();
+  const store = { list: reject, load: reject, save: reject, claim: reject, queue: reject, delete: reject };
+  const here = await openClient(t, { url: server.url, store, keepsAll: true });
+  assert.equal(await here.client.keeper.claim(), true);
+  await ask(here, server, "Hi");
+  await here.until(({ keeper }) => keeper.isNotKept);
+  assert.equal(await here.client.keeper.claim(), true);
+});
+
+test("a tab that was left and returned to before it was known who is there hears what other tabs do", async (t) => {
+  let isDown = false;
+  const server = await startScriptedServer(t, { isDown: () => isDown });
+  const store = new MemoryStore();
+  const open = (more: Partial<ClientSetup> = {}) => openClient(t, { url: server.url, store, keepsAll: true, ...more });
+  const first = await open();
+  await ask(first, server, "Hi");
+  first.client.close();
+  isDown = true;
+  openTab(sessionStorage as unknown as TestStorage);
+  const { client, until } = await open({ userToken: "ann", until: ({ phase }) => phase === "unreachable" });
+  client.suspend();
+  await client.returned();
+  isDown = false;
+  client.reconnect.retryNow();
+  await until(({ session, isKnown }) => isKnown && session.messages.length === 2);
+  openTab(new TestStorage());
+  const there = await open();
+  const [id = ""] = store.rows.keys();
+  await there.client.keeper.show(id);
+  await ask(there, server, "More");
+  await until(({ session }) => session.messages.length === 4);
+});
+
+test("what the browser has cleared is stored again as soon as it goes on", async (t) => {
+  const { server, store } = await chat(t);
+  const here = await openClient(t, { url: server.url, store, keepsAll: true });
+  await ask(here, server, "Hi");
+  await here.client.keeper.stored;
+  store.rows.clear();
+  store.summaries.clear();
+  assert.equal(await here.client.keeper.claim(), true);
+  await ask(here, server, "Again");
+  await here.client.keeper.stored;
+  assert.equal(store.rows.size, 1);
 });
 
 test("a damaged row is ignored, and the chat goes on keeping", async (t) => {
   const { server, store, reload, first } = await chat(t);
   await ask(first, server, "Hi");
-  const [sound] = [...store.rows.values()].map((row) => toRow(row, 10_000));
+  const [sound] = [...store.rows.values()].map((row) => toRow(row));
   const damaged = [
-    { messages: undefined },
-    { messages: {} },
-    { messages: [null] },
-    { messages: [{ role: "user", id: "m1" }] },
-    { messages: [{ role: "user", id: 1, text: "Hi", files: [] }] },
-    { messages: [{ role: "assistant", id: "m2", status: "done" }] },
-    { state: 1 },
+    { tree: undefined },
+    { tree: {} },
+    { tree: [null] },
+    { tree: [{ role: "user", id: "m1" }] },
+    { tree: [{ role: "user", id: 1, text: "Hi", files: [] }] },
+    { tree: [{ role: "assistant", id: "m2", status: "done" }] },
+    { tree: [{ role: "user", id: "m1", parent: "m1", text: "Hi", files: [] }] },
+    { head: "m9" },
+    { states: 1 },
+    { root: 1 },
     { run: { run: 1 } },
   ].map((damage) => ({ ...sound, ...damage }) as typeof sound);
   assert.deepEqual(
@@ -471,29 +950,49 @@ test("a conversation that cannot be read now is not deleted: the next page may r
 });
 
 test("a row of another version is ignored", () => {
-  const row = toRow(conversation(messages), 10_000);
-  assert.deepEqual(fromRow(row)?.messages.length, 4);
+  const row = toRow(conversation(messages));
+  assert.deepEqual(fromRow(row)?.tree.length, 4);
   assert.equal(fromRow({ ...row, version: 2 }), undefined);
 });
 
-test("decisions that a page could not send before it was left are not sent as a message", async (t) => {
-  const { server, store, reload, first } = await chat(t);
-  const { ended } = first.client.session.send(text("Pay"));
-  const approval = { id: "1", tool: "pay", arguments: "{}", text: "Pay?", expires_at: "2026-01-01T00:00:00Z" };
-  (await server.turn()).send(
-    { type: "tool_approval", data: approval } as unknown as StreamEvent,
-    { ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent,
-  );
-  await ended;
-  first.client.session.decide([{ id: "1", approved: true }]);
-  const turn = await server.turn();
-  turn.forget();
-  store.isFrozen = true;
-  const second = await reload(first);
-  await second.until(({ session }) => !session.busy);
-  const answer = lastAnswer(second.client);
-  assert.deepEqual([answer?.status, answer?.failure?.code], ["failed", "run_not_found"]);
-});
+const lost = [
+  {
+    what: "decisions",
+    end: "approval_required",
+    goOn: (session: ChatSession) => session.decide([{ id: "1", approved: true }]),
+    body: { approvals: [{ id: "1", approved: true }] },
+  },
+  {
+    what: "a wish to go on",
+    end: "length",
+    goOn: (session: ChatSession) => session.continue(),
+    body: { continue: true },
+  },
+] as const;
+
+for (const { what, end, goOn, body } of lost) {
+  test(`${what} that a page could not send before it was left is sent by the next one, under the same name`, async (t) => {
+    const { server, store, reload, first } = await chat(t);
+    const { ended } = first.client.session.send(text("Pay"));
+    const approval = { id: "1", tool: "pay", arguments: "{}", text: "Pay?", expires_at: "2026-01-01T00:00:00Z" };
+    (await server.turn()).send(
+      { type: "tool_approval", data: approval } as unknown as StreamEvent,
+      { ...done("", { previous_response_id: "open" }), finish_reason: end } as unknown as StreamEvent,
+    );
+    await ended;
+    goOn(first.client.session);
+    const turn = await server.turn();
+    turn.forget();
+    store.isFrozen = true;
+    const second = await reload(first);
+    const again = await server.turn();
+    assert.deepEqual(again.body, turn.body);
+    assert.deepEqual({ ...again.body, ...body, message: "", state: { previous_response_id: "open" } }, again.body);
+    again.send(token("Paid."), done("Paid."));
+    await second.until(({ session }) => !session.busy);
+    assert.deepEqual(textsOf(second.client.session.messages), ["Pay", "tool Paid."]);
+  });
+}
 
 test("a database that opens too late is closed: it would keep a newer version of the chat from its own", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -509,4 +1008,21 @@ test("a database that opens too late is closed: it would keep a newer version of
   await assert.rejects(loading, /does not answer/);
   opening.onsuccess();
   assert.equal(isClosed, true);
+});
+
+test("a tab that has gone keeps a conversation for seconds at most, also after the clock was set back", () => {
+  const of = (until: number) => {
+    const stored = {
+      id: "c",
+      agent: "",
+      kept: "browser",
+      updatedAt: 0,
+      revision: 1,
+      title: "",
+      isRunning: true,
+      size: 0,
+    } as const;
+    return mayWrite({ ...stored, writer: "gone", until: Date.now() + until }, { writer: "here", revision: 1 });
+  };
+  assert.deepEqual([-1, LEASE_MS / 2, LEASE_MS + 60_000].map(of), [true, false, true]);
 });

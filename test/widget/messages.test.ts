@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import { answerText, applyEvent, emptyAnswer, failAnswer, stopAnswer } from "../../widget/session/messages.ts";
+import {
+  answerText,
+  applyEvent,
+  emptyAnswer,
+  failAnswer,
+  joinedBlocks,
+  stopAnswer,
+} from "../../widget/session/messages.ts";
 
 const fold = (...events: StreamEvent[]) =>
   events.reduce((answer, event, index) => applyEvent(answer, event, index * 100), emptyAnswer("m1"));
@@ -46,6 +53,11 @@ test("tokens grow one text block, and the streamed text is not repeated by done"
   );
   assert.equal(answer.status, "done");
   assert.equal(answer.finishReason, "stop");
+});
+
+test("what was said before a tool of which nothing is shown stays where it was", () => {
+  const answer = fold(token("Wait."), token("\n\n"), token("Here."), done("Here."));
+  assert.equal(answerText(answer), "Wait.\n\nHere.");
 });
 
 test("an answer that was not streamed is taken from done", () => {
@@ -128,4 +140,30 @@ test("a fold never changes the message that it was given", () => {
   });
   assert.equal(answerText(applyEvent(before, token("b"), 0)), "ab");
   assert.equal(answerText(before), "a");
+});
+
+const continued = [
+  { before: "Hel", after: "lo", whole: "Hello" },
+  { before: "```js\nlet a =", after: " 1;\n```\nDone.", whole: "```js\nlet a = 1;\n```\nDone." },
+  { before: "```js\nlet a =", after: "```js\n 1;\n```", whole: "```js\nlet a = 1;\n```" },
+  { before: "```\nlet a =", after: "\n```\n 1;\n```", whole: "```\nlet a = 1;\n```" },
+  { before: "```js\nlet a = 1;\n", after: "```\nDone.", whole: "```js\nlet a = 1;\n```\nDone." },
+  {
+    before: "```js\nlet a = 1;\n```\n",
+    after: "```js\nlet b;\n```",
+    whole: "```js\nlet a = 1;\n```\n```js\nlet b;\n```",
+  },
+] as const;
+
+test("a text that goes on is one with what was cut: nothing between them, and a program opened again is not", () => {
+  for (const { before, after, whole } of continued) {
+    const blocks = [
+      { type: "text", text: before },
+      { type: "thinking", text: "hm", startedAt: 0, endedAt: 1 },
+      { type: "text", text: after, continues: true },
+    ] as const;
+    const [joined, thought] = joinedBlocks(blocks);
+    assert.deepEqual([joined, thought], [{ type: "text", text: whole }, blocks[1]]);
+    assert.equal(answerText({ ...emptyAnswer("m1"), blocks }), whole.trim());
+  }
 });

@@ -94,7 +94,7 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
   await session.send({ text: "Go", attachments: [], files: [] }).ended;
   return {
     messages: session.messages,
-    state: session.data.state,
+    state: session.state,
     events: last + 1,
     modelRequests: server.model.asked.length,
   };
@@ -104,7 +104,7 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
 const timeless = (value: unknown) =>
   JSON.parse(
     JSON.stringify(value, (key, item: unknown) =>
-      /^(startedAt|endedAt|durationMs|conversation|run)$/.test(key) ? undefined : item,
+      /^(at|startedAt|endedAt|durationMs|conversation|run)$/.test(key) ? undefined : item,
     ),
   );
 

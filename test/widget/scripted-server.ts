@@ -16,6 +16,7 @@ export const INFO: AgentInfo = {
   auth_required: false,
   welcome: "Hi! What can I do for you?",
   suggestions: ["What can you do?"],
+  continue: true,
   attachments: { media_types: ["image/png", "application/pdf"], max_bytes: 20 * 1024 * 1024, max_count: 2 },
   max_body_bytes: 64 * 1024 * 1024,
 };

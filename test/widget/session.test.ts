@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
+import { answerText } from "../../widget/session/messages.ts";
 import { gate } from "../support/deadline.ts";
 import { openedSockets } from "./browser-stubs.ts";
 import { lastAnswer, openClient, text, textsOf } from "./chat-client.ts";
@@ -21,6 +22,12 @@ const result = (id: string, more: object = {}): StreamEvent => ({
   type: "tool_result",
   data: { id, tool: "look", output: "seen", status: "completed", duration_ms: 1, ...more },
 });
+
+/** Cuts the connection. Resolves when the client knows. */
+async function cut(server: ScriptedServer): Promise<void> {
+  const closed = once(openedSockets.at(-1) ?? assert.fail(), "close");
+  await Promise.all([server.cutSockets(), closed]);
+}
 
 /** Has the next message answered; resolves with what was sent. */
 async function answer(server: ScriptedServer, ...events: StreamEvent[]) {
@@ -78,6 +85,43 @@ test("a changed message is sent with the state that it was sent with first, and 
   assert.deepEqual((await answer(server, done("Answer"))).state, {});
   await ended;
   assert.deepEqual(textsOf(session.messages), ["Message 1, changed", "Answer"]);
+  // One that is gone is not replaced, and nothing is sent in its place.
+  assert.equal(session.send(text("Message 9, changed"), { replaces: "m99" }).outcome, "refused");
+  assert.deepEqual(textsOf(session.messages), ["Message 1, changed", "Answer"]);
+});
+
+test("what the page adds comes behind the answer that is running, also where another tab shows it, and into no other conversation", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const { session } = client;
+  const { ended } = session.send(text("Hi"));
+  const added = ["One", "Two"].map((note) => session.addOfPage({ text: note }));
+  await answer(server, done("ok", state("1")));
+  await ended;
+  assert.equal(new Set(await Promise.all(added)).size, 2);
+  assert.deepEqual(textsOf(session.messages), ["Hi", "ok", "One", "Two"]);
+  const next = session.send(text("Next"));
+  const shared = session.addOfPage({ text: "Three" });
+  const elsewhere = session.addOfPage({ text: "Four" }, () => Promise.reject(new Error("elsewhere")));
+  const refused = assert.rejects(elsewhere, /elsewhere/);
+  // As another tab has stored it, where an earlier answer was rated.
+  session.restore(session.data);
+  await answer(server, done("on", state("1")));
+  await next.ended;
+  await Promise.all([shared, refused]);
+  assert.deepEqual(textsOf(session.messages).slice(4), ["Next", "on", "Three"]);
+  // It keeps nothing from being sent that waits for the end of the answer, too.
+  session.send(text("Well?"));
+  session.queue(text("And?"));
+  const between = session.addOfPage({ text: "Between" });
+  await answer(server, done("well", state("1")));
+  assert.equal((await answer(server, done("and", state("1")))).message, "And?");
+  await Promise.all([between, session.ended]);
+  session.send(text("More"));
+  const late = session.addOfPage({ text: "Late" });
+  assert.deepEqual((await server.turn()).body.state, state("1"));
+  await session.reset();
+  assert.deepEqual([await late, session.messages], [undefined, []]);
 });
 
 test("a history is cut to where the changed message was sent", async (t) => {
@@ -257,15 +301,15 @@ const approval = (id: string): StreamEvent =>
     data: { id, tool: "pay", arguments: "{}", text: `Pay ${id}?`, expires_at: "2026-01-01T00:00:00Z" },
   }) as unknown as StreamEvent;
 
+const asked = (data: string, after = {}): StreamEvent =>
+  ({ ...done(data, after), finish_reason: "approval_required" }) as unknown as StreamEvent;
+
 test("tool calls that need approval wait for decisions, with which the same answer goes on", async (t) => {
   const server = await startScriptedServer(t);
   const { client } = await openClient(t, server);
   const { session } = client;
   const first = session.send(text("Pay both"));
-  await answer(server, approval("1"), approval("2"), {
-    ...done("", state("open")),
-    finish_reason: "approval_required",
-  } as unknown as StreamEvent);
+  await answer(server, approval("1"), approval("2"), asked("Pay 1?\nPay 2?", state("open")));
   await first.ended;
   const statuses = () => lastAnswer(client)?.blocks.map((block) => block.type === "tool" && block.status);
   assert.deepEqual(statuses(), ["waiting", "waiting"]);
@@ -292,7 +336,7 @@ test("a message in place of a decision ends the waiting of the calls", async (t)
   const server = await startScriptedServer(t);
   const { client } = await openClient(t, server);
   const first = client.session.send(text("Pay"));
-  await answer(server, approval("1"), { ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent);
+  await answer(server, approval("1"), asked(""));
   await first.ended;
   client.session.send(text("Never mind"));
   const [, paid] = client.session.messages;
@@ -301,4 +345,155 @@ test("a message in place of a decision ends the waiting of the calls", async (t)
     paid.blocks.map((block) => block.type === "tool" && block.status),
     ["stopped"],
   );
+});
+
+const refusals = [
+  { code: "overloaded", statuses: ["stopped", "stopped"], again: true },
+  { code: "approval_used", statuses: ["stopped", "stopped"], again: false },
+  { code: "approval_expired", statuses: ["waiting", "waiting"], again: false },
+  { code: "invalid_request", statuses: ["waiting", "waiting"], again: false },
+] as const;
+
+for (const { code, statuses, again } of refusals) {
+  test(`decisions that the server refuses with ${code} are ${again ? "sent again, with the same state" : "not sent again"}`, async (t) => {
+    const server = await startScriptedServer(t);
+    const { client } = await openClient(t, server);
+    const { session } = client;
+    const sent = session.send(text("Pay both"));
+    await answer(server, approval("1"), approval("2"), asked("", state("open")));
+    await sent.ended;
+    const approvals = ["1", "2"].map((id) => ({ id, approved: true }));
+    const { ended } = session.decide(approvals);
+    const older = code === "invalid_request" ? {} : { state: state("older") };
+    await answer(server, { ...failure(code), retryable: again, ...older } as StreamEvent);
+    await ended;
+    const calls = () => lastAnswer(client)?.blocks.filter((block) => block.type === "tool") ?? [];
+    assert.deepEqual(
+      calls().map(({ status }) => status),
+      statuses,
+    );
+    const [first] = calls();
+    assert.equal(first?.decision !== undefined, again, "nobody knows what was decided");
+    if (code === "approval_expired") assert.ok(Date.parse(first?.approval?.expires_at ?? "") <= Date.now());
+    if (code === "invalid_request") {
+      session.decide(approvals);
+      const { body } = await server.turn();
+      assert.deepEqual([body.approvals, body.state], [approvals, state("open")], "they can be corrected");
+      return;
+    }
+    void session.retry();
+    const { body } = await server.turn();
+    assert.deepEqual([body.approvals, body.message], again ? [approvals, ""] : [undefined, "Pay both"]);
+    if (again) assert.deepEqual(body.state, state("open"));
+  });
+}
+
+test("calls are asked about no longer once their run has failed, and again when what took their place was not sent", async (t) => {
+  let isDown = false;
+  const server = await startScriptedServer(t, { isDown: () => isDown });
+  const { client, until } = await openClient(t, server);
+  const { session } = client;
+  const broken = session.send(text("Pay"));
+  await answer(server, approval("1"), failure("provider_error"));
+  await broken.ended;
+  assert.deepEqual(session.waitingCalls, []);
+  const sent = session.send(text("Pay now"));
+  await answer(server, approval("2"), asked("", state("open")));
+  await sent.ended;
+  const waiting = () => session.waitingCalls.map(({ callId, decision }) => [callId, decision]);
+  isDown = true;
+  await cut(server);
+  session.send(text("Never mind"));
+  await until(() => session.isQueued);
+  assert.deepEqual(session.withdraw(), text("Never mind"));
+  assert.deepEqual(waiting(), [["2", undefined]], "after a message that was taken back");
+  const { ended } = session.decide(session.mark("2", { approved: true }) ?? []);
+  await until(({ reconnect }) => reconnect.state === "waiting");
+  session.stop();
+  await ended;
+  assert.deepEqual(waiting(), [["2", undefined]], "after a decision that was stopped");
+});
+
+for (const socket of [true, false]) {
+  test(`an answer that failed after its tools have run goes on with what they did, over ${socket ? "a socket" : "HTTP"}`, async (t) => {
+    const server = await startScriptedServer(t, { socket });
+    const { client } = await openClient(t, server);
+    const { session } = client;
+    const first = session.send(text("Look"));
+    const broken = {
+      ...failure("provider_error"),
+      retryable: false,
+      continue: true,
+      state: state("open"),
+    } as StreamEvent;
+    await answer(server, token("Let me see."), call("1"), result("1"), token("It sh"), broken);
+    await first.ended;
+    const failed = session.retry();
+    assert.deepEqual(textsOf(session.messages), ["Look", "Let me see. tool"], "what broke off is said again");
+    const body = await answer(server, token("It shines."), done("It shines.", state("after")));
+    await failed;
+    assert.deepEqual([body.continue, body.message, body.state], [true, "", state("open")]);
+    assert.deepEqual(textsOf(session.messages), ["Look", "Let me see. tool It shines."]);
+    assert.equal(session.canContinue, false);
+    session.send(text("And now?"));
+    assert.deepEqual((await server.turn()).body.state, state("after"));
+  });
+}
+
+const cuts = [
+  { reason: "length", more: [token("lo"), done("lo")], whole: "Hello" },
+  { reason: "stopped", more: [done("lo")], whole: "Hello" },
+  { reason: "max_turns", more: [token("lo"), done("lo")], calls: [call("1"), result("1")], whole: "lo" },
+] as const;
+
+for (const { reason, more, calls = [], whole } of cuts as readonly (Omit<(typeof cuts)[number], "calls"> & {
+  calls?: StreamEvent[];
+})[]) {
+  test(`an answer that ended with ${reason} goes on in place`, async (t) => {
+    const server = await startScriptedServer(t);
+    const { client } = await openClient(t, server);
+    const { session } = client;
+    const first = session.send(text("Hi"));
+    const end = { ...done("Hel", state("cut")), finish_reason: reason } as StreamEvent;
+    await answer(server, ...calls, token("Hel"), end);
+    await first.ended;
+    assert.equal(session.canContinue, true);
+    const { ended } = session.continue();
+    assert.equal(session.canContinue, false);
+    const body = await answer(server, ...more);
+    await ended;
+    assert.deepEqual([body.continue, body.message, body.state], [true, "", state("cut")]);
+    const last = lastAnswer(client);
+    assert.deepEqual([last && answerText(last), last?.finishReason, session.messages.length], [whole, "stop", 2]);
+  });
+}
+
+test("an answer that was to go on, but was stopped before that was sent, can still go on", async (t) => {
+  let isDown = false;
+  const server = await startScriptedServer(t, { isDown: () => isDown });
+  const { client, until } = await openClient(t, server);
+  const { session } = client;
+  const first = session.send(text("Hi"));
+  await answer(server, { ...done("Hel", state("cut")), finish_reason: "length" } as StreamEvent);
+  await first.ended;
+  const before = lastAnswer(client);
+  isDown = true;
+  await cut(server);
+  const { ended } = session.continue();
+  await until(({ reconnect }) => reconnect.state === "waiting");
+  session.stop();
+  await ended;
+  assert.deepEqual([session.canContinue, lastAnswer(client)], [true, before]);
+});
+
+test("an answer that was stopped before the server said where cannot go on", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client, until } = await openClient(t, server);
+  const { ended } = client.session.send(text("Hi"));
+  (await server.turn()).send(token("Half"));
+  await until((it) => lastAnswer(it)?.blocks.length === 1);
+  client.close();
+  client.session.stop();
+  await ended;
+  assert.deepEqual([lastAnswer(client)?.finishReason, client.session.canContinue], ["stopped", false]);
 });

@@ -6,26 +6,19 @@ import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
 import type { Feedback } from "../../server/agent/hooks.ts";
 import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.ts";
 import type { Metadata, UserToken } from "../../widget/session/client.ts";
-import type { ConversationStore, StoredConversation } from "../../widget/session/store.ts";
 import { gate, within } from "../support/deadline.ts";
 import { call, say, type Turn } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { TestStorage } from "./browser-stubs.ts";
 import { lastAnswer, openClient, type TestClient, text, textsOf } from "./chat-client.ts";
-
-class MemoryStore implements ConversationStore {
-  readonly rows = new Map<string, StoredConversation>();
-  list = async () => [...this.rows.values()];
-  load = async (id: string) => this.rows.get(id);
-  save = async (row: StoredConversation) => void this.rows.set(row.id, structuredClone(row));
-  delete = async (id: string) => void this.rows.delete(id);
-}
+import { MemoryStore } from "./memory-store.ts";
 
 const store = new MemoryStore();
 
 beforeEach(() => {
   localStorage.clear();
   store.rows.clear();
+  store.summaries.clear();
   openTab();
 });
 
@@ -45,6 +38,7 @@ interface Page {
   userToken?: UserToken | undefined;
   metadata?: unknown;
   id?: string;
+  keepsAll?: boolean;
 }
 
 async function start(
@@ -63,8 +57,19 @@ async function start(
     },
   };
   const { url } = await startServer(t, { authenticate: byToken, turns, agent });
-  const open = ({ userToken, metadata, id = "" }: Page = {}, until?: (it: TestClient["client"]) => boolean) =>
-    openClient(t, { url: `${url}/`, store, id, userToken, metadata: metadata as Metadata, ...(until && { until }) });
+  const open = (
+    { userToken, metadata, id = "", keepsAll = false }: Page = {},
+    until?: (it: TestClient["client"]) => boolean,
+  ) =>
+    openClient(t, {
+      url: `${url}/`,
+      store,
+      id,
+      keepsAll,
+      userToken,
+      metadata: metadata as Metadata,
+      ...(until && { until }),
+    });
   return { asked, rated, open };
 }
 
@@ -85,7 +90,7 @@ const leave = ({ client }: TestClient) => {
 };
 
 /** Texts of all that is kept. */
-const kept = () => [...store.rows.values()].flatMap(({ messages }) => textsOf(messages).slice(0, 1));
+const kept = () => [...store.rows.values()].flatMap(({ tree }) => textsOf(tree).slice(0, 1));
 
 /** What the console is warned of. */
 function warnings(t: TestContext): string[] {
@@ -261,12 +266,16 @@ test("a page that is shown again has forgotten a user who has signed out in anot
   assert.deepEqual(Object.keys(localStorage), []);
 });
 
-for (const [what, userToken] of [
-  ["throws", () => assert.fail("no session")],
-  ["rejects", () => Promise.reject(new Error("no session"))],
-  ["returns no text", () => 42 as unknown as string],
-  ["returns what no header can carry", () => "a\nb"],
-] as [string, UserToken][]) {
+for (const [what, userToken, why] of [
+  ["throws", () => assert.fail("no session"), /no session/],
+  ["rejects", () => Promise.reject(new Error("no session")), /no session/],
+  ["returns no text", () => 42 as unknown as string, /such as a JWT, but this is of the type number\./],
+  [
+    "returns what no header can carry",
+    () => "a\nb",
+    /such as a JWT, but this text has other characters, or is longer\./,
+  ],
+] as [string, UserToken, RegExp][]) {
   test(`a userToken that ${what} is said in the chat and the console, and tried again with the next message`, async (t) => {
     const said = warnings(t);
     const { open } = await start(t);
@@ -274,6 +283,7 @@ for (const [what, userToken] of [
     const token = async () => (works ? "ada" : (userToken as () => string)());
     const chat = await open({ userToken: token }, ({ phase }) => phase === "user_unknown");
     assert.match(said.join(), /userToken has failed/);
+    assert.match(said.join(), why);
     assert.equal(await ask(chat, "Hi"), "user_unknown");
     works = true;
     assert.equal(await ask(chat, "Hi"), undefined);
@@ -309,7 +319,8 @@ test("where the server cannot check the token nothing is lost: it is asked again
   assert.deepEqual(shownIn(chat), ["Ada here", "ok"]);
 });
 
-test("signing out ends a running answer, at the server too", async (t) => {
+/** A tool that runs until its answer is ended. */
+function slowTool() {
   const [running, aborted] = [gate(), gate()];
   const slow = tool({
     name: "slow",
@@ -321,6 +332,11 @@ test("signing out ends a running answer, at the server too", async (t) => {
       return aborted.opened.then(() => "late");
     },
   });
+  return { slow, running, aborted };
+}
+
+test("signing out ends a running answer, at the server too", async (t) => {
+  const { slow, running, aborted } = slowTool();
   const { open } = await start(t, [[call("c1", "slow", {})]], [slow]);
   const chat = await open({ userToken: "ada" });
   await chat.client.admit();
@@ -329,6 +345,25 @@ test("signing out ends a running answer, at the server too", async (t) => {
   await chat.client.signOut();
   await within(Promise.all([ended, aborted.opened]), "the end of the answer");
   assert.deepEqual([shownIn(chat), chat.client.session.busy, kept()], [[], false, []]);
+});
+
+test("signing out takes from the library what it has of the user, ends their answers there, and leaves what other users have", async (t) => {
+  const { slow, running, aborted } = slowTool();
+  const { open } = await start(t, [[say("ok")], [call("c1", "slow", {})], [say("ok")]], [slow]);
+  const bob = await open({ userToken: "bob", keepsAll: true });
+  await ask(bob, "Bob here");
+  bob.client.setUserToken("ada");
+  await bob.client.admit();
+  await bob.until(({ isKnown, session }) => isKnown && session.messages.length === 0);
+  void ask(bob, "Ada here");
+  await running.opened;
+  await bob.client.keeper.show(undefined);
+  await ask(bob, "Ada again");
+  await bob.client.keeper.stored;
+  assert.deepEqual(kept().toSorted(), ["Ada again", "Ada here", "Bob here"]);
+  await bob.client.signOut();
+  await within(aborted.opened, "the end of the answer");
+  assert.deepEqual(kept(), ["Bob here"]);
 });
 
 test("metadata goes with each message; a field that is wrong is named in the console, and left out", async (t) => {

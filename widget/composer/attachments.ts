@@ -114,9 +114,13 @@ export class FileDrop implements ReactiveController {
   /** Whether files are over the element. */
   isDragging = false;
   readonly #host: ReactiveControllerHost & HTMLElement;
-  readonly #onFiles: (files: readonly File[]) => void;
+  readonly #onFiles: (files: readonly File[], path: readonly EventTarget[]) => void;
 
-  constructor(host: ReactiveControllerHost & HTMLElement, onFiles: (files: readonly File[]) => void) {
+  /** `path`: what they are dropped on, from the innermost element. */
+  constructor(
+    host: ReactiveControllerHost & HTMLElement,
+    onFiles: (files: readonly File[], path: readonly EventTarget[]) => void,
+  ) {
     this.#host = host;
     this.#onFiles = onFiles;
     host.addController(this);
@@ -146,7 +150,7 @@ export class FileDrop implements ReactiveController {
     this.#show(false);
     if (!hasFiles(event)) return;
     event.preventDefault();
-    this.#onFiles([...(event.dataTransfer?.files ?? [])]);
+    this.#onFiles([...(event.dataTransfer?.files ?? [])], event.composedPath());
   }
 
   #show(isDragging: boolean): void {

@@ -1,14 +1,14 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { ChatSession, OutgoingMessage } from "../session/chat-session.ts";
-import type { Draft } from "../session/client.ts";
-import type { UserMessage } from "../session/messages.ts";
+import type { EditedMessage, Written } from "../session/client.ts";
 import { renderActions } from "../ui/actions.ts";
 import { ChatPart } from "../ui/chat-part.ts";
-import { hasTouchKeyboard, iconButton } from "../ui/controls.ts";
+import { hasTouchKeyboard, iconButton, revealWritten, smallButton } from "../ui/controls.ts";
 import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
 import { icons } from "../ui/icons.ts";
 import { isTaken } from "../ui/keys.ts";
+import type { MessageEditor } from "../ui/message-list.ts";
 import { DraftFiles, draftFilesOf, renderRefusals, sentencesOf } from "./attachments.ts";
 import type { DraftFile, FileNote } from "./read-file.ts";
 
@@ -20,21 +20,17 @@ const BUSY_NOTE_FOR_MS = 4_000;
 /** A text with more characters keeps the direction that it has. */
 const LONG_TEXT = 20_000;
 
-/** An earlier message that is being changed, and the draft that waits meanwhile. */
-interface Editing {
-  readonly id: string;
-  /** Whether the message had files that are no longer here. */
-  readonly lacksFiles: boolean;
-  readonly heldDraft: { readonly text: string; readonly files: readonly DraftFile[] };
-}
-
-/** The card with the text field, its files and its buttons. Holds the draft, and the message that is being changed. */
-export class Composer extends ChatPart implements ComposerPort {
+/**
+ * The card with the text field, its files and its buttons: below the conversation with the draft, and in the place of a
+ * message with what it is being changed to.
+ */
+export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   static override properties = {
     info: { attribute: false },
     ownActions: { attribute: false },
     session: { attribute: false },
     isBusy: { attribute: false },
+    isAsking: { attribute: false },
     isStopping: { attribute: false },
     hidden: { type: Boolean, reflect: true },
     draftVersion: { state: true },
@@ -45,7 +41,10 @@ export class Composer extends ChatPart implements ComposerPort {
   /** Buttons of the page. */
   ownActions: readonly ComposerAction[] = [];
   session!: Pick<ChatSession, "stateFor">;
+  edits: EditedMessage | undefined;
   isBusy = false;
+  /** Whether tool calls wait for a decision, which a message takes the place of. */
+  isAsking = false;
   isStopping = false;
   /** Why Enter has just sent nothing. */
   private busyNote = "";
@@ -56,7 +55,6 @@ export class Composer extends ChatPart implements ComposerPort {
   #text = "";
   /** Whether the person has typed the text, or a part of it. */
   #isTyped = false;
-  #editing: Editing | undefined;
   /** Resolves when the session has decided about the message that was sent last. */
   #sending: Promise<void> | undefined;
   /** Whether the last key belonged to an input method. */
@@ -75,15 +73,20 @@ export class Composer extends ChatPart implements ComposerPort {
     this.#changed();
   }
 
-  /** Id of the message that is being changed. */
-  get editing(): string | undefined {
-    return this.#editing?.id;
+  /** What is kept of it over a reload. */
+  get written(): Written {
+    return { text: this.#text, files: this.#files.names };
+  }
+
+  /** As it is to be sent. */
+  get outgoing(): OutgoingMessage & { readonly files: readonly DraftFile[] } {
+    const { files } = this.#files;
+    return { text: this.#text.trim(), attachments: files.map(({ attachment }) => attachment), files };
   }
 
   /** Begins with what an earlier page load had here, and names the files that are gone. A text set by the page wins. */
-  async restore({ text, files }: Draft): Promise<void> {
+  async restore({ text, files }: Written): Promise<void> {
     await this.#sending;
-    if (this.#editing) return;
     if (this.#text === "") this.draft = text;
     else if (this.#isTyped && !this.#text.includes(text)) this.draft = join(text, this.#text);
     if (files.length > 0) this.#announce(this.#files.reportLost(files));
@@ -91,6 +94,13 @@ export class Composer extends ChatPart implements ComposerPort {
 
   override focus(): void {
     this.#field?.focus({ preventScroll: true });
+  }
+
+  /** Puts the cursor at the end, where browsers put it at the start. */
+  focusEnd(): void {
+    this.focus();
+    this.#field?.setSelectionRange(this.#text.length, this.#text.length);
+    revealWritten(this);
   }
 
   override blur(): void {
@@ -108,41 +118,24 @@ export class Composer extends ChatPart implements ComposerPort {
     const draft = this.#files;
     const outcomes = await draft.add([...files], async () => {
       const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#infoWaiters.push(resolve)));
-      return { rules, sentWith: [this.session.stateFor(this.editing), this.#text] };
+      return { rules, sentWith: [this.session.stateFor(this.edits?.id), this.#text] };
     });
     if (draft === this.#files) this.#announce(outcomes);
   }
 
-  /** Begins to change an earlier message. What was being written waits until that has ended. */
-  edit({ id, files }: UserMessage, message: OutgoingMessage): void {
-    const heldDraft = this.#editing?.heldDraft ?? { text: this.#text, files: this.#files.files };
-    // What waits stays the draft that is kept: a reload brings it back.
-    this.#editing = { id, lacksFiles: message.files.length < files.length, heldDraft };
-    this.#replace(message.text, draftFilesOf(message));
-    this.focus();
-    this.context.actions.announce(this.context.strings.editing);
-    this.context.actions.editingChanged(this.editing);
-  }
-
-  /** Leaves the message as it was. */
-  cancelEdit(): void {
-    if (!this.#editing) return;
-    this.#endEditing();
-    this.focus();
-  }
-
   /** Leaves nothing of what a user has written who has left. */
   clear(): void {
-    if (this.#editing) this.#endEditing();
     // Files that are still being read go, too.
     this.#files = new DraftFiles(() => this.#changed());
     this.draft = "";
   }
 
-  /** Puts a message that was not sent above what is being written, to go on with both. */
+  /** Puts a message that was not sent above what is being written, to go on with both, and names the files that are gone. */
   restoreUnsent(message: OutgoingMessage): void {
-    this.#replace(join(message.text, this.#text), [...draftFilesOf(message), ...this.#files.files]);
+    const { text, files, attachments } = message;
+    this.#replace(join(text, this.#text), [...draftFilesOf(message), ...this.#files.files]);
     this.focus();
+    void this.restore({ text: "", files: files.slice(attachments.length).map(({ name }) => name) });
   }
 
   protected override updated(changed: PropertyValues): void {
@@ -153,13 +146,18 @@ export class Composer extends ChatPart implements ComposerPort {
   }
 
   protected override render(): TemplateResult {
+    const { edits } = this;
     const { strings } = this.context;
     const mediaTypes = this.info?.attachments.media_types;
     // Its place is kept until the server has answered: the text must not move under the cursor.
     const canAttach = mediaTypes?.length !== 0;
     return html`
-      ${this.#editing ? this.#renderEditing(this.#editing) : nothing}
-      ${this.isBusy && this.busyNote ? html`<p class="status-line busy-note">${this.busyNote}</p>` : nothing}
+      ${
+        this.isAsking && this.#text !== ""
+          ? html`<p class="status-line declining" role="status">${strings.writingDeclines}</p>`
+          : nothing
+      }
+      ${this.busyNote && (this.isBusy || this.busyNote === strings.wentOnElsewhere) ? html`<p class="status-line busy-note">${this.busyNote}</p>` : nothing}
       <div part="composer" class="composer" @mousedown=${focusField}>
         ${renderRefusals(this.#files, strings)} ${this.#files.files.length > 0 ? this.#renderFiles() : nothing}
         <div class=${canAttach ? "composer-row attachable" : "composer-row"}>
@@ -172,20 +170,26 @@ export class Composer extends ChatPart implements ComposerPort {
           />
           ${canAttach ? this.#renderAttach() : nothing}
           <textarea
-            id="input"
+            id=${edits ? "edit" : "input"}
             part="input"
             rows="1"
-            aria-label=${strings.composerLabel}
-            placeholder=${this.info ? strings.placeholder(this.info.agent) : strings.composerLabel}
+            aria-label=${edits ? strings.editMessage : strings.composerLabel}
+            aria-describedby=${edits ? "editing" : nothing}
+            placeholder=${this.isAsking ? strings.decideOrWrite : this.info ? strings.placeholder(this.info.agent) : strings.composerLabel}
             .value=${this.#text}
             @input=${this.#input}
             @keydown=${this.#keyDown}
             @compositionend=${this.#compositionEnd}
             @paste=${this.#paste}
           ></textarea>
-          ${renderActions(this.ownActions, this, "icon-button round action")} ${this.#renderSend()}
+          ${
+            edits
+              ? this.#renderEditButtons()
+              : html`${renderActions(this.ownActions, this, "icon-button round action")} ${this.#renderSend()}`
+          }
         </div>
       </div>
+      ${edits ? html`<p part="editing" id="editing" class="note">${strings.editing}</p>` : nothing}
     `;
   }
 
@@ -210,23 +214,23 @@ export class Composer extends ChatPart implements ComposerPort {
     });
   }
 
-  /** One button in one place, which keeps the focus: it sends, and while an answer is coming it stops that. */
+  /**
+   * One button in one place, which keeps the focus: it sends, and while an answer is coming and nothing is written it
+   * stops that.
+   */
   #renderSend(): TemplateResult {
     const { strings } = this.context;
     const className = "icon-button round filled";
-    return this.isBusy
+    return this.isBusy && !this.#canSend
       ? iconButton("stop", strings.stop, icons.stop, this.#stop, { className, disabled: this.isStopping })
       : iconButton("send", strings.send, icons.send, () => this.#press(), { className, disabled: !this.#canSend });
   }
 
-  #renderEditing({ lacksFiles }: Editing): TemplateResult {
-    const { strings } = this.context;
+  #renderEditButtons(): TemplateResult {
+    const { strings, actions } = this.context;
     return html`
-      <div part="editing" class="status-line">
-        ${icons.edit}
-        <p>${strings.editing} ${lacksFiles ? strings.filesGone : ""}</p>
-        ${iconButton("cancel-edit", strings.cancelEdit, icons.close, () => this.cancelEdit())}
-      </div>
+      ${smallButton("cancel-edit", strings.cancelEdit, () => actions.endEdit())}
+      ${smallButton("send-edit", strings.submit, () => this.#press(), !this.#canSend, "small-button filled")}
     `;
   }
 
@@ -250,14 +254,19 @@ export class Composer extends ChatPart implements ComposerPort {
     if (isTaken(event) || this.#hasJustComposed) return;
     const { key, shiftKey, altKey } = event;
     const isCommand = event.ctrlKey || event.metaKey;
-    if (key === "ArrowUp" && this.#text === "" && !(shiftKey || altKey || isCommand)) {
+    if (key === "ArrowUp" && this.#text === "" && !this.edits && !(shiftKey || altKey || isCommand)) {
       event.preventDefault();
       this.context.actions.recall();
+    }
+    if (key === "Enter" && isCommand && this.isAsking && this.context.actions.goToApproval()) {
+      event.preventDefault();
+      return;
     }
     // On a touch screen the button sends, and Enter makes a new line.
     if (key !== "Enter" || shiftKey || (hasTouchKeyboard() && !isCommand)) return;
     event.preventDefault();
-    this.#send();
+    // A key that is held down may have come from a button that is gone.
+    if (!event.repeat) this.#send();
   };
 
   readonly #compositionEnd = (): void => {
@@ -310,37 +319,31 @@ export class Composer extends ChatPart implements ComposerPort {
 
   /** The session decides whether the message is accepted; only then the draft goes. */
   async #sendDraft(): Promise<void> {
-    const { editing, draft } = this;
-    const { files } = this.#files;
-    const message = { text: draft.trim(), attachments: files.map(({ attachment }) => attachment), files };
-    const outcome = await this.context.actions.send(message, { replaces: editing });
-    if (outcome === "busy") this.#explainBusy();
+    const { draft, outgoing, edits } = this;
+    const outcome = await this.context.actions.send(outgoing, { replaces: edits?.id });
+    if (outcome === "busy" || outcome === "full") this.#explain(outcome);
     if (outcome !== "accepted") return;
+    if (edits) return this.context.actions.endEdit();
     // What was written or added meanwhile stays.
-    this.#files.removeSent(files);
+    this.#files.removeSent(outgoing.files);
     this.draft = this.#text.startsWith(draft) ? this.#text.slice(draft.length) : this.#text;
-    if (editing !== undefined) this.#endEditing();
   }
 
-  /** Says for a moment, in place and aloud, that an answer has to end first. */
-  #explainBusy(): void {
-    const { strings, agent, actions } = this.context;
+  /** Says for a moment, in place and aloud, that an answer has to end first, or that too many messages are pending. */
+  #explain(outcome: "busy" | "full"): void {
+    const { strings, actions } = this.context;
     if (!this.isBusy || this.busyNote) return;
-    // While a message is being changed, Escape would leave that.
-    this.busyNote = this.#editing ? strings.answering : strings.stillAnswering(agent);
+    this.note(outcome === "full" ? strings.pendingFull : strings.answering);
     actions.announce(this.busyNote);
+  }
+
+  /** Says for a moment, in place, why nothing has come of a press. */
+  note(text: string, forMs = BUSY_NOTE_FOR_MS): void {
+    this.busyNote = text;
     clearTimeout(this.#busyNoteTimer);
     this.#busyNoteTimer = setTimeout(() => {
       this.busyNote = "";
-    }, BUSY_NOTE_FOR_MS);
-  }
-
-  /** Goes on with the draft that has waited. */
-  #endEditing(): void {
-    const { text = "", files = [] } = this.#editing?.heldDraft ?? {};
-    this.#editing = undefined;
-    this.#replace(text, files);
-    this.context.actions.editingChanged(this.editing);
+    }, forMs);
   }
 
   #replace(text: string, files: readonly DraftFile[]): void {
@@ -351,7 +354,7 @@ export class Composer extends ChatPart implements ComposerPort {
 
   #changed(): void {
     this.draftVersion += 1;
-    if (!this.#editing) this.context.actions.saveDraft({ text: this.#text, files: this.#files.names });
+    this.context.actions.saveDraft();
   }
 
   #announce(notes: readonly FileNote[]): void {
@@ -366,13 +369,15 @@ export class Composer extends ChatPart implements ComposerPort {
     // With `auto` a browser looks through all of the text for its direction each time that it is laid out.
     field.dir = length > LONG_TEXT ? getComputedStyle(field).direction : "auto";
     // Not before the text is gone: the width would change to and fro where a line is just too long for one of the two.
-    if (!length || field.scrollHeight > ONE_LINE_PX) {
-      field.parentElement?.toggleAttribute("data-tall", length > 0);
+    if (!length || field.scrollHeight > ONE_LINE_PX || this.edits) {
+      field.parentElement?.toggleAttribute("data-tall", length > 0 || this.edits !== undefined);
     }
     // Browsers without `field-sizing: content` need the height set by hand.
-    if (CSS.supports("field-sizing", "content")) return;
-    field.style.height = "auto";
-    if (length) field.style.height = `${field.scrollHeight}px`;
+    if (!CSS.supports("field-sizing", "content")) {
+      field.style.height = "auto";
+      if (length) field.style.height = `${field.scrollHeight}px`;
+    }
+    revealWritten(this);
   }
 }
 

@@ -7,25 +7,24 @@ import { lazy } from "../loading/lazy.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
-import type { TranscriptFormat } from "../session/export.ts";
-import type { Message } from "../session/messages.ts";
+import { type Message, questionsOf } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
 import markdownStyles from "../styles/markdown.css";
 import messageStyles from "../styles/message.css";
 import screenStyles from "../styles/screen.css";
-import stepsStyles from "../styles/steps.css";
 import tokenStyles from "../styles/tokens.css";
 import { partsComplete } from "../ui/chat-part.ts";
-import type { ChatContext, ChatModes } from "../ui/context.ts";
+import type { ChatContext, ChatModes, ListView } from "../ui/context.ts";
 import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
 import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
-import { focusTarget } from "../ui/controllers/key-commands.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
-import type { MessageAction, ToolRenderers } from "../ui/extensions.ts";
-import { isShortcut, isTaken } from "../ui/keys.ts";
+import type { TranscriptFormat } from "../ui/export.ts";
+import type { MessageAction, MessageHeader, ToolRenderers } from "../ui/extensions.ts";
+import { focusTarget, isShortcut, useKey } from "../ui/keys.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
 import type { MessageElement } from "../ui/message.ts";
 import { PiecewiseDrawing } from "../ui/message-list.ts";
@@ -35,7 +34,7 @@ import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
 import { PageList, PageTable } from "./page-table.ts";
 import { CHAT, checkProperty, initialValues, litProperties } from "./properties.ts";
-import type { ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
+import type { AddedMessage, ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
 import { ThemeWatcher } from "./theme.ts";
 
 /** Lit's class with the properties that `litProperties` declares. */
@@ -51,7 +50,7 @@ const ChatElement = LitElement as unknown as Pick<typeof LitElement, keyof typeo
  * @fires {AgentChatMessageEvent} agent-chat-message - The user has sent a message.
  * @fires {AgentChatTokenEvent} agent-chat-token - A piece of the answer's Markdown has arrived. Thoughts are not reported.
  * @fires {AgentChatToolEvent} agent-chat-tool - A tool call has started (`running`), waits for approval (`waiting`) or has ended (`completed`, `failed`, `stopped`).
- * @fires {AgentChatDoneEvent} agent-chat-done - An answer has ended; `finishReason` is `stopped` if the user stopped it.
+ * @fires {AgentChatDoneEvent} agent-chat-done - An answer has ended; `finishReason` is `stopped` if the user stopped it, `suggestions` what the agent offers to say next.
  * @fires {AgentChatErrorEvent} agent-chat-error - An answer has failed.
  * @fires {Event} agent-chat-login-required - The agent does not know the user, and the chat asks them to sign in.
  * @fires {AgentChatFeedbackEvent} agent-chat-feedback - The user has rated an answer, given a reason, or taken the rating back.
@@ -66,20 +65,15 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   static override properties = {
     ...litProperties(),
     suggested: { state: true },
-    editing: { state: true },
+    editor: { state: true },
+    list: { state: true },
     isKeyPromptMissing: { state: true },
   };
 
   /** In the order in which they win over each other. */
-  static override styles = [
-    tokenStyles,
-    baseStyles,
-    screenStyles,
-    messageStyles,
-    stepsStyles,
-    markdownStyles,
-    composerStyles,
-  ].map(unsafeCSS);
+  static override styles = [tokenStyles, baseStyles, screenStyles, messageStyles, markdownStyles, composerStyles].map(
+    unsafeCSS,
+  );
 
   /**
    * The server of elements without the attribute `server`: the one that the script was loaded from. Empty if that is
@@ -93,8 +87,10 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   images: ChatContext["images"] = "ask";
   /** @internal What the page offers to say next. */
   suggested: readonly string[] = [];
-  /** @internal Id of the message that is being changed. */
-  editing: string | undefined;
+  /** @internal See `ActionsHost`. */
+  editor: Composer | undefined;
+  /** @internal See `ListView`. */
+  list: ListView = { count: 0, others: 0, isOpen: false };
   /** Whether the form that asks for a key could not be loaded. */
   private isKeyPromptMissing = false;
 
@@ -103,10 +99,17 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   readonly #announcer = new Announcer(this);
   readonly #scroll = new ScrollPosition(this);
   readonly #drawing = new PiecewiseDrawing(this, () => this.#messages);
-  readonly #drop = new FileDrop(this, (files) => void this.attach(files));
+  readonly #drop = new FileDrop(this, (files, path) => {
+    const { editor } = this;
+    void (editor && path.includes(editor) ? editor.addFiles(files) : this.attach(files));
+  });
   readonly #clients = new ClientController(this, {
     onChange: (client) => this.#clientChanged(client),
-    onDraft: (draft) => void this.#withComposer((composer) => composer.restore(draft)),
+    onDraft: (draft) =>
+      void this.#withComposer((composer) => {
+        this.#actions.restoreEdit(draft.edit);
+        return composer.restore(draft);
+      }),
     onUnsent: (message) => void this.#withComposer((composer) => composer.restoreUnsent(message)),
     onForget: (wasShown) => this.#forget(wasShown),
     place: () => this.#scroll.place,
@@ -119,17 +122,18 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   readonly #answerAnnouncer = new AnswerAnnouncer({
     announcer: this.#announcer,
     context: () => this.#context,
-    drawn: async ({ id }) => {
+    drawn: async (id) => {
       await this.updateComplete;
       const messages = this.renderRoot.querySelectorAll<MessageElement>("agent-chat-message");
       return [...messages].find(({ message }) => message.id === id);
     },
   });
   /** For this element alone: its `style` belongs to the site. */
-  readonly #sheet = new CSSStyleSheet();
+  readonly #sheet = sheetOf(":host{}");
   readonly #renderers = new PageTable<BlockRenderers>();
   readonly #toolRenderers = new PageTable<ToolRenderers>();
   readonly #messageActions = new PageList<MessageAction>();
+  readonly #messageHeader = new PageTable<{ draw?: MessageHeader | undefined }>();
   #context!: ChatContext;
   #isConnectionLost = false;
   /** Resolves when the form that asks for a key is there, or cannot be loaded. */
@@ -156,6 +160,20 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (outcome !== "accepted") throw new Error(`cannot send while the session is ${session.status}`);
     if (this.#stops > stops) this.stop();
     await ended;
+  }
+
+  async addMessage(message: AddedMessage): Promise<string> {
+    const { text, name = "" } = { ...message };
+    if (typeof text !== "string" || text.trim() === "")
+      throw new TypeError("addMessage: text must be a text, not empty");
+    if (typeof name !== "string") throw new TypeError("addMessage: name must be a text");
+    await this.#admitted("addMessage");
+    const session = this.#sessionFor("addMessage");
+    const id = await session.addOfPage({ text, name: name || undefined }, () => this.#claim("addMessage"));
+    if (id === undefined) throw new Error("addMessage: another conversation is shown by now");
+    void this.#answerAnnouncer.say(id);
+    this.dispatchEvent(new Event(MESSAGE_ADDED));
+    return id;
   }
 
   async decide(decisions: readonly ApprovalDecision[]): Promise<void> {
@@ -191,6 +209,19 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.client?.session.close();
   }
 
+  /** @internal For `ElementActions`: another conversation is about to be shown. */
+  leaveConversation(): void {
+    this.suggested = [];
+    this.#announcer.clear();
+    this.#answerAnnouncer.watch();
+    if (this.list.isOpen) this.list = { ...this.list, isOpen: false };
+  }
+
+  /** @internal For `ElementActions`. */
+  get keepsAll(): boolean {
+    return this.#clients.keepsAll;
+  }
+
   focusComposer(): void {
     const keyField = this.shadowRoot?.querySelector<HTMLElement>("#key");
     if (keyField) keyField.focus({ preventScroll: true });
@@ -210,14 +241,10 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   async exportTranscript(format: TranscriptFormat): Promise<string> {
     await this.#restored();
-    const { strings, agent, modes } = this.#context;
+    const context = this.#context;
     const messages = this.#messages;
     const { exportTranscript } = await transcripts.load();
-    return exportTranscript(format, messages, modes, {
-      you: strings.you,
-      agent: strings.agentSaid(agent),
-      failure: (failure) => failureText(failure, strings),
-    });
+    return exportTranscript(format, messages, context);
   }
 
   suggest(texts: Iterable<string>): void {
@@ -232,15 +259,20 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** @internal For a launcher. */
   get isAnswering(): boolean {
-    const last = this.#messages.at(-1);
-    return last?.role === "assistant" && last.status === "streaming";
+    return this.client?.session.lastAnswer?.status === "streaming";
   }
 
   /** @internal For a launcher: the text of the last answer, as it is drawn. */
   async lastAnswer(): Promise<string> {
+    await this.#restored();
     await this.updateComplete;
-    const texts = this.renderRoot.querySelectorAll('[part~="assistant"] .markdown');
+    const texts = this.renderRoot.querySelectorAll(".assistant .markdown");
     return [...spokenTexts([...texts].slice(-1), this.texts)].join(" ");
+  }
+
+  /** @internal For a launcher: what the person is asked, where calls wait. */
+  get question(): string {
+    return questionsOf(this.client?.session.waitingCalls ?? []);
   }
 
   /** @internal For `FocusKeeper`. */
@@ -260,7 +292,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** @internal For `ElementActions`. */
   get composer(): Composer | null | undefined {
-    return this.shadowRoot?.querySelector("agent-chat-composer");
+    return this.shadowRoot?.querySelector(".dock agent-chat-composer") as Composer | null | undefined;
   }
 
   get #messages(): readonly Message[] {
@@ -276,8 +308,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   protected override createRenderRoot(): HTMLElement | DocumentFragment {
     const root = super.createRenderRoot();
-    this.#sheet.replaceSync(":host{}");
-    if (root instanceof ShadowRoot) root.adoptedStyleSheets.push(this.#sheet);
+    adoptSheet(root, this.#sheet);
     return root;
   }
 
@@ -302,14 +333,16 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (changed.has("renderers")) this.#renderers.set(this.renderers);
     if (changed.has("toolRenderers")) this.#toolRenderers.set(this.toolRenderers);
     if (changed.has("messageActions")) this.#messageActions.set(this.messageActions);
-    this.#updateContext();
+    if (changed.has("messageHeader")) this.#messageHeader.set({ draw: this.messageHeader });
     if (changed.has("server")) this.#connect();
     else {
       if (changed.has("apiKey")) this.client?.setSiteKey(this.apiKey);
       if (changed.has("userToken")) this.client?.setUserToken(this.userToken);
       if (changed.has("metadata")) this.client?.setMetadata(this.metadata);
     }
-    if (changed.has("persist")) this.#clients.persistChanged();
+    if (changed.has("persist") || changed.has("conversations")) this.#clients.persistChanged();
+    this.#updateContext();
+    this.#updateEditor();
     this.#updateSheet(changed.has("accent"));
   }
 
@@ -331,29 +364,24 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       composerActions: Array.isArray(this.composerActions) ? this.composerActions : NO_ACTIONS,
       disclaimer: this.disclaimer,
       suggested: this.suggested,
-      editing: this.editing,
+      editor: this.editor,
+      list: this.keepsAll ? this.list : undefined,
       isDragging: this.#drop.isDragging,
       isKeyPromptMissing: this.isKeyPromptMissing,
       wayToEnd: this.#scroll.wayToEnd,
+      isNextUnseen: this.#scroll.isNextUnseen,
       announcements: this.#announcer.render(),
       firstDrawn: this.#drawing.first,
       onKeyDown: this.#keyDown,
     });
   }
 
-  readonly #keyDown = (event: KeyboardEvent): void => {
-    if (isTaken(event)) return;
-    const use = this.#commandOf(event);
-    if (!use) return;
-    // A launcher around the element closes on an Escape that nothing has used.
-    event.preventDefault();
-    use();
-  };
+  readonly #keyDown = (event: KeyboardEvent): void => useKey(event, (pressed) => this.#commandOf(pressed));
 
-  /** Escape leaves the message that is being changed, or else stops the answer, or else moves the focus. */
+  /** Escape leaves the message that is being changed, if the focus is there, or else stops the answer, or moves the focus. */
   #commandOf(event: KeyboardEvent): (() => void) | undefined {
     const isEscape = event.key === "Escape";
-    if (isEscape && this.editing !== undefined) return () => this.composer?.cancelEdit();
+    if (isEscape && this.editor?.contains(event.target as Node)) return () => void this.#actions.endEdit();
     if (isEscape && this.client?.session.status === "running") return () => this.stop();
     if (isShortcut(event, RESET_SHORTCUT) && this.#messages.length > 0) return () => this.#actions.closeConversation();
     const image = event.target as HTMLElement;
@@ -372,13 +400,14 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.pageInfo = undefined;
     void client?.keeper.restored.then(() => this.#actions.showRestored(client.keeper.restoredPlace));
     if (!hadClient) return;
-    this.#answerAnnouncer.watch([]);
+    this.#answerAnnouncer.watch();
     this.#clear();
   }
 
-  #clientChanged({ reconnect, phase }: Client): void {
+  #clientChanged({ reconnect, phase, session }: Client): void {
     this.requestUpdate();
-    this.#answerAnnouncer.watch(this.#messages);
+    this.#answerAnnouncer.watch(session.lastAnswer);
+    if (session.pending.length > 0 && !session.busy) void this.#actions.sendPending();
     const isLost = reconnect.state !== "online";
     if (isLost === this.#isConnectionLost) return;
     this.#isConnectionLost = isLost;
@@ -390,7 +419,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** Forgets with the conversation what was being changed, offered and spoken. */
   #clear(): void {
-    this.composer?.cancelEdit();
+    this.editor = undefined;
     this.suggested = [];
     this.#announcer.clear();
     this.#announcer.say(this.#context.strings.startedOver);
@@ -399,7 +428,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   /** A user has left: what they have written and seen goes. */
   #forget(wasShown: boolean): void {
     if (wasShown) {
-      this.#answerAnnouncer.watch([]);
+      this.#answerAnnouncer.watch();
       this.#clear();
       this.composer?.clear();
       this.renderRoot.querySelector<HTMLDialogElement>(".lightbox")?.close();
@@ -422,6 +451,12 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (refusal && (this.client?.isHidden || refusal.code === "user_unknown")) {
       throw new Error(`${method}: ${failureText(refusal, this.texts)}`);
     }
+    await this.#claim(method);
+  }
+
+  /** Rejects where another tab goes on with the conversation. */
+  async #claim(method: string): Promise<void> {
+    if (!((await this.client?.keeper.claim()) ?? true)) throw new Error(`${method}: another tab goes on already`);
   }
 
   /** Resolves when what an earlier page load has kept is there: it would undo what is asked of the element before. */
@@ -445,7 +480,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const { strings } = this.#locale;
     const modes: ChatModes = {
       thinking: this.thinking,
-      tools: this.tools,
+      // The author of an agent wants to see what it does; people elsewhere read what it says of it.
+      tools: this.tools === "auto" && !LOOPBACK.test(this.client?.server.hostname ?? "") ? "titles" : this.tools,
       feedback: this.feedback || this.client?.info?.feedback === true,
     };
     const known = this.#context;
@@ -461,8 +497,19 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       renderers: this.#renderers.table,
       toolRenderers: this.#toolRenderers.table,
       messageActions: this.#messageActions.list,
+      messageHeader: this.#messageHeader.table.draw,
     };
     if (!known || !hasSameEntries(known, context)) this.#context = context;
+  }
+
+  /** What stands in the place of a message is drawn by itself. */
+  #updateEditor(): void {
+    const { editor, client } = this;
+    if (!editor?.edits || !client) return;
+    const { session, info, keeper } = client;
+    const isShown = editor.edits.conversation === keeper.shown.id && !keeper.isRestoring;
+    if (isShown && !session.canReplace(editor.edits.id)) this.#actions.giveUpEdit();
+    else Object.assign(editor, { context: this.#context, info, session, isBusy: session.busy });
   }
 
   #updateSheet(isAccentNew: boolean): void {
@@ -474,7 +521,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   }
 }
 
-const transcripts = lazy(() => import("../session/export.ts"), "exportTranscript");
+const transcripts = lazy(() => import("../ui/export.ts"), "exportTranscript");
 
 /** Where a script that a site has bundled finds its server. */
 function siteServer(): string {
@@ -485,10 +532,14 @@ function siteServer(): string {
   return `${origin}/`;
 }
 
+/** Names of this machine. */
+const LOOPBACK = /(^|\.)localhost$|^127\.|^\[::1]$/;
+
 const NO_ACTIONS: readonly never[] = [];
 
 /** For the launcher's panel. */
 const USER_LEFT = "user-left";
+const MESSAGE_ADDED = "message-added";
 
 function hasSameEntries<Shape extends object>(a: Shape, b: Shape): boolean {
   return Object.entries(a).every(([name, value]) => b[name as keyof Shape] === value);

@@ -1,16 +1,26 @@
 /** What the parts of the interface ask for, done with the element's session, composer and controllers. */
 
-import type { Composer } from "../composer/composer.ts";
+import { toJson } from "../../server/protocol/json.ts";
+import { Composer } from "../composer/composer.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
+import { lazy } from "../loading/lazy.ts";
 import type { SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
-import type { Client, Draft } from "../session/client.ts";
+import type { Client, Draft, EditedMessage } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";
-import { type AssistantMessage, answerText, type Failure, type UserMessage } from "../session/messages.ts";
+import {
+  type AssistantMessage,
+  answerText,
+  type Failure,
+  type Message,
+  type ToolBlock,
+  type UserMessage,
+} from "../session/messages.ts";
 import type { Place } from "../session/tab-slot.ts";
-import type { ChatActions } from "../ui/context.ts";
+import type { ChatActions, ListView } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
 import type { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { hasTouchKeyboard } from "../ui/controls.ts";
+import type { MessageElement } from "../ui/message.ts";
 import { fireEvent } from "./events.ts";
 import type { ThemeWatcher } from "./theme.ts";
 
@@ -25,10 +35,14 @@ export interface ActionsHost extends HTMLElement {
   readonly actions: string;
   /** What the page offers to say next. */
   suggested: readonly string[];
-  /** Id of the message that is being changed. */
-  editing: string | undefined;
+  /** Stands in the place of the message that is being changed; where that is out of sight, it waits. */
+  editor: Composer | undefined;
+  list: ListView;
+  /** Whether the browser keeps all conversations. */
+  readonly keepsAll: boolean;
   stop(): void;
   closeConversation(): void;
+  leaveConversation(): void;
   focusComposer(): void;
   loadKeyPrompt(): Promise<void>;
 }
@@ -39,12 +53,24 @@ interface Controllers {
   readonly theme: ThemeWatcher;
 }
 
+/** Much else is new then, and to be read. */
+const ELSEWHERE_FOR_MS = 12_000;
+
+/** For messages that wait for the end of an answer. */
+const pending = lazy(() => import("../session/pending.ts"), "sendPending");
+
 /** For the element and its parts. What the methods mean: `ChatActions`. */
 export class ElementActions implements ChatActions {
   readonly #host: ActionsHost;
   readonly #controllers: Controllers;
+  /** What the editor began with. */
+  #begun = "";
+  /** Whether it was opened from the composer. */
+  #isRecalled = false;
   /** Brings back what was closed last. */
   #reopen = () => {};
+  /** How often another conversation was opened. */
+  #opened = 0;
 
   constructor(host: ActionsHost, controllers: Controllers) {
     this.#host = host;
@@ -53,32 +79,80 @@ export class ElementActions implements ChatActions {
 
   /** What an earlier page load has kept comes first: it would take the place of the message. */
   async send(message: OutgoingMessage, options?: SendOptions): Promise<SendOutcome> {
+    const { client } = this.#host;
+    // What is busy at the press is busy: an answer may end while storage is asked.
+    if (client?.session.busy) {
+      if (options?.replaces !== undefined) return "busy";
+      if (client.session.status !== "stopping") {
+        if (!client.session.queue(message)) return "full";
+        // Until it is kept there, the text field keeps it.
+        await client.keeper.queued;
+        return "accepted";
+      }
+      await client.session.ended;
+    }
     return (await this.#admit()) ?? this.sendNow(message, options).outcome;
   }
 
-  /** Resolves with the reason why the session can do nothing now, if there is one. */
-  async #admit(): Promise<SendOutcome | undefined> {
+  async sendPending(isAsked = false): Promise<void> {
     const { client } = this.#host;
-    const refusal = await client?.admit();
-    await client?.keeper.restored;
-    // The element has another server now, or has left the page.
-    if (client !== this.#host.client || !this.#host.isConnected) return "busy";
-    if (!refusal) return undefined;
-    // In place of a conversation that is not shown stands an alert already.
-    if (!client?.isHidden || !client.refusal) this.alert(failureText(refusal, this.#host.texts));
-    return "refused";
+    const module = await pending.load().catch(() => undefined);
+    const admit = async () => {
+      // What has ended is said first.
+      await this.#host.updateComplete;
+      return this.#admit(isAsked);
+    };
+    const send = (message: OutgoingMessage) => this.sendNow(message, { isUnasked: !isAsked });
+    if (client) await module?.sendPending(client, { isAsked, admit, send });
   }
 
-  /** Sends a message, with its event, when an earlier conversation has been restored. See `ChatSession.send`. */
-  sendNow(message: OutgoingMessage, options?: SendOptions): SendResult {
+  takeOut(id: string, toChange: boolean): void {
+    const { client, composer } = this.#host;
+    const message = client?.session.pending.find((it) => it.id === id);
+    if (!client || !message) return;
+    const { session } = client;
+    const attachments = session.pendingFiles.get(id) ?? [];
+    session.changePending((list) => list.filter((it) => it.id !== id));
+    if (toChange) composer?.restoreUnsent({ ...message, attachments });
+  }
+
+  /** Resolves with the reason why the session can do nothing now, if there is one, and says it. */
+  async #admit(isAsked = true): Promise<SendOutcome | undefined> {
+    const { client, texts } = this.#host;
+    const opened = this.#opened;
+    const refusal = await client?.admit();
+    await client?.keeper.restored;
+    const mayGoOn = refusal || (await client?.keeper.claim());
+    // The element has another server or conversation now, or has left the page.
+    const isOver = !client || client !== this.#host.client || !this.#host.isConnected || opened !== this.#opened;
+    if (isOver) return "busy";
+    // What nobody has asked for is done by the other tab.
+    if (!mayGoOn && isAsked) this.#sayElsewhere();
+    // In place of a conversation that is not shown stands an alert already.
+    if (refusal && !(client.isHidden && client.refusal)) this.alert(failureText(refusal, texts));
+    return refusal ? "refused" : mayGoOn ? undefined : "elsewhere";
+  }
+
+  /** Says, in place and aloud, that another tab has gone on with what stood here. */
+  #sayElsewhere(): void {
+    const { texts, composer } = this.#host;
+    this.alert(texts.wentOnElsewhere);
+    composer?.note(texts.wentOnElsewhere, ELSEWHERE_FOR_MS);
+  }
+
+  /**
+   * Sends a message, with its event, when an earlier conversation has been restored. See `ChatSession.send`. One that
+   * goes `isUnasked` does not take the reader away from an answer of which they have not seen the end.
+   */
+  sendNow(message: OutgoingMessage, options?: SendOptions & { readonly isUnasked?: boolean }): SendResult {
     const host = this.#host;
     const sent = host.client?.session.send(message, options) ?? { outcome: "busy", ended: Promise.resolve() };
     if (sent.outcome !== "accepted") return sent;
-    const { edited, answering } = host.texts;
-    if (options?.replaces !== undefined) this.announce(`${edited} ${answering}`);
+    if (options?.replaces !== undefined) this.announce(host.texts.edited);
     host.suggested = [];
-    void this.#showNewExchange();
-    const { text, attachments } = message;
+    const { text, attachments, pending } = message;
+    if (pending) this.announce(host.texts.nextAnswering);
+    void this.#showNewExchange(options?.isUnasked && this.#controllers.scroll.wayToEnd === "shown");
     fireEvent(host, "agent-chat-message", { text, attachmentCount: attachments.length });
     return sent;
   }
@@ -100,56 +174,160 @@ export class ElementActions implements ChatActions {
     void this.showNewAnswer();
   }
 
+  async continue(): Promise<void> {
+    if (!(await this.#admit())) this.#host.client?.session.continue();
+  }
+
+  async switchTo(message: Message, id: string): Promise<void> {
+    const { client } = this.#host;
+    const { scroll } = this.#controllers;
+    const opened = this.#opened;
+    // Another tab may be about to go on with what is in sight.
+    const mayGoOn = await client?.keeper.claim();
+    if (opened !== this.#opened) return;
+    if (!mayGoOn) return this.#sayElsewhere();
+    const top = scroll.topOf(message.id);
+    client?.session.switchTo(id);
+    await this.#host.updateComplete;
+    scroll.keepAt(top, id);
+  }
+
   retryAfresh(): void {
     void this.retry({ afresh: true });
   }
 
   edit(message: UserMessage): void {
-    const { client, composer } = this.#host;
+    const { client, composer, editor } = this.#host;
+    this.#isRecalled = false;
     const unsent = client?.session.withdraw();
     if (unsent) composer?.restoreUnsent(unsent);
-    else if (client?.session.canEdit(message)) composer?.edit(message, client.session.outgoing(message));
+    else if (editor?.isConnected && this.#isChanged(editor)) void this.#showEditor(editor);
+    else if (client?.session.canEdit(message)) {
+      this.giveUpEdit();
+      const next = this.#openEditor({ conversation: client.keeper.shown.id, id: message.id });
+      next.restoreUnsent({ ...client.session.outgoing(message), files: message.files });
+      this.#begun = toJson(next.written);
+      void this.#showEditor(next);
+    }
+  }
+
+  #openEditor(edits: EditedMessage): Composer {
+    const editor = new Composer();
+    const { context } = this.#host.composer ?? {};
+    Object.assign(editor, { context, edits });
+    editor.setAttribute("part", "editor");
+    this.#host.editor = editor;
+    return editor;
+  }
+
+  #isChanged({ written }: Composer): boolean {
+    return toJson(written) !== this.#begun;
+  }
+
+  async #showEditor(editor: Composer): Promise<void> {
+    this.#controllers.scroll.hold();
+    await this.#host.updateComplete;
+    editor.focusEnd();
+  }
+
+  /** An earlier page load has left a message that was being changed. */
+  restoreEdit(edit: Draft["edit"]): void {
+    if (!edit || this.#host.editor) return;
+    const { text, files, ...edits } = edit;
+    this.#begun = "";
+    void this.#openEditor(edits).restore({ text, files });
+  }
+
+  /** The message is gone that was being changed, or another one is now: what was written goes to the composer. */
+  giveUpEdit(): void {
+    const { editor, composer } = this.#host;
+    this.#host.editor = undefined;
+    if (editor && this.#isChanged(editor)) composer?.restoreUnsent(editor.outgoing);
   }
 
   recall(): void {
     const { client, actions } = this.#host;
+    const last = client?.session.pending.at(-1);
+    if (last) {
+      this.takeOut(last.id, true);
+      return;
+    }
     const question = client?.session.lastQuestion;
     if (!question || !/all|edit/.test(actions)) return;
     this.edit(question);
-    this.#controllers.scroll.revealMessage(question.id);
+    this.#isRecalled = true;
   }
 
-  cancelEdit(): void {
-    this.#host.composer?.cancelEdit();
+  async endEdit(): Promise<void> {
+    const host = this.#host;
+    const message = host.editor?.closest<MessageElement>("agent-chat-message");
+    this.#controllers.scroll.hold();
+    host.editor = undefined;
+    this.saveDraft();
+    await host.updateComplete;
+    const button = message?.querySelector<HTMLElement>('.said [part="edit"]:enabled');
+    if (button && !this.#isRecalled) button.focus({ preventScroll: true });
+    else if (!hasTouchKeyboard()) host.focusComposer();
   }
 
-  editingChanged(id: string | undefined): void {
-    this.#host.editing = id;
-  }
-
-  saveDraft(draft: Draft): void {
-    this.#host.client?.keeper.saveDraft(draft);
+  saveDraft(): void {
+    const { client, composer, editor } = this.#host;
+    if (!composer) return;
+    const edit = editor?.edits && { ...editor.edits, ...editor.written };
+    client?.keeper.saveDraft({ ...composer.written, edit });
   }
 
   withdraw(): void {
     this.#host.client?.session.withdraw();
   }
 
+  /** Shows another conversation, or a new one. */
+  async openConversation(id: string | undefined): Promise<void> {
+    const host = this.#host;
+    this.#opened += 1;
+    host.leaveConversation();
+    if (id === undefined) this.announce(host.texts.startedOver);
+    // What lay over it is gone then. A keyboard on the screen would cover what has been opened.
+    const find = id !== undefined && hasTouchKeyboard() ? ".scroller" : "";
+    void host.updateComplete.then(() => (find ? this.#focus(find) : host.focusComposer()));
+    await host.client?.keeper.show(id);
+    await host.updateComplete;
+    this.jumpToEnd();
+    await this.showRestored(undefined);
+  }
+
   closeConversation(): void {
     const host = this.#host;
-    const { suggested, editing, composer, client } = host;
-    const draft = editing === undefined ? undefined : composer?.draft;
+    if (host.keepsAll) {
+      // Nothing ends: it is the first one in the list.
+      if (!host.client?.keeper.isNotKept) return void this.openConversation(undefined);
+      // What is stored of it stays.
+      host.client.keeper.begin(undefined);
+    }
+    const { suggested, editor, client } = host;
     host.closeConversation();
     this.announce(host.texts.closed, host.texts.undo);
     host.focusComposer();
     this.#reopen = () => {
       client?.undo();
-      host.suggested = suggested;
-      const edited = client?.session.messages.find(({ id }) => id === editing);
-      if (!composer || draft === undefined || edited?.role !== "user" || !client?.session.canEdit(edited)) return;
-      composer.edit(edited, client.session.outgoing(edited));
-      composer.draft = draft;
+      Object.assign(host, { suggested, editor });
     };
+  }
+
+  toggleList(): void {
+    const { list } = this.#host;
+    this.#host.list = { ...list, isOpen: !list.isOpen && list.count > 0 };
+    if (list.isOpen) void this.#host.updateComplete.then(() => this.#focus('[part="list"]'));
+  }
+
+  #focus(selector: string): void {
+    this.#host.shadowRoot?.querySelector<HTMLElement>(selector)?.focus({ preventScroll: true });
+  }
+
+  listed(count: number, others: number): void {
+    const { list } = this.#host;
+    const isOpen = list.isOpen && count > 0;
+    if (list.count !== count || list.others !== others) this.#host.list = { count, others, isOpen };
   }
 
   undo(): void {
@@ -169,11 +347,25 @@ export class ElementActions implements ChatActions {
 
   async rate(message: AssistantMessage): Promise<Failure | undefined> {
     const { client } = this.#host;
-    client?.session.rate(message);
+    client?.session.keep(message);
     const { id: messageId, feedback } = message;
     const { rating = null, reason, comment } = feedback ?? {};
     fireEvent(this.#host, "agent-chat-feedback", { messageId, rating, reason, comment, answer: answerText(message) });
     return client?.sendFeedback(message);
+  }
+
+  async decide(callId: string, decision: ToolBlock["decision"]): Promise<void> {
+    const { client } = this.#host;
+    // A page's own card may be quicker than the end of the run that asks.
+    await client?.session.ended;
+    const decisions = client?.session.mark(callId, decision);
+    if (decisions && !(await this.#admit())) client?.session.decide(decisions);
+  }
+
+  goToApproval(): boolean {
+    const card = this.#host.shadowRoot?.querySelector<HTMLElement>(".approval");
+    card?.focus();
+    return !!card;
   }
 
   announce(...texts: string[]): void {
@@ -189,18 +381,20 @@ export class ElementActions implements ChatActions {
   }
 
   jumpToEnd(): void {
-    this.#controllers.scroll.follow();
+    const { scroll } = this.#controllers;
+    if (scroll.isNextUnseen) void this.#showNewExchange();
+    else scroll.follow();
   }
 
   holdScroll(): void {
     this.#controllers.scroll.hold();
   }
 
-  /** Has the message at the top whose answer begins again, or goes on after a reload. */
+  /** Has the message at the top whose answer begins, or goes on after a reload. */
   async showNewAnswer(options?: { readonly glides: boolean }): Promise<void> {
     await this.#host.updateComplete;
     const { follow, client } = this.#host;
-    if (follow === "question" && client?.session.busy) this.#controllers.scroll.anchorLastExchange(options);
+    if (follow === "question" && client?.session.isAnswerNew) this.#controllers.scroll.anchorLastExchange(options);
   }
 
   /** After a reload: the message whose answer goes on, or the place that was left. */
@@ -209,9 +403,13 @@ export class ElementActions implements ChatActions {
     if (place && !this.#host.client?.session.busy) this.#controllers.scroll.returnTo(place);
   }
 
-  async #showNewExchange(): Promise<void> {
+  /** `isNextUnseen`: the end of the answer before has not been read, and nothing moves. */
+  async #showNewExchange(isNextUnseen = false): Promise<void> {
+    const { scroll } = this.#controllers;
+    scroll.isNextUnseen = isNextUnseen;
     await this.#host.updateComplete;
-    if (this.#host.follow === "question") this.#controllers.scroll.anchorLastExchange();
-    else this.jumpToEnd();
+    if (isNextUnseen) return;
+    if (this.#host.follow === "question") scroll.anchorLastExchange();
+    else scroll.follow();
   }
 }

@@ -12,6 +12,7 @@ export interface ClientHost extends ReactiveControllerHost, HTMLElement {
   readonly server: string;
   readonly apiKey: string;
   readonly persist: "session" | "none";
+  readonly conversations: boolean;
   readonly texts: Strings;
   readonly userToken: UserToken | undefined;
   readonly metadata: Metadata | undefined;
@@ -20,7 +21,7 @@ export interface ClientHost extends ReactiveControllerHost, HTMLElement {
 export interface ClientListener {
   /** The conversation, the connection or what is known of the server has changed. */
   readonly onChange: (client: Client) => void;
-  /** An earlier page left this in its composer. */
+  /** An earlier page left this to be written on. */
   readonly onDraft: (draft: Draft) => void;
   /** A message that was not taken. */
   readonly onUnsent: (message: OutgoingMessage) => void;
@@ -100,9 +101,10 @@ export class ClientController implements ReactiveController {
       onForget: this.#listener.onForget,
       onDraft: this.#listener.onDraft,
       place: this.#listener.place,
+      keepsAll: () => this.keepsAll,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
-      onTool: ({ callId, tool, status, arguments: args, output, approval }) =>
-        fireEvent(this.#host, "agent-chat-tool", { callId, tool, status, arguments: args, output, approval }),
+      onTool: ({ callId, tool, title, status, arguments: args, output, approval }) =>
+        fireEvent(this.#host, "agent-chat-tool", { callId, tool, title, status, arguments: args, output, approval }),
       onAnswerEnd: (message) => this.#answerEnded(message),
     });
     this.client = client;
@@ -115,12 +117,19 @@ export class ClientController implements ReactiveController {
   persistChanged(): void {
     if (!this.#persists) this.client?.keeper.erase();
     else if (this.#host.isConnected) this.client?.keeper.open();
+    void this.client?.keeper.library();
+    this.client?.keeper.changed();
   }
 
   /** Leaves a server for good. */
   #leave(): void {
     this.client?.close();
     this.client = undefined;
+  }
+
+  /** Whether the browser keeps all conversations, and lists them. */
+  get keepsAll(): boolean {
+    return this.#host.conversations && this.#persists;
   }
 
   get #persists(): boolean {
@@ -138,10 +147,10 @@ export class ClientController implements ReactiveController {
   }
 
   #answerEnded(message: AssistantMessage): void {
-    const { failure, finishReason = "stop" } = message;
+    const { failure, finishReason = "stop", suggestions = [] } = message;
     if (failure) {
       const { code, reference } = failure;
       fireEvent(this.#host, "agent-chat-error", { code, reference, message: failureText(failure, this.#host.texts) });
-    } else fireEvent(this.#host, "agent-chat-done", { text: answerText(message), finishReason });
+    } else fireEvent(this.#host, "agent-chat-done", { text: answerText(message), finishReason, suggestions });
   }
 }

@@ -1,10 +1,11 @@
 /**
  * How the properties of the two elements behave: their attributes, and the values that they take. What their types are
- * and what they mean says `public-types.ts`, against which `tsc` holds these tables.
+ * and what they mean says `public-types.ts`, against which `tsc` holds these tables. Those of the launcher alone are in
+ * `launcher/properties.ts`.
  */
 
 import type { PropertyDeclaration } from "lit";
-import type { ChatProperties, LauncherProperties, SharedProperties } from "./public-types.ts";
+import type { ChatProperties, SharedProperties } from "./public-types.ts";
 
 export interface Row<Value = unknown> {
   /**
@@ -21,8 +22,10 @@ export interface Row<Value = unknown> {
 }
 
 /** `lang` and `dir` are the browser's own. */
-type RowsOf<Properties> = { readonly [Name in Exclude<keyof Properties, "lang" | "dir">]: Row<Properties[Name]> };
-type Rows = Readonly<Record<string, Row>>;
+export type RowsOf<Properties> = {
+  readonly [Name in Exclude<keyof Properties, "lang" | "dir">]: Row<Properties[Name]>;
+};
+export type Rows = Readonly<Record<string, Row>>;
 
 const STEP_MODES = ["auto", "open", "closed", "hidden"] as const;
 
@@ -39,15 +42,17 @@ export const SHARED: RowsOf<SharedProperties> = {
   persist: { choices: ["session", "none"] },
   follow: { choices: ["question", "end"] },
   thinking: { choices: STEP_MODES },
-  tools: { choices: STEP_MODES },
+  tools: { choices: [...STEP_MODES, "titles"] },
   actions: { kind: "words", choices: ["all", "none", "copy", "retry", "edit", "code", "table"], reflect: true },
-  feedback: { kind: "boolean" },
   disclaimer: {},
+  conversations: { kind: "boolean" },
+  feedback: { kind: "boolean" },
   strings: { kind: "object" },
   renderers: { kind: "object" },
   toolRenderers: { kind: "object" },
   composerActions: { kind: "object" },
   messageActions: { kind: "object" },
+  messageHeader: { kind: "object" },
 };
 
 const CHAT_ONLY: RowsOf<Omit<ChatProperties, keyof SharedProperties>> = {
@@ -56,22 +61,8 @@ const CHAT_ONLY: RowsOf<Omit<ChatProperties, keyof SharedProperties>> = {
   embed: { kind: "boolean", reflect: true },
 };
 
-const LAUNCHER_ONLY: RowsOf<Omit<LauncherProperties, keyof SharedProperties>> = {
-  position: { choices: ["bottom-end", "bottom-start", "top-end", "top-start"] },
-  icon: { choices: ["chat", "spark", "question"] },
-  size: { choices: ["medium", "small", "large"] },
-  label: {},
-  shortcut: {},
-  autoOpen: { kind: "time", attribute: "auto-open" },
-  preview: {},
-  previewAfter: { kind: "time", attribute: "preview-after" },
-};
-
 /** `PURE`: the loader leaves it out. */
 export const CHAT: Rows = /* @__PURE__ */ Object.assign({}, SHARED, CHAT_ONLY);
-
-/** Its key has no attribute, which would be in the page a second time. */
-export const LAUNCHER: Rows = { ...SHARED, ...LAUNCHER_ONLY, apiKey: { attribute: false } };
 
 /** The name of the attribute, if it has one. */
 export function attributeOf(name: string, { kind, attribute }: Row): string | undefined {
@@ -110,10 +101,8 @@ export function isValid({ kind, choices }: Row, value: unknown): boolean {
   const text = String(value);
   if (kind === "time") return /^\d{1,9}$/.test(text);
   if (kind === "color") return CSS.supports("color", text);
-  if (!choices) return true;
-  if (kind !== "words") return choices.includes(text);
-  const words = text.match(/\S+/g) ?? [];
-  return words.length > 0 && words.every((it) => choices.includes(it));
+  const words = kind === "words" ? text.match(/\S+/g) : [text];
+  return !choices || !!words?.every((it) => choices.includes(it));
 }
 
 /** Puts the initial value of `<agent-chat>` in the place of a wrong one. */

@@ -8,15 +8,18 @@ import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { Strings, StringsOverride } from "../i18n/strings.ts";
 import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
 import type { Metadata, UserToken } from "../session/client.ts";
-import type { TranscriptFormat } from "../session/export.ts";
 import type { FeedbackReason } from "../session/messages.ts";
 import type { StepMode } from "../ui/context.ts";
+import type { TranscriptFormat } from "../ui/export.ts";
 import type {
   ComposerAction,
   ComposerPort,
   MessageAction,
+  MessageHeader,
   MessagePort,
+  MessageSource,
   ToolCall,
+  ToolHost,
   ToolRenderers,
 } from "../ui/extensions.ts";
 
@@ -30,7 +33,9 @@ export type {
   FeedbackReason,
   FinishReason,
   MessageAction,
+  MessageHeader,
   MessagePort,
+  MessageSource,
   Metadata,
   RenderBlock,
   RenderedBlock,
@@ -38,6 +43,7 @@ export type {
   Strings,
   StringsOverride,
   ToolCall,
+  ToolHost,
   ToolRenderers,
   TranscriptFormat,
   UserToken,
@@ -90,6 +96,11 @@ export interface SharedProperties {
    * are never kept.
    */
   persist: "session" | "none";
+  /**
+   * Keeps all conversations in this browser, also of closed tabs, and lists them. On at the server's own page.
+   * @see Conversations
+   */
+  conversations: boolean;
   /** What stays in view while an answer is written: the question at the top, or the end of the answer. */
   follow: "question" | "end";
   /**
@@ -98,10 +109,11 @@ export interface SharedProperties {
    */
   thinking: "auto" | "open" | "closed" | "hidden";
   /**
-   * Tool calls, with the same values; `auto` means closed. Hidden calls are not announced to screen readers either. A
-   * call that waits for approval is always shown.
+   * Tool calls, with the same values. `titles`: rows that do not open, without arguments and output. `auto`: `closed` if
+   * the server is on this machine, else `titles`. Hidden calls are not announced to screen readers either. A call that
+   * waits for approval is always shown.
    */
-  tools: "auto" | "open" | "closed" | "hidden";
+  tools: "auto" | "open" | "closed" | "hidden" | "titles";
   /**
    * What users can do with messages: `all`, `none`, or a list of words separated by spaces. `copy` a message, `retry`
    * (answer again), `edit` a message, copy `code`, copy a `table` as Markdown or CSV. After a failure users can always
@@ -144,6 +156,11 @@ export interface SharedProperties {
    * @see Buttons below answers
    */
   messageActions: readonly MessageAction[] | undefined;
+  /**
+   * Draw who says a message, above it: a name, an avatar.
+   * @see Names and avatars
+   */
+  messageHeader: MessageHeader | undefined;
 }
 
 /** Properties of `<agent-chat>`. */
@@ -189,6 +206,14 @@ export interface LauncherProperties extends SharedProperties {
   previewAfter: number | string | null;
 }
 
+/** A message that the page adds to the conversation. */
+export interface AddedMessage {
+  /** Markdown. */
+  readonly text: string;
+  /** Who says it, shown above it. Default: the agent, without a name. */
+  readonly name?: string | undefined;
+}
+
 /** `<agent-chat>`: a conversation with the agent of one Parley server. */
 export interface AgentChat extends HTMLElement, ChatProperties {
   /** Resolves when what was set so far has been drawn. */
@@ -200,16 +225,20 @@ export interface AgentChat extends HTMLElement, ChatProperties {
    */
   send(text: string): Promise<void>;
   /**
-   * Answers all tool calls that wait for approval. Resolves and
-   * rejects like `send`.
+   * Adds a message of your page behind the last one, or behind the answer that is running. The server and the agent never
+   * learn of it. Resolves to its id. Rejects if the text is empty, or if another conversation is shown or another tab goes
+   * on with this one before the answer has ended.
+   * @see Messages of your page
    */
+  addMessage(message: AddedMessage): Promise<string>;
+  /** Answers all tool calls that wait for approval, in place of the card. Resolves and rejects like `send`. */
   decide(decisions: readonly ApprovalDecision[]): Promise<void>;
   /** Stops the running answer, or one that is about to start. The text so far stays. */
   stop(): void;
   /** Starts a new conversation, which cannot be undone. Resolves when the server has forgotten the old one. */
   reset(): Promise<void>;
   /**
-   * Ends a running answer, forgets `userToken` and all that the browser keeps of the user, also in other tabs. Resolves
+   * Ends running answers, forgets `userToken` and all that the browser keeps of the user, also in other tabs. Resolves
    * when nothing is left.
    * @see Your users
    */
@@ -223,8 +252,8 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   /** Resolves to the conversation as `"markdown"` or `"json"`, without what `thinking` and `tools` hide. */
   exportTranscript(format: TranscriptFormat): Promise<string>;
   /**
-   * Offers messages to send with one click, until one is sent or a new conversation starts. An empty list removes
-   * them.
+   * Offers messages to send with one click, in place of those that the agent offers, until one is sent or a new
+   * conversation starts. An empty list removes them.
    */
   suggest(texts: Iterable<string>): void;
 }
@@ -281,6 +310,8 @@ export interface AgentChatToolEvent extends Event {
   readonly callId: string;
   /** The tool's name. */
   readonly tool: string;
+  /** What people read in its place: a text, or texts by language. */
+  readonly title: string | Readonly<Record<string, string>> | undefined;
   /** `stopped`: the answer ended before the tool did. `waiting`: the call needs the person's approval. */
   readonly status: "running" | "completed" | "failed" | "stopped" | "waiting";
   /** JSON, as the model wrote it. */
@@ -288,7 +319,7 @@ export interface AgentChatToolEvent extends Event {
   /** Absent while the call runs, and when it was stopped. */
   readonly output: string | undefined;
   /** Present where the call needs approval: what the person is asked, and until when (a date as in ISO 8601). */
-  readonly approval: { readonly text: string; readonly expires_at: string } | undefined;
+  readonly approval: ToolCall["approval"];
 }
 
 /** An answer ended. */
@@ -297,6 +328,8 @@ export interface AgentChatDoneEvent extends Event {
   readonly text: string;
   /** `stopped` when the person stopped it; `approval_required` when tool calls wait for their approval. */
   readonly finishReason: FinishReason | "approval_required";
+  /** What the agent offers to say next, below the answer; empty where it offers nothing. */
+  readonly suggestions: readonly string[];
 }
 
 /** An answer failed. */

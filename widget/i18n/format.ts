@@ -29,6 +29,29 @@ export function formatSeconds(seconds: number, lang: string): string {
   return whole < 60 ? rest : `${format(Math.floor(whole / 60), "minute", lang)} ${rest}`;
 }
 
+/** "14:02": when something was, in milliseconds. */
+export function formatTime(time: number, lang: string): string {
+  return new Date(time).toLocaleTimeString(lang, { timeStyle: "short" });
+}
+
+/** Days since then, as calendars count them. */
+export function daysSince(time: number): number {
+  const today = new Date().setHours(0, 0, 0, 0);
+  return Math.max(0, Math.round((today - new Date(time).setHours(0, 0, 0, 0)) / 86_400_000));
+}
+
+/** "26 November 2026 at 14:02". */
+export function formatMoment(time: number, lang: string): string {
+  return new Date(time).toLocaleString(lang, { dateStyle: "long", timeStyle: "short" });
+}
+
+/** "today 14:02", "yesterday 14:02", or the date. */
+export function formatRecent(time: number, lang: string): string {
+  const days = daysSince(time);
+  if (days > 1) return formatMoment(time, lang);
+  return `${new Intl.RelativeTimeFormat(lang, { numeric: "auto" }).format(-days, "day")} ${formatTime(time, lang)}`;
+}
+
 /** "0:18", "1:00:05": what is left, in seconds. */
 export function formatClock(seconds: number, lang: string): string {
   const [minute, second] = [Math.floor(seconds / 60), seconds % 60].map((part) => part % 60);

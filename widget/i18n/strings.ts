@@ -1,6 +1,6 @@
 /** Every text that a person can read or hear, in English. A text that depends on something is a function. */
 
-import type { Refusal, ToolStatus } from "../session/messages.ts";
+import type { Refusal, ToolBlock, ToolStatus } from "../session/messages.ts";
 
 export const en = {
   /** A language tag: numbers are written and screen readers pronounce the texts by it. */
@@ -32,8 +32,18 @@ export const en = {
   answering: "Answering…",
   /** In place of an answer of which nothing is there yet. */
   working: (agent: string) => `${agent} is working`,
-  /** Why Enter sends nothing. Escape stops the answer then. */
-  stillAnswering: (agent: string) => `${agent} is still answering. Esc stops the answer.`,
+  /** Why nothing is sent, or done at all. */
+  wentOnElsewhere: "This conversation went on in another tab. Check what is new, then try again.",
+  // Messages that were written while an answer is running.
+  pending: (agent: string) => `Sent when ${agent} is done`,
+  /** In place of the rest of the answer. */
+  sendNow: "Send now",
+  /** On a button: the answer was stopped, or has failed. */
+  sendAnyway: "Send anyway?",
+  /** Why Enter sends nothing. */
+  pendingFull: "Three messages are waiting already. Send them now, or remove one.",
+  /** On the button to the end, while the reader is still above. */
+  nextAnswering: "Your next question is being answered",
   thinking: "Thinking",
   /** Spoken when the agent calls a tool. */
   toolStarted: (tool: string) => `Using ${tool}…`,
@@ -60,13 +70,44 @@ export const en = {
   copyReport: "Copy report",
   /** After what a failure says: how to find it in the server's log. */
   reference: (id: string) => `(Reference: ${id})`,
+  /** Has an answer go on that was cut. */
+  continueAnswer: "Continue",
   startOver: "Send without the earlier messages",
   askAgain: "Answer again",
   editMessage: "Change this message",
+  /** Answers to one message, and a message as it was changed: which one is shown. */
+  answerOf: (number: number, count: number) => `Answer ${number} of ${count}`,
+  messageOf: (number: number, count: number) => `Message ${number} of ${count}`,
+  previous: "Previous",
+  next: "Next",
   startedOver: "A new conversation.",
   /** Before a button that brings the conversation back. */
   closed: "Conversation closed.",
   undo: "Undo",
+
+  /** The list of conversations that this browser keeps. */
+  conversations: "Conversations",
+  closeList: "Close the list",
+  searchConversations: "Search",
+  nothingFound: "Nothing found.",
+  conversationsFound: (count: number) => `Results: ${count}`,
+  /** The dot beside a conversation whose answer is coming, or has come while another one was shown. */
+  unreadAnswer: "Answer not read yet",
+  conversationOptions: (title: string) => `Options for “${title}”`,
+  rename: "Rename",
+  exportConversation: "Export",
+  deleteConversation: "Delete",
+  deleted: "Conversation deleted.",
+  keptHere: "Kept in this browser only.",
+  forgetAll: "Forget everything",
+  forgetAllSure: (count: number) =>
+    count === 1 ? "Delete this conversation for good?" : `Delete all ${count} conversations for good?`,
+  keepConversations: "Keep",
+  /** There are too many: old ones were deleted. */
+  conversationsDropped: (count: number) =>
+    count === 1
+      ? "The oldest conversation was deleted to make room."
+      : `The ${count} oldest conversations were deleted to make room.`,
   /** Ends the sentence about a message that waits for the connection. */
   queued: "Waiting to be sent",
   change: "Change",
@@ -104,6 +145,8 @@ export const en = {
   overloaded: "The agent cannot answer right now. Try again in a moment.",
   tookTooLong: "The answer took too long.",
   brokenOff: "The answer broke off before its end.",
+  approvalUsed: "This was decided already, perhaps in another tab.",
+  approvalExpired: "This request is no longer valid.",
 
   /** Label of a code block without a language. */
   code: "Code",
@@ -140,6 +183,28 @@ export const en = {
   toolOutput: "Output",
   toolError: "Error",
   emptyOutput: "(empty)",
+
+  // Tool calls that wait for approval.
+  approve: "Approve",
+  decline: "Decline",
+  approveAll: "Approve all",
+  whyDeclined: "Why? (optional)",
+  details: "Details",
+  /** Has the agent ask once more what can no longer be decided. */
+  askMeAgain: "Ask again",
+  /** What is sent for that. */
+  pleaseAskAgain: "Please ask me again.",
+  checkValue: "Please check this value.",
+  /** What `true` and `false` are called. */
+  yes: "Yes",
+  no: "No",
+  needsDecision: (agent: string) => `${agent} needs your decision`,
+  /** In the text field, while calls wait. */
+  decideOrWrite: "Decide above, or write to do something else",
+  writingDeclines: "If you send this, what is asked above is declined.",
+  /** Beside the tool's name. `time` is that of a clock, such as "14:02". */
+  approvedAt: (time: string) => `approved by you at ${time}`,
+  declinedAt: (time: string) => `declined by you at ${time}`,
 
   // Code blocks and tables.
   wrapLines: "Wrap lines",
@@ -185,10 +250,10 @@ export const en = {
   tooManyFiles: (names: string, limit: number) =>
     `${names}: not attached, a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
 
-  // A message that is being changed.
-  editing: "You are changing a message. What follows it will be replaced.",
-  filesGone: "Its files are no longer here: attach them again.",
-  cancelEdit: "Leave the message as it was",
+  /** Below a message that is being changed. */
+  editing: "The earlier version stays, with all that follows it.",
+  /** Leaves it as it was. */
+  cancelEdit: "Cancel",
   /** Spoken when the changed message is sent. */
   edited: "The conversation goes on from the changed message.",
 
@@ -201,7 +266,8 @@ export const en = {
   reasonOffTopic: "Not what I asked for",
   reasonHarmful: "Harmful",
   feedbackComment: "In your own words",
-  feedbackSend: "Send",
+  /** Sends this, or a message that was changed. */
+  submit: "Send",
   feedbackClose: "Close",
   feedbackThanks: "Thank you.",
 
@@ -302,6 +368,8 @@ const FAILURES: Record<Refusal["code"], TextName> = {
   provider_timeout: "tookTooLong",
   provider_truncated: "brokenOff",
   run_lost: "brokenOff",
+  approval_used: "approvalUsed",
+  approval_expired: "approvalExpired",
   provider_auth: "ownerNeeded",
   provider_rate_limited: "overloaded",
   provider_overloaded: "overloaded",
@@ -315,7 +383,8 @@ const FAILURES: Record<Refusal["code"], TextName> = {
 };
 
 /** The server's sentences about these are for those who write clients. */
-const TECHNICAL = /^(invalid|unsupported|attachment|request)_|^(run_(not_found|expired)|not_found|method_not_allowed)$/;
+const TECHNICAL =
+  /^(invalid|unsupported|attachment|request|approval)_|^(run_(not_found|expired)|not_found|method_not_allowed)$/;
 
 /**
  * Why an answer failed. Where the chat speaks the server's language, and the page has no text of its own, the server's
@@ -336,6 +405,16 @@ const TOOL_STATUSES = {
   stopped: "toolStopped",
   waiting: "toolWaiting",
 } as const satisfies Record<ToolStatus, TextName>;
+
+/** What people read of a call: what its tool's author says, in their language, else the name in words. */
+export function toolName({ tool, title, status }: ToolBlock, { lang }: Strings): string {
+  const words = tool.replace(/[_-]+/g, " ");
+  if (!title) return words[0]?.toUpperCase() + words.slice(1);
+  const [language = ""] = lang.split("-");
+  const text =
+    typeof title === "string" ? title : (title[lang] ?? title[language] ?? title.en ?? Object.values(title)[0]);
+  return text + (status === "running" ? "…" : "");
+}
 
 /** The status of a tool call in words. */
 export function toolStatusText(status: ToolStatus, strings: Strings): string {

@@ -4,7 +4,7 @@
  * are loaded when they are needed.
  */
 
-import { attributeOf, initialValue, isValid, LAUNCHER, type Row, warnOfValue } from "../element/properties.ts";
+import { attributeOf, initialValue, isValid, type Row } from "../element/properties.ts";
 import type { AgentChat, LauncherProperties, AgentChatLauncher as PublicLauncher } from "../element/public-types.ts";
 import { languageAt } from "../i18n/page-language.ts";
 import type { Lazy } from "../loading/lazy.ts";
@@ -14,6 +14,7 @@ import tokenStyles from "../styles/tokens.css";
 import { element, svgIcon } from "./dom.ts";
 import type { Greeting, GreetingLauncher } from "./greeting.ts";
 import type { LauncherPanel, PanelLauncher } from "./panel.ts";
+import { LAUNCHER } from "./properties.ts";
 import { hasNews, smallScreen } from "./state.ts";
 
 /** What the button is called without a label, by language: put here by the build. */
@@ -26,9 +27,6 @@ const PATHS = {
   question: "M9 9.3a3 3 0 1 1 4.6 2.5c-1 .6-1.6 1.2-1.6 2.4m0 3v.1M12 3a9 9 0 1 1 0 18a9 9 0 0 1 0-18z",
   spark: "M12 2.5c.7 5.3 3.7 8.5 9.5 9.5c-5.8 1-8.8 4.2-9.5 9.5c-.7-5.3-3.7-8.5-9.5-9.5c5.8-1 8.8-4.2 9.5-9.5z",
 };
-
-/** Rows of properties by the names of their attributes. */
-const byAttribute: Record<string, Row> = {};
 
 /**
  * A round button in the corner that opens the chat in a panel; what `/widget.js` adds to the pages of other sites.
@@ -64,17 +62,16 @@ export class AgentChatLauncher
   static {
     for (const [name, row] of Object.entries(LAUNCHER)) {
       const attribute = attributeOf(name, row);
-      if (attribute) {
-        AgentChatLauncher.observedAttributes.push(attribute);
-        byAttribute[attribute] = row;
-      }
+      if (attribute) AgentChatLauncher.observedAttributes.push(attribute);
       Object.defineProperty(AgentChatLauncher.prototype, name, {
         get(this: AgentChatLauncher) {
           return attribute ? this.#valueOf(attribute, row) : (this.#held[name] ?? initialValue(row));
         },
         set(this: AgentChatLauncher, value: unknown) {
-          if (!attribute) this.#hold(name, value);
-          else if (value === false || value == null) this.removeAttribute(attribute);
+          if (!attribute) {
+            this.#held[name] = value;
+            this.#requestDraw();
+          } else if (value === false || value == null) this.removeAttribute(attribute);
           else this.setAttribute(attribute, value === true ? "" : String(value));
         },
       });
@@ -166,7 +163,12 @@ export class AgentChatLauncher
   }
 
   connectedCallback(): void {
-    for (const name of Object.keys(LAUNCHER)) this.#adoptOwn(name);
+    // A property that was set before the element was defined hides the one of the class.
+    for (const name of Object.keys(LAUNCHER).filter((it) => Object.hasOwn(this, it))) {
+      const value: unknown = Reflect.get(this, name);
+      Reflect.deleteProperty(this, name);
+      Reflect.set(this, name, value);
+    }
     this.#connection = new AbortController();
     this.#watcher.observe(document, { attributeFilter: ["lang", "dir"], subtree: true });
     this.#requestDraw();
@@ -185,9 +187,7 @@ export class AgentChatLauncher
     if (!this.#panel) this.#loading = undefined;
   }
 
-  attributeChangedCallback(attribute: string, _before: string | null, value: string | null): void {
-    const row = byAttribute[attribute];
-    if (row && value && !isValid(row, value)) warnOfValue(this, attribute, row, value);
+  attributeChangedCallback(): void {
     this.#requestDraw();
   }
 
@@ -196,19 +196,6 @@ export class AgentChatLauncher
     if (row.kind === "boolean") return text !== null;
     const value = text !== null && isValid(row, text) ? text : initialValue(row);
     return value || (attribute === "server" ? AgentChatLauncher.defaultServer : value);
-  }
-
-  #hold(name: string, value: unknown): void {
-    this.#held[name] = value;
-    this.#requestDraw();
-  }
-
-  /** A property that was set before the element was defined hides the one of the class. */
-  #adoptOwn(name: string): void {
-    if (!Object.hasOwn(this, name)) return;
-    const value: unknown = Reflect.get(this, name);
-    Reflect.deleteProperty(this, name);
-    Reflect.set(this, name, value);
   }
 
   #requestDraw(): void {

@@ -6,7 +6,7 @@ import { html, LitElement, noChange, nothing, type PropertyDeclarations, type Te
 import { Directive, directive, type ElementPart } from "lit/directive.js";
 import type { AgentChat } from "../element/agent-chat.ts";
 import { LocaleController } from "../element/locale.ts";
-import { SHARED, warnOfText } from "../element/properties.ts";
+import { attributeOf, isValid, SHARED, warnOfText, warnOfValue } from "../element/properties.ts";
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import panelStyles from "../styles/panel.css";
@@ -16,6 +16,7 @@ import { icon, icons } from "../ui/icons.ts";
 import { isTaken } from "../ui/keys.ts";
 import { element, svgIcon } from "./dom.ts";
 import { Greeting, type GreetingLauncher } from "./greeting.ts";
+import { LAUNCHER } from "./properties.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
 /** The launcher, as its panel needs it. */
@@ -65,6 +66,8 @@ export class LauncherPanel extends LitElement {
   readonly #viewport = new VisualViewportController(this, () => this.#dialog);
   readonly #smallScreen = smallScreen();
   readonly #unread = element("span", "unread");
+  /** The attributes of the launcher as they were seen last. */
+  readonly #checked = new Map<string, string>();
   #opener: HTMLElement | null = null;
   #listening = new AbortController();
 
@@ -80,10 +83,6 @@ export class LauncherPanel extends LitElement {
     fold.classList.add("fold");
     launcher.button.append(fold);
     launcher.button.setAttribute("aria-controls", "panel");
-    for (const [name, { kind }] of Object.entries(SHARED)) {
-      const text = kind === "object" ? launcher.getAttribute(name) : null;
-      if (text !== null) warnOfText(launcher, name, text);
-    }
   }
 
   override connectedCallback(): void {
@@ -110,8 +109,21 @@ export class LauncherPanel extends LitElement {
 
   /** To be called when a property of the launcher or the page's language has changed. */
   launcherChanged(): void {
+    this.#checkAttributes();
     this.#locale.override(this.#launcher.strings);
     this.requestUpdate();
+  }
+
+  /** Warns the page's author of wrong values, once of each. The visitors must not suffer from them. */
+  #checkAttributes(): void {
+    for (const [name, row] of Object.entries(LAUNCHER)) {
+      const attribute = attributeOf(name, row);
+      const value = this.#launcher.getAttribute(attribute ?? name);
+      if (value === null || this.#checked.get(name) === value) continue;
+      this.#checked.set(name, value);
+      if (row.kind === "object") warnOfText(this.#launcher, name, value);
+      else if (attribute && value && !isValid(row, value)) warnOfValue(this.#launcher, attribute, row, value);
+    }
   }
 
   /** Opens the panel, and puts the cursor into it. */
@@ -133,6 +145,8 @@ export class LauncherPanel extends LitElement {
     if (!this.isOpen) return;
     const hadFocus = document.activeElement === this.#launcher;
     this.isOpen = false;
+    // What is asked is still to be decided.
+    if (this.#chat?.question) this.#memory.keep({ unread: 1 });
     this.#changed("close");
     if (hadFocus) void this.updateComplete.then(() => this.#giveFocusBack());
   }
@@ -159,8 +173,10 @@ export class LauncherPanel extends LitElement {
     const { button } = this.#launcher;
     button.classList.toggle("is-open", this.isOpen);
     button.setAttribute("aria-expanded", String(this.isOpen));
-    button.setAttribute("aria-label", unread > 0 ? `${name}, ${strings.unread(unread)}` : name);
-    this.#unread.textContent = String(unread);
+    const isAsking = !!this.#chat?.question;
+    const news = isAsking ? strings.toolWaiting : strings.unread(unread);
+    button.setAttribute("aria-label", unread > 0 ? `${name}, ${news}` : name);
+    this.#unread.textContent = isAsking ? "!" : String(unread);
     if (unread > 0) button.append(this.#unread);
     else if (this.#unread.isConnected) this.#unread.remove();
   }
@@ -192,6 +208,7 @@ export class LauncherPanel extends LitElement {
         lang=${this.lang}
         dir=${this.dir}
         @user-left=${this.#userLeft}
+        @message-added=${this.#answered}
         exportparts=${[PARLEY_CHAT_PARTS, ...this.#ownParts()].join()}
         ${forwardFrom(this.#launcher)}
       >
@@ -224,7 +241,11 @@ export class LauncherPanel extends LitElement {
     if (this.#launcher.persist === "none") this.#memory.keep({ awaited: false, unread: 0 });
     // Behind the closed panel, so that the end of the answer is announced.
     // News are a user's, who may be another one by now.
-    else if (awaited || unread > 0) this.isBuilt = true;
+    else if (awaited || unread > 0) {
+      this.isBuilt = true;
+      // The mark says what is new, which the chat knows once it has found its conversation.
+      void this.updateComplete.then(() => this.#chat?.lastAnswer()).then(() => this.requestUpdate());
+    }
     // The person has not asked for it on this page: the cursor stays where it is, and a small screen shows the page.
     if (open && !this.#smallScreen.matches) void this.show();
     else if (!open) this.close();
@@ -266,18 +287,18 @@ export class LauncherPanel extends LitElement {
     this.requestUpdate();
   }
 
-  /** Shows an answer that has ended behind the closed panel, unless the person has stopped it. */
-  readonly #answered = async (event: AgentChatDoneEvent | AgentChatErrorEvent): Promise<void> => {
+  /** Shows what has come behind the closed panel: a message of the page, or an answer that the person has not stopped. */
+  readonly #answered = async (event: Event | AgentChatDoneEvent | AgentChatErrorEvent): Promise<void> => {
     if (this.isOpen || ("text" in event && event.finishReason === "stopped")) return;
     const unread = this.#memory.state.unread + 1;
     this.#memory.keep({ unread });
-    this.requestUpdate();
     const drawn = await this.#chat?.lastAnswer();
+    this.requestUpdate();
     if (this.isOpen) return;
-    this.#greeting.showAnswer(
-      "text" in event ? drawn || event.text : event.message,
-      this.#locale.strings.unread(unread),
-    );
+    const { strings } = this.#locale;
+    const question = this.#chat?.question;
+    const said = "message" in event ? event.message : drawn || ("text" in event ? event.text : "");
+    this.#greeting.showAnswer(question || said, question ? strings.toolWaiting : strings.unread(unread));
   };
 
   get #chat(): AgentChat | null {

@@ -67,7 +67,7 @@ interface Piece {
 export class DomRenderer {
   /** Blocks with a renderer that are drawn as they are written, by element. */
   readonly renderables = new Map<Element, Renderable>();
-  /** Of the first heading in the text: many answers begin with the second or the third. */
+  /** The level of the first heading in the text: many answers begin with the second or the third. */
   #firstDepth: number | undefined;
   readonly #context: BlockContext;
   readonly #delimiters: readonly Delimiter[];

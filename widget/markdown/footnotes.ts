@@ -51,7 +51,7 @@ export function footnoteStart(source: string): number {
   return source.search(/(?<=\n) {0,3}\[\^[^\]\s^]+\]:/);
 }
 
-/** Numbers and words, which are hardly anything else: what `[^a-z]` is, only a note can tell. */
+/** Numbers and words, which are hardly anything else: only a note shows what `[^a-z]` is. */
 const USUAL = /^(?:[\p{L}\d_]+|[\p{L}\d_]{2,}(?:-[\p{L}\d_]{2,})+)$/u;
 
 /** Whether a mark is shown as one before its note has come. */

@@ -65,7 +65,7 @@ export class MarkdownText extends ReactiveElement {
     super.scheduleUpdate();
   }
 
-  /** A long text that is there at once is drawn in tasks of its own, unless nobody sees it: then timers are slow. */
+  /** A long text that is there at once is drawn in tasks of its own, but not in a hidden page, whose timers are slow. */
   get #isLong(): boolean {
     return this.text.length > this.#drawn + CHARACTERS_AT_A_TIME && !document.hidden;
   }

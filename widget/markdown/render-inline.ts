@@ -6,6 +6,7 @@ import { appendText, create, type Parent } from "./create.ts";
 import { decodeEntities } from "./entities.ts";
 import { pairAt } from "./html-names.ts";
 import type { RuleToken } from "./inline-rules.ts";
+import { lexInline, noLinks } from "./lexer.ts";
 import { type SafeImage, type SafeLink, safeImage, safeLink } from "./safe-url.ts";
 
 /** `failed`: the image is not there, or a policy of the page forbids to show it. */
@@ -192,4 +193,28 @@ function replaceFailed(target: EventTarget | null, { images, strings }: InlineCo
   if (image === undefined || (image.host !== "" && !images.has(image.src))) return;
   images.set(image.src, "failed");
   target.replaceWith(imageLink(image, target.alt, strings, true));
+}
+
+/**
+ * A short text of the agent's author, such as the greeting, in which bold, code and links are drawn. An image is its
+ * description: a button in its place would do nothing.
+ */
+export function drawInline(text: string, strings: Strings): DocumentFragment {
+  const drawn = document.createDocumentFragment();
+  appendInline(drawn, lexInline(text, noLinks()), { strings, images: new Map(), mayLoadImages: true });
+  for (const image of drawn.querySelectorAll("button")) image.replaceWith(image.dataset.alt ?? "");
+  return drawn;
+}
+
+/** Takes the first characters out of what is drawn. A mark around the last of them is closed, and opened again behind it. */
+export function takeStart(drawn: DocumentFragment, characters: number): DocumentFragment {
+  const range = document.createRange();
+  range.setStart(drawn, 0);
+  const texts = document.createTreeWalker(drawn, NodeFilter.SHOW_TEXT);
+  for (let left = characters; texts.nextNode(); left -= (texts.currentNode as Text).length) {
+    if (left > (texts.currentNode as Text).length) continue;
+    range.setEnd(texts.currentNode, left);
+    break;
+  }
+  return range.extractContents();
 }

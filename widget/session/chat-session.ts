@@ -1,5 +1,6 @@
 /** One conversation with the server: at most one run at a time, over as many connections as it takes. */
 
+import type { Attachment } from "../../server/protocol/attachments.ts";
 import type { ApprovalDecision, ConversationState } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
 import {
@@ -9,31 +10,49 @@ import {
   type Transport,
   TransportError,
 } from "../transport/transport.ts";
-import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
+import {
+  Conversation,
+  type ConversationData,
+  type OutgoingMessage,
+  type PendingChange,
+  type PendingMessage,
+  shownOf,
+} from "./conversation.ts";
 import {
   type AssistantMessage,
   applyEvent,
+  askAgain,
   type Failure,
   failAnswer,
+  type GoingOn,
+  isCut,
   type Message,
+  markCall,
+  type PageMessage,
+  reopenAnswer,
   stopAnswer,
   stopTools,
   type ToolBlock,
   type UserMessage,
   waitingCalls,
+  withoutDecisions,
 } from "./messages.ts";
 import type { ReconnectPolicy } from "./reconnect-policy.ts";
-import { isRunLost, ResumableRun } from "./resumable-run.ts";
+import { isRunLost, ResumableRun, randomId } from "./resumable-run.ts";
 
 export type { OutgoingMessage } from "./conversation.ts";
 
 export interface SendOptions {
-  /** Id of the earlier message whose place it takes. The messages after that one are removed. */
+  /** Id of the earlier message whose place it takes: a new branch begins there, and the one before stays. */
   readonly replaces?: string | undefined;
 }
 
-/** Whether a message was taken. The composer empties itself only after `accepted`. `refused`: the server takes none. */
-export type SendOutcome = "accepted" | "empty" | "busy" | "refused";
+/**
+ * Whether a message was taken. The composer empties itself only after `accepted`. `refused`: the server takes none, or the
+ * message that it was to replace is gone. `elsewhere`: another tab has gone on with the conversation. `full`: too many are
+ * pending.
+ */
+export type SendOutcome = "accepted" | "empty" | "busy" | "refused" | "elsewhere" | "full";
 
 export interface SendResult {
   readonly outcome: SendOutcome;
@@ -65,12 +84,27 @@ export interface SessionOptions extends SessionListener {
    * The error as the conversation shows it; `undefined` if the message waits for a key, or for the user to be known.
    */
   readonly classifyError: (error: ErrorEvent) => ErrorEvent | undefined;
+  /** What waits for the end of the answer has changed, and is to be kept. */
+  readonly onPending?: (change: PendingChange) => void;
 }
 
 /** All that is needed to go on with a conversation, also with a run that has not ended. */
 export interface SessionData extends ConversationData {
   readonly run?: RunPosition | undefined;
+  /** What the agent calls it. */
+  readonly title?: string | undefined;
+  /** How often the person has rated an answer or decided about a call. */
+  readonly marks?: number;
+  readonly pending?: readonly PendingMessage[] | undefined;
 }
+
+/** Another text as soon as there is another message or mark, or a run has begun or ended; empty without messages. */
+export function progressOf({ head, run, marks = 0 }: Partial<SessionData> = {}): string {
+  return head === undefined ? "" : `${head} ${run?.run} ${marks}`;
+}
+
+/** So many messages wait for the end of an answer at most. */
+const MAX_PENDING = 3;
 
 /** How long a conversation that the person has closed can be brought back. */
 const UNDO_FOR_MS = 10_000;
@@ -84,6 +118,10 @@ interface ClosedConversation {
 }
 
 export class ChatSession {
+  /** What was written while an answer was running, and waits for its end. */
+  pending: readonly PendingMessage[] = [];
+  /** The bytes of its files. */
+  readonly pendingFiles = new Map<string, readonly Attachment[]>();
   readonly #options: SessionOptions;
   readonly #conversation = new Conversation();
   #status: SessionStatus = "idle";
@@ -94,6 +132,10 @@ export class ChatSession {
   /** Ends the waiting of a run for a key. */
   #endWaiting = () => {};
   #closed: ClosedConversation | undefined;
+  #ended: Promise<void> = Promise.resolve();
+  /** What the agent calls the conversation. */
+  #title: string | undefined;
+  #marks = 0;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -112,6 +154,11 @@ export class ChatSession {
     return this.#status !== "idle";
   }
 
+  /** Resolves when the run has ended that goes on now. */
+  get ended(): Promise<void> {
+    return this.#ended;
+  }
+
   /** Whether older messages of the conversation were left out when it was stored. */
   get isCut(): boolean {
     return this.#conversation.isCut;
@@ -128,8 +175,24 @@ export class ChatSession {
     return this.busy && this.#conversation.lastAnswer?.blocks.length === 0;
   }
 
+  /** Whether an answer comes that has not gone on from an earlier end. */
+  get isAnswerNew(): boolean {
+    return this.busy && this.#conversation.lastAnswer?.goesOn === undefined;
+  }
+
+  /** The calls that wait for the person's decision, and can be decided about now. */
+  get waitingCalls(): readonly ToolBlock[] {
+    const { lastAnswer } = this.#conversation;
+    return this.busy || !lastAnswer || lastAnswer.forgotten ? [] : waitingCalls(lastAnswer);
+  }
+
   get lastQuestion(): UserMessage | undefined {
     return this.#conversation.lastQuestion;
+  }
+
+  /** The answer to the last message of the person. */
+  get lastAnswer(): AssistantMessage | undefined {
+    return this.#conversation.lastAnswer;
   }
 
   /** Whether `undo` can bring back a conversation. */
@@ -137,27 +200,101 @@ export class ChatSession {
     return this.#closed !== undefined;
   }
 
-  /** Of one that was closed, as long as it can be brought back. */
+  /** What is stored: the conversation that was closed, as long as it can be brought back, or the one in sight. */
   get data(): SessionData {
     if (this.#closed) return this.#closed.data;
-    const { messages, state, isCut } = this.#conversation;
-    return { messages, state, isCut, run: this.#run?.position };
+    const { pending } = this;
+    return { ...this.#conversation.data, title: this.#title, run: this.#run?.position, marks: this.#marks, pending };
+  }
+
+  /** See `progressOf`. */
+  get progress(): string {
+    const { head } = this.#conversation;
+    return progressOf(this.#closed?.data ?? { head, run: this.#run?.position, marks: this.#marks });
+  }
+
+  /** What the next message is sent with. */
+  get state(): ConversationState {
+    return this.#conversation.state;
   }
 
   /** Whether a message can be changed and sent again, with the state that it was sent with. */
-  canEdit({ stateBefore }: UserMessage): boolean {
-    return !this.busy && stateBefore !== undefined;
+  canEdit(message: UserMessage): boolean {
+    return !this.busy && this.canReplace(message.id);
   }
 
-  /** Whether the last message can be sent again. */
+  /** Whether a message is still here, in sight or not, and can be changed as soon as no run goes on. */
+  canReplace(id: string): boolean {
+    return this.#conversation.canReplace(id);
+  }
+
+  /** Whether the last message can be sent again, or what had its answer go on. */
   get canRetry(): boolean {
-    const { lastQuestion } = this.#conversation;
-    return !this.busy && lastQuestion !== undefined && this.#conversation.canRepeat(lastQuestion);
+    const { lastQuestion, lastAnswer } = this.#conversation;
+    if (this.busy) return false;
+    return (
+      lastAnswer?.goesOn !== undefined || (lastQuestion !== undefined && this.#conversation.canRepeat(lastQuestion))
+    );
+  }
+
+  /** The messages that stand in one place of the conversation, itself included: the oldest comes first. */
+  alternatives(message: Message): readonly string[] {
+    return this.#conversation.alternatives(message);
+  }
+
+  /** Brings into sight the branch with a message, unless a run has not ended. */
+  switchTo(id: string): void {
+    if (this.busy) return;
+    this.#holdPending();
+    this.#conversation.switchTo(id);
+    this.#options.onChange();
+  }
+
+  /** Whether the last answer was cut, and can go on. */
+  get canContinue(): boolean {
+    const { lastAnswer } = this.#conversation;
+    const isKnown = Object.keys(this.#conversation.state).length > 0;
+    return !this.busy && isKnown && lastAnswer !== undefined && isCut(lastAnswer);
   }
 
   /** What goes with a message that takes the place of an earlier one, or with the next: it counts for the size. */
   stateFor(id: string | undefined): ConversationState {
     return this.#conversation.stateFor(id);
+  }
+
+  /** Has a message wait for the end of the answer. Returns whether there was room for it. */
+  queue(outgoing: OutgoingMessage): boolean {
+    if (this.pending.length >= MAX_PENDING) return false;
+    const message = { id: randomId(), ...shownOf(outgoing) };
+    if (outgoing.attachments.length > 0) this.pendingFiles.set(message.id, outgoing.attachments);
+    this.changePending((list) => [...list, message]);
+    return true;
+  }
+
+  changePending(change: PendingChange): void {
+    const before = this.pending;
+    this.pending = change(before);
+    for (const { id } of before) if (!this.pending.some((it) => it.id === id)) this.pendingFiles.delete(id);
+    this.#options.onPending?.(change);
+    this.#options.onChange();
+  }
+
+  /** Has nothing that is pending sent unasked: it was written in view of something else. */
+  #holdPending(): void {
+    if (this.pending.length > 0) this.changePending((list) => list.map((it) => ({ ...it, isHeld: true })));
+  }
+
+  /** Takes over what the store has. What stands in the conversation was sent. */
+  setPending(list: readonly PendingMessage[] = []): void {
+    if (list.length + this.pending.length === 0) return;
+    const { tree } = this.#conversation.data;
+    const sent = new Set(tree.flatMap((it) => (it.role === "user" && it.pending) || []));
+    const known = new Map(this.pending.map((it) => [it.id, it.files]));
+    // A page that has sent it did not live to say so.
+    if (list.some(({ id }) => sent.has(id))) this.#options.onPending?.((all) => all.filter(({ id }) => !sent.has(id)));
+    // What is stored has no pictures.
+    this.pending = list.filter(({ id }) => !sent.has(id)).map((it) => ({ ...it, files: known.get(it.id) ?? it.files }));
+    this.#options.onChange();
   }
 
   /** A message as it was sent; without its files if they are no longer here. */
@@ -169,34 +306,73 @@ export class ChatSession {
   send(outgoing: OutgoingMessage, { replaces }: SendOptions = {}): SendResult {
     if (outgoing.text.trim() === "" && outgoing.attachments.length === 0) return notSent("empty");
     if (this.busy) return notSent("busy");
+    if (replaces !== undefined && !this.canReplace(replaces)) return notSent("refused");
     this.forgetClosed();
-    this.#changeAnswer(stopTools);
-    if (replaces !== undefined) this.#conversation.rewind(replaces);
-    this.#conversation.ask(outgoing);
+    // What is asked waits in its own branch, to be decided there.
+    if (replaces === undefined) this.#changeAnswer(stopTools);
+    else this.#holdPending();
+    this.#conversation.ask(outgoing, replaces);
     return { outcome: "accepted", ended: this.#follow(this.#newRun()) };
+  }
+
+  /**
+   * Adds a message of the page behind the last one, once no run goes on any more. Resolves with its id, or without one
+   * where another conversation has taken the place of this one meanwhile. `claim` rejects where another tab goes on with
+   * this one then.
+   */
+  async addOfPage(message: Pick<PageMessage, "text" | "name">, claim = async () => {}): Promise<string | undefined> {
+    const { key } = this.#conversation;
+    while (this.busy && key === this.#conversation.key) {
+      await this.#ended;
+      if (key === this.#conversation.key) await claim();
+    }
+    if (key !== this.#conversation.key) return undefined;
+    const id = this.#conversation.addOfPage(message);
+    this.#options.onChange();
+    return id;
   }
 
   /** Answers the tool calls that wait for approval, each of them exactly once. The same answer goes on. */
   decide(decisions: readonly ApprovalDecision[]): SendResult {
     if (this.busy) return notSent("busy");
-    const { lastAnswer } = this.#conversation;
-    const open = new Set(lastAnswer ? waitingCalls(lastAnswer).map(({ callId }) => callId) : []);
+    const open = new Set(this.waitingCalls.map(({ callId }) => callId));
     const isComplete = decisions.length === open.size && decisions.every(({ id }) => open.delete(id));
     if (open.size > 0 || !isComplete || decisions.length === 0) return notSent("empty");
-    this.#changeAnswer((answer) => reopenedAnswer(answer, decisions));
-    const start = { message: "", attachments: [], state: this.#conversation.state, approvals: decisions };
-    return { outcome: "accepted", ended: this.#follow(new ResumableRun({ ...this.#options, start })) };
+    return this.#goOn({ approvals: decisions });
   }
 
-  /** Keeps the person's rating: the same message with another `feedback`. */
-  rate(rated: AssistantMessage): void {
-    this.#conversation.replace(rated);
+  /** Keeps the decision about a call that waits, or takes it back. Resolves with all of them once each call has one. */
+  mark(callId: string, decision: ToolBlock["decision"]): readonly ApprovalDecision[] | undefined {
+    if (!this.waitingCalls.some((call) => call.callId === callId)) return undefined;
+    this.#marks += 1;
+    this.#changeAnswer((answer) => markCall(answer, callId, decision));
+    const decisions = this.waitingCalls.flatMap(({ callId: id, decision }) => (decision ? [{ ...decision, id }] : []));
+    return decisions.length === this.waitingCalls.length ? decisions : undefined;
+  }
+
+  /** Has the last answer go on where it was cut. */
+  continue(): SendResult {
+    return this.canContinue ? this.#goOn({ continue: true }) : notSent(this.busy ? "busy" : "empty");
+  }
+
+  #goOn(goesOn: GoingOn): SendResult {
+    this.forgetClosed();
+    const before = this.#conversation.lastAnswer;
+    this.#changeAnswer((answer) => reopenAnswer(answer, goesOn, Date.now()));
+    return { outcome: "accepted", ended: this.#follow(this.#newRun(), before) };
+  }
+
+  /** Keeps what the person thinks of an answer, or has decided about its calls: the same message with more. */
+  keep(message: AssistantMessage): void {
+    this.#marks += 1;
+    this.#conversation.replace(message);
     this.#options.onChange();
   }
 
   /** Asks the server to end the run; the text so far stays. */
   stop(): void {
     if (!this.#run) return;
+    this.#holdPending();
     this.#changeAnswer(stopTools);
     this.#setStatus("stopping");
     this.#run.stop();
@@ -213,24 +389,27 @@ export class ChatSession {
   }
 
   /**
-   * Sends the last message again, in place of its answer; `afresh` as the first of a new conversation, for a state that
-   * the server no longer has.
+   * Sends the last message again, for another answer, or has a failed answer go on; `afresh` as the first of a new
+   * conversation, for a state that the server no longer has.
    */
   async retry({ afresh = false } = {}): Promise<void> {
     if (afresh ? this.busy : !this.canRetry) return;
-    this.#conversation.rewindAnswer(afresh);
+    const goesOn = afresh ? undefined : this.#conversation.lastAnswer?.goesOn;
+    if (goesOn) return this.#goOn(goesOn).ended;
+    this.#conversation.answerAgain(afresh);
     await this.#follow(this.#newRun());
   }
 
-  /** Removes a message that is queued, or was refused, and returns it as it was to be sent. */
+  /** Removes a message that is queued, or was refused, and returns it as it was to be sent, with the names of files that are gone. */
   withdraw(isRefused = false): OutgoingMessage | undefined {
     const [run, question] = [this.#run, this.#conversation.lastQuestion];
     if (!run || !question || !(isRefused ? run.isUnsent : this.isQueued)) return undefined;
-    const outgoing = this.#conversation.outgoing(question);
+    const outgoing = { ...this.#conversation.outgoing(question), files: question.files };
     this.#leaveRun();
-    this.#conversation.rewind(question.id);
-    this.#setStatus("idle");
-    return outgoing;
+    const isGone = this.#conversation.withdraw(question);
+    this.#status = "idle";
+    this.#changeAnswer(askAgain);
+    return isGone ? outgoing : undefined;
   }
 
   /** Continues with the message that waits for a key. */
@@ -252,15 +431,22 @@ export class ChatSession {
     if (run) this.#options.transport.close();
     const restore = this.#conversation.setAside();
     this.#run = undefined;
+    this.#title = undefined;
+    this.#marks = 0;
+    this.pending = [];
     this.#endWaiting = () => {};
     const bringBack = () => {
       restore();
+      this.setPending(data.pending);
+      this.#title = data.title;
+      this.#marks = data.marks ?? 0;
       this.#run = run;
       this.#endWaiting = endWaiting;
       run?.resume();
       this.#setStatus(status);
     };
     const forget = () => {
+      for (const { id } of data.pending ?? []) this.pendingFiles.delete(id);
       this.#clearing = this.#options.transport.clear();
       run?.stop();
       endWaiting();
@@ -291,6 +477,10 @@ export class ChatSession {
   async reset(): Promise<void> {
     this.forgetClosed();
     this.#conversation.clear();
+    this.#title = undefined;
+    this.#marks = 0;
+    this.pending = [];
+    this.pendingFiles.clear();
     this.#clearing = this.#options.transport.clear();
     this.#leaveRun();
     this.#setStatus("idle");
@@ -303,10 +493,23 @@ export class ChatSession {
    */
   restore(data: SessionData, reportedUntil = 0): void {
     const { run } = data;
-    // The same answer arrives here, too, and brings what is missing.
-    if (run && this.#run?.position.run === run.run) return;
-    this.#leaveRun();
+    this.#title = data.title;
+    this.#marks = data.marks ?? 0;
+    // The same answer arrives here, too, and brings what is missing: only the messages before may have been rated.
+    if (run && this.#run?.position.run === run.run) {
+      const { lastAnswer } = this.#conversation;
+      const tree = data.tree.map((message) => (message.id === lastAnswer?.id ? lastAnswer : message));
+      this.#conversation.restore({ ...data, tree });
+      this.#options.onChange();
+      return;
+    }
+    // What was in its place goes on at the server, which has one run on each connection.
+    if (this.#run) this.#options.transport.close();
+    this.#run?.leave();
+    this.#run = undefined;
+    this.#endWaiting();
     this.#conversation.restore(data);
+    this.setPending(data.pending);
     this.#reportedUntil = reportedUntil;
     this.#status = run ? "locked" : "idle";
     if (run) void this.#follow(this.#newRun(run));
@@ -315,14 +518,19 @@ export class ChatSession {
 
   #newRun(position?: RunPosition): ResumableRun {
     if (!position) this.#reportedUntil = 0;
-    // Decisions are not stored: without them, what would be sent is the message, which declines the calls.
-    const isDecided = this.#conversation.lastAnswer?.blocks.some((block) => block.type === "tool" && block.approval);
-    const start = isDecided ? undefined : this.#conversation.start;
+    const { lastAnswer, state } = this.#conversation;
+    const goesOn = lastAnswer?.goesOn;
+    const start = goesOn ? { message: "", attachments: [], state, ...goesOn } : this.#conversation.start;
     return new ResumableRun({ ...this.#options, start, position });
   }
 
-  /** Follows a run until it has ended, or another one has its place. */
-  async #follow(run: ResumableRun): Promise<void> {
+  #follow(run: ResumableRun, before?: AssistantMessage): Promise<void> {
+    this.#ended = this.#followToEnd(run, before);
+    return this.#ended;
+  }
+
+  /** Follows a run until it has ended, or another one has its place. `before`: the answer that was to go on with it. */
+  async #followToEnd(run: ResumableRun, before?: AssistantMessage): Promise<void> {
     this.#run = run;
     this.#conversation.expectAnswer();
     try {
@@ -334,7 +542,9 @@ export class ChatSession {
         // A run that starts before `cleared` has arrived would be cleared with the old conversation.
         await this.#clearing;
       } while (!(await this.#receiveAll(run)));
-      if (this.#run === run) this.#endAnswer((answer) => stopAnswer(answer, Date.now()));
+      // What the server has not heard of can still be decided, and go on.
+      const unheard = before && !run.wasSent && withoutDecisions(before);
+      if (this.#run === run) this.#endAnswer((answer) => unheard || stopAnswer(answer, Date.now()));
     } catch (error) {
       const failure: Failure = { code: "unreadable", retryable: true };
       if (this.#run === run) this.#endAnswer((answer) => failAnswer(answer, failure, Date.now()));
@@ -370,7 +580,10 @@ export class ChatSession {
 
   #receive(event: RunEvent, run: ResumableRun): void {
     const isEnd = event.type === "done" || event.type === "error";
-    if (isEnd && event.state) this.#conversation.state = event.state;
+    // What had the answer go on is sent again with the state that it was sent with.
+    const isUndone = event.type === "error" && event.retryable && this.#conversation.lastAnswer?.goesOn;
+    if (isEnd && event.state && !isUndone) this.#conversation.state = event.state;
+    if (event.type === "done" && event.title !== undefined) this.#title = event.title;
     const isReported = event.id !== undefined && event.id <= this.#reportedUntil;
     this.#changeAnswer((answer) => {
       const next = applyEvent(answer, event, Date.now(), run.reference);
@@ -416,15 +629,4 @@ export class ChatSession {
 
 function notSent(outcome: SendOutcome): SendResult {
   return { outcome, ended: Promise.resolve() };
-}
-
-/** Approved calls run from now on; declined ones have failed. Their results come as events. */
-function reopenedAnswer(answer: AssistantMessage, decisions: readonly ApprovalDecision[]): AssistantMessage {
-  const approved = new Map(decisions.map(({ id, approved }) => [id, approved]));
-  const blocks = answer.blocks.map((block) => {
-    if (block.type !== "tool" || block.status !== "waiting") return block;
-    return { ...block, status: approved.get(block.callId) ? "running" : "failed" } as const;
-  });
-  const { finishReason: _, ...rest } = answer;
-  return { ...rest, blocks, status: "streaming" };
 }

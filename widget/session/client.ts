@@ -13,13 +13,13 @@ import { ConversationKeeper, type Restored } from "./keeper.ts";
 import type { AssistantMessage, Failure, Refusal } from "./messages.ts";
 import { ReconnectPolicy } from "./reconnect-policy.ts";
 import { fetchAgentInfo } from "./server.ts";
-import { SiteDiagnosis } from "./site-diagnosis.ts";
+import type { SiteDiagnosis } from "./site-diagnosis.ts";
 import { type ConversationStore, IndexedDbStore } from "./store.ts";
 import type { Draft, Place } from "./tab-slot.ts";
 
 export type { OutgoingMessage } from "./chat-session.ts";
 export type { Metadata, UserToken } from "./identity.ts";
-export type { Draft } from "./tab-slot.ts";
+export type { Draft, EditedMessage, Written } from "./tab-slot.ts";
 
 export interface ClientOptions extends SessionListener {
   /** See `parseServer`. */
@@ -40,10 +40,12 @@ export interface ClientOptions extends SessionListener {
   readonly onLoginRequired?: (unsent: OutgoingMessage | undefined) => void;
   /** A user has left, and nothing of them is here any more; `wasShown` says whether anything was. */
   readonly onForget?: (wasShown: boolean) => void;
-  /** An earlier page load left this in its composer. Called by `open`, and when the page is shown again. */
+  /** An earlier page load left this. Called by `open`, and when the page is shown again. */
   readonly onDraft: (draft: Draft) => void;
   /** Where the reader is in the conversation; absent at its end. */
   readonly place?: () => Place | undefined;
+  /** Whether the browser keeps all conversations, and lists them. */
+  readonly keepsAll?: () => boolean;
   /** Default: IndexedDB. */
   readonly store?: ConversationStore;
 }
@@ -55,6 +57,9 @@ const NOBODY = "nobody";
 
 /** For networks that block WebSocket. */
 const http = lazy(() => import("../transport/http.ts"), "HttpTransport");
+
+/** For pages that cannot use the server. */
+const diagnosis = lazy(() => import("./site-diagnosis.ts"), "SiteDiagnosis");
 
 /** For pages and servers that know their users. */
 const identity = lazy(() => import("./identity.ts"), "Identity");
@@ -72,9 +77,9 @@ export class Client {
    * `login_required`: nor for users that it does not know. `user_unknown`: the page does not say who they are.
    */
   phase: "connecting" | "ready" | "unreachable" | RefusedPhase = "connecting";
-  /** Whose conversation it is, as `/api/info` names them; empty for nobody. */
+  /** The user of the conversation, as `/api/info` names them; empty without one. */
   user = "";
-  /** Whether the server has said who is there, which may be nobody. */
+  /** Whether the server has named the user, or said that there is none. */
   isKnown = false;
   userToken: UserToken | undefined;
   /** See `IdentityHost`. */
@@ -91,18 +96,19 @@ export class Client {
   #loading: AbortController | undefined;
   /** Resolves after the first answer or failure. */
   #attempt: Promise<void> = Promise.resolve();
-  /** Whether what is kept waits until it is known who is there. */
+  /** Whether what is kept waits until the user is known. */
   #asksUser = false;
   #identity: Identity | undefined;
   /** Whether the server was asked about the user since the last message or answer, because it did not take a message. */
   #wasRenewed = false;
   #wasReady = false;
-  #isOpen = false;
+  /** Whether its element is in the page. */
+  isOpen = false;
   #metadata: Metadata | undefined;
   #checking: Promise<void> | undefined;
   /** Whether the connection was opened with a key that is no longer the one to send. */
   #isConnectionStale = false;
-  readonly #diagnosis: SiteDiagnosis;
+  #diagnosis: SiteDiagnosis | undefined;
 
   constructor(options: ClientOptions) {
     const { server, id, siteKey, store = new IndexedDbStore(server), onDraft, onChange } = options;
@@ -127,7 +133,6 @@ export class Client {
       },
       async () => (await http.load()).HttpTransport,
     );
-    this.#diagnosis = new SiteDiagnosis(server, () => this.#transport.checkSocket());
     this.session = new ChatSession({
       ...options,
       transport: this.#transport,
@@ -139,6 +144,7 @@ export class Client {
         this.keeper.changed();
         onChange();
       },
+      onPending: (change) => void this.keeper.queue(change),
       onAnswerEnd: (message) => {
         if (message.status === "done") this.key.accepted();
         this.#wasRenewed = false;
@@ -150,11 +156,15 @@ export class Client {
       id,
       store,
       read: () => ({ ...this.session.data, agent: this.info?.agent ?? this.#agent, user: this.user }),
+      progress: () => this.session.progress,
+      cancel: (run) => void this.#transport.cancel(run),
+      keepsAll: () => options.keepsAll?.() === true,
       mayShow: (user) => (this.isKnown && user === this.user) || (user === "" && !this.isHidden),
       isAsking: () => !this.isKnown && !this.refusal,
       onErased: () => options.onForget?.(false),
       restore: (stored, reportedUntil, isNewer) => this.#restore(stored, reportedUntil, isNewer),
       onDraft,
+      onPending: (list) => this.session.setPending(list),
       place: options.place,
       onChange,
     });
@@ -164,7 +174,7 @@ export class Client {
 
   /** Goes on with a run, restores the conversation of an earlier page load, and asks the server about its agent until it answers. */
   open(persist: boolean): void {
-    this.#isOpen = true;
+    this.isOpen = true;
     this.#identity?.open();
     if (persist) this.keeper.open();
     this.session.resume();
@@ -183,7 +193,7 @@ export class Client {
     void this.#load();
   }
 
-  /** Says who is there from now on. Without a change the server is not asked. */
+  /** Sets the user from now on. Without a change the server is not asked. */
   setUserToken(token: UserToken | null | undefined): void {
     const before = this.userToken;
     this.userToken = token || undefined;
@@ -191,14 +201,14 @@ export class Client {
     this.#asksUser = true;
     if (this.isKnown && typeof before === "function" && typeof this.userToken === "function")
       this.#identity?.checkSoon();
-    else if (this.#isOpen) void this.reload();
+    else if (this.isOpen) void this.reload();
   }
 
   /** What goes with each message from now on. */
   setMetadata(metadata: unknown): void {
     if (!metadata && !this.#metadata) return;
     this.#checking = this.#withIdentity().then((it) => {
-      this.#metadata = it?.metadata(metadata, (text) => this.#diagnosis.hint(text));
+      this.#metadata = it?.metadata(metadata, (text) => this.#hint(text));
     });
   }
 
@@ -221,7 +231,7 @@ export class Client {
   /** Forgets the user, and all that the browser has of them. Resolves when nothing is left. */
   async signOut(): Promise<void> {
     this.userToken = undefined;
-    await Promise.all([this.#forget(NOBODY), this.#withIdentity()]);
+    await Promise.all([this.#forget(NOBODY, true), this.#withIdentity()]);
     this.#identity?.signOut();
     this.#transport.close();
     await this.reload();
@@ -232,10 +242,10 @@ export class Client {
     if (isSignedOut) this.userToken = undefined;
     // If another user has come, their tab removes what is kept.
     void this.#forget(isSignedOut ? NOBODY : "");
-    if (this.#isOpen) void this.reload();
+    if (this.isOpen) void this.reload();
   }
 
-  /** Asks once more who is there. */
+  /** Asks once more for the user. */
   reload(): Promise<void> {
     this.#loading?.abort();
     this.#loading = undefined;
@@ -246,13 +256,13 @@ export class Client {
     return this.#load();
   }
 
-  /** For `Identity`: the page does not say who is there. */
+  /** For `Identity`: the page does not name its user. */
   refuse(): void {
     this.phase = "user_unknown";
     this.#options.onChange();
   }
 
-  /** Whether nothing is shown of the conversation, because it is not known who is there. */
+  /** Whether nothing is shown of the conversation, because its user is not known yet. */
   get isHidden(): boolean {
     return this.#asksUser && !this.isKnown;
   }
@@ -299,10 +309,10 @@ export class Client {
     if (!this.info?.feedback || !run) return Promise.resolve(undefined);
     const { rating = null, reason, comment } = feedback ?? {};
     const { user } = this;
-    const { conversation } = this.session.data.state;
+    const { conversation } = this.session.state;
     const send = async () => {
       const refusal = await this.admit();
-      // Somebody else is here by now, who has rated nothing.
+      // Another user is here by now, and has rated nothing.
       if (user && user !== this.user) return undefined;
       const metadata = this.#metadata;
       return refusal?.code ?? this.#transport.rate({ run, conversation, rating, reason, comment, metadata });
@@ -357,7 +367,7 @@ export class Client {
     this.networkChanged();
     this.keeper.close();
     this.#identity?.close();
-    this.#isOpen = false;
+    this.isOpen = false;
   }
 
   /** Why the server takes no messages of this page, if it takes none. */
@@ -383,7 +393,8 @@ export class Client {
 
   async #tryOnce(signal: AbortSignal): Promise<void> {
     const info = await this.#ask(signal).catch(async (error: unknown) => {
-      const why = await this.#diagnosis.explain(error, this.phase === "unreachable", signal);
+      const wasUnreachable = this.phase === "unreachable";
+      const why = (await (await this.#diagnose())?.explain(error, wasUnreachable, signal)) ?? "unreachable";
       // It has not asked with the user's token.
       return typeof why === "object" && this.#asksUser ? "unreachable" : why;
     });
@@ -419,7 +430,7 @@ export class Client {
     const { Identity } = await identity.load();
     if (!this.#identity) {
       this.#identity = new Identity(this);
-      if (this.#isOpen) this.#identity.open();
+      if (this.isOpen) this.#identity.open();
     }
     return this.#identity;
   }
@@ -431,18 +442,16 @@ export class Client {
   /** Whether the site has forgotten its key. */
   #lacksKey({ auth_required }: AgentInfo): boolean {
     if (!auth_required || this.key.isOfSite || this.#options.asksPeople !== false) return false;
-    this.#diagnosis.hint(
-      `the Parley server at ${this.server.href} needs a key, and this page gives none. Set data-key="YOUR_WIDGET_KEY" on the script tag, or api-key on an <agent-chat> of the page.`,
-    );
+    void this.#diagnose().then((it) => it?.lacksKey());
     return true;
   }
 
-  /** The server has said what the agent is, and who is there. */
+  /** The server has described the agent, and named the user. */
   #begin(info: AgentInfo): void {
     const { user = "" } = info;
     this.reconnect.succeeded();
     this.info = info;
-    // Until a user comes, or is signed out, what is kept waits: before that nobody is known to have left.
+    // Until a user comes, or is signed out, what is kept waits: before that no user is known to have left.
     if (user || recall(this.userName)) void this.#withIdentity().then((it) => it?.settled(user));
     if (info.login_required) {
       this.#requireLogin();
@@ -475,7 +484,7 @@ export class Client {
     this.#options.onLoginRequired?.(unsent);
   }
 
-  /** Asks once for each message who is there now: the token, or a session of the site, may be another one. */
+  /** Asks once for each message for the user of the moment: the token, or a session of the site, may be another one. */
   #renew(): void {
     this.#transport.close();
     if (this.#wasRenewed) this.#requireLogin();
@@ -483,15 +492,25 @@ export class Client {
     this.#wasRenewed = true;
   }
 
-  /** Leaves nothing of the user here, and keeps nothing of anybody but `next`, if one is named. The connection is theirs, too. */
-  #forget(next: string): Promise<void> {
+  /**
+   * Leaves nothing of the user here, and of tabs' conversations nothing of anybody but `next`, if one is named. What the
+   * library has waits for its user, unless they have signed out. The connection is theirs, too.
+   */
+  #forget(next: string, isSignedOut = false): Promise<void> {
+    // Before the server has named them, it is known who they were.
+    const leaving = isSignedOut ? this.user || recall(this.userName)?.replace("cookie:", "") : undefined;
+    const keepsRows = !isSignedOut && this.#options.keepsAll?.() === true;
+    if (keepsRows) {
+      this.keeper.save();
+      this.keeper.forget(true);
+    }
     void this.session.reset();
     this.#transport.close();
     this.#agent = "";
-    this.keeper.forget();
+    if (!keepsRows) this.keeper.forget();
     this.user = "";
     this.#options.onForget?.(true);
-    return this.keeper.purge(next);
+    return this.keeper.purge(next, leaving);
   }
 
   #restore(stored: Restored, reportedUntil: number, isNewer: boolean): void {
@@ -516,6 +535,17 @@ export class Client {
     this.#transport.close();
   }
 
+  /** Nothing where the code cannot be loaded: it is for the site's owner, on the console. */
+  async #diagnose(): Promise<SiteDiagnosis | undefined> {
+    const module = await diagnosis.load().catch(() => undefined);
+    if (module) this.#diagnosis ??= new module.SiteDiagnosis(this.server, () => this.#transport.checkSocket());
+    return this.#diagnosis;
+  }
+
+  #hint(text: string): void {
+    void this.#diagnose().then((it) => it?.hint(text));
+  }
+
   #unlock(): void {
     this.key.prompt = undefined;
     this.#options.onChange();
@@ -530,9 +560,8 @@ export class Client {
     if (this.#asksForKey(error)) return undefined;
     const { code, data } = error;
     if (code !== "unauthorized" && code !== "forbidden") return error;
-    if (code === "unauthorized" && this.key.isOfSite)
-      this.#diagnosis.hint("the server does not accept the key of the attribute api-key (of a script: data-key).");
-    else if (!this.refusal) this.#diagnosis.hint(data);
+    if (code === "unauthorized" && this.key.isOfSite) void this.#diagnose().then((it) => it?.hasWrongKey());
+    else if (!this.refusal) this.#hint(data);
     // The site's key and origin are none of the visitor's: the text of the code says so, not the server's sentence.
     return { ...error, data: "" };
   }

@@ -160,7 +160,11 @@ export class Identity {
       const given = typeof userToken === "function" ? await inTime(userToken) : userToken;
       const token = given || undefined;
       if (token !== undefined && !(typeof token === "string" && TOKEN.test(token))) {
-        throw new TypeError("it must be, or return, a string of at most 16 KiB in ASCII.");
+        const is =
+          typeof token === "string"
+            ? "this text has other characters, or is longer"
+            : `this is of the type ${typeof token}`;
+        throw new TypeError(`a token is one line of ASCII of at most 16 KiB, such as a JWT, but ${is}.`);
       }
       // The page may have set another one meanwhile, which is asked for by itself.
       if (userToken === this.#host.userToken) this.token = token;

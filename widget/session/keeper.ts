@@ -1,14 +1,19 @@
 /**
- * Keeps the conversation of one element and its draft over reloads and pages of a site: the conversation in a store,
- * its id and the draft in the tab's storage. A tab that finds its slot in use is a copy, as after "Duplicate tab": it
- * goes on with a copy of the conversation.
+ * Keeps the conversation of one element and its draft: the conversation in the browser's library, its id and the draft
+ * in the tab's storage. A tab that finds its slot in use is a copy, as after "Duplicate tab": it goes on with a copy of
+ * the conversation, unless the browser keeps all of them, and both tabs show the same one.
  */
 
+import { toJson } from "../../server/protocol/json.ts";
+import { lazy } from "../loading/lazy.ts";
 import type { RunPosition } from "../transport/transport.ts";
-import type { SessionData } from "./chat-session.ts";
+import { progressOf, type SessionData } from "./chat-session.ts";
+import { EMPTY_CONVERSATION, type PendingChange, type PendingMessage } from "./conversation.ts";
+import type { Library, LibraryHost, LibraryOptions } from "./library.ts";
 import { randomId } from "./resumable-run.ts";
-import type { ConversationStore } from "./store.ts";
-import { type Draft, EMPTY_DRAFT, forgetSlots, type Place, TabSlot } from "./tab-slot.ts";
+import type { StoredConversation } from "./row.ts";
+import { isAhead, LEASE_MS, type Shown, UNKNOWN } from "./store.ts";
+import { type Draft, EMPTY_DRAFT, forgetSlots, type Place, type SlotContent, TabSlot } from "./tab-slot.ts";
 
 const SAVE_EVERY_MS = 1_000;
 
@@ -18,35 +23,48 @@ const DELETE_AFTER_MS = 24 * 60 * 60_000;
 /** One that is shown is saved again after so long, so that it is not taken for one of a closed tab. */
 const TOUCH_AFTER_MS = 60 * 60_000;
 
-/** What another page of this tab leaves when it has started a new conversation. */
-const NOTHING: Restored = { agent: "", user: "", messages: [], state: {}, isCut: false };
+/** For elements that keep all conversations. */
+const libraries = lazy(() => import("./library.ts"), "Library");
 
 /** `user` is whose it is, as `/api/info` names them; empty for nobody. */
 export type Restored = SessionData & { readonly agent: string; readonly user?: string };
 
-export interface KeeperOptions {
-  readonly server: URL;
+const shownFrom = (id?: string): Shown => ({
+  id,
+  name: undefined,
+  isWriter: true,
+  followsUntil: 0,
+  ...UNKNOWN,
+});
+
+/** What stands in the place of a conversation that is not there. */
+const NOTHING: Restored = { ...EMPTY_CONVERSATION, agent: "", user: "" };
+
+export interface KeeperOptions extends LibraryOptions {
   /** Id of the element, or an empty text. */
   readonly id: string;
-  readonly store: ConversationStore;
   /** What is to be kept at the moment. */
   readonly read: () => Restored;
+  /** Whether the browser keeps all conversations, and lists them. */
+  readonly keepsAll: () => boolean;
   /** Whether what is kept of this user, or of nobody, may be shown: to none as long as it is not known who is there. */
   readonly mayShow: (user: string) => boolean;
   /** Whether that may change soon. */
   readonly isAsking: () => boolean;
   /** What another user has left here was not shown, and is gone. */
   readonly onErased: () => void;
-  /** An earlier page load has kept this. `isNewer`: another page has kept it while this one was left. */
+  /** An earlier page load has kept this. `isNewer`: it takes the place of what is shown. */
   readonly restore: (stored: Restored, reportedUntil: number, isNewer: boolean) => void;
   readonly onDraft: (draft: Draft) => void;
+  /** This is pending in the store. */
+  readonly onPending: (list: readonly PendingMessage[] | undefined) => void;
   /** Where the reader is; absent at the end. */
   readonly place?: (() => Place | undefined) | undefined;
   /** It is known whether there is something to restore; or the conversation is no longer kept, or is again. */
   readonly onChange: () => void;
 }
 
-export class ConversationKeeper {
+export class ConversationKeeper implements LibraryHost {
   /** Whether an earlier conversation is about to be shown. */
   isRestoring = false;
   /** Whether a reload will find nothing although the conversation should be kept. */
@@ -55,22 +73,36 @@ export class ConversationKeeper {
   restoredPlace: Place | undefined;
   /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
   restored: Promise<void> = Promise.resolve();
+  /** Resolves when what was saved last is in the store, or could not be. */
+  stored: Promise<void> = Promise.resolve();
+  /** Resolves when what is pending is in the store, or could not be. */
+  queued: Promise<unknown> = Promise.resolve();
+  /** How many changes of it are being made. */
+  #queueing = 0;
   readonly #options: KeeperOptions;
+  readonly writer = randomId();
+  shown = shownFrom();
   #slot: TabSlot | undefined;
   /** Name of the slot that was left last. */
   #leftSlot: string | undefined;
-  #lengthAtOpen = 0;
-  /** Id of this tab's conversation in the store; absent before its first message. */
-  #id: string | undefined;
+  #progressAtOpen = "";
+  /** What was deleted while it was being stored is deleted again. */
+  readonly #deleted = new Set<string>();
   #draft = EMPTY_DRAFT;
   /** Whether the page was left, and may be shown again. */
   #isLeft = false;
   /** Whether what is kept waits for its user, and stays as it is. */
   #isHeld = false;
   #isDirty = false;
+  /** Whether what was saved last is not in the store yet. */
+  #isStoring = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #savedProgress = "";
-  #savedAt = 0;
+  /** What the list shows of what was stored last. */
+  #listed = "";
+  /** Grows when what is being loaded is no longer what is to be shown. */
+  #loads = 0;
+  #library: Library | undefined;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -79,28 +111,41 @@ export class ConversationKeeper {
   /** Takes a slot, and restores what is kept there. What this element shows stays where nothing newer is kept. */
   open(): void {
     if (this.#slot) return;
-    const { server, id, read } = this.#options;
+    const { server, id, progress } = this.#options;
     this.#slot = new TabSlot(server, id, () => this.#takeOver());
-    this.#lengthAtOpen = read().messages.length;
+    this.#progressAtOpen = progress();
     if (this.#slot.name === this.#leftSlot) {
       this.resume();
       return;
     }
     this.#isLeft = false;
     this.#isHeld = true;
+    void this.library();
     this.userChanged();
+  }
+
+  /** All conversations that the browser keeps; absent where it keeps only that of the tab, or the code cannot be loaded. */
+  async library(): Promise<Library | undefined> {
+    const module = this.#options.keepsAll() ? await libraries.load().catch(() => undefined) : undefined;
+    if (module) this.#library ??= new module.Library(this, this.#options);
+    this.#listen();
+    return module && this.#library;
+  }
+
+  #listen(): void {
+    this.#library?.listen(this.#slot !== undefined && !this.#isLeft && this.#options.keepsAll());
   }
 
   /** To be called when it is known, or not to be found out, who is there. */
   userChanged(): void {
     if (!this.#slot || !this.#isHeld) return;
-    const { read, onDraft, mayShow, isAsking, onErased } = this.#options;
+    const { read, onDraft, mayShow, isAsking, onErased, keepsAll, progress } = this.#options;
     let content = this.#slot.read();
     if (content && !mayShow(content.user)) {
       const { user } = read();
       this.isRestoring = isAsking() && content.id !== undefined;
       if (isAsking() || !user) return;
-      if (content.id) void this.#options.store.delete(content.id).catch(() => undefined);
+      if (content.id && !keepsAll()) void this.#options.store.delete(content.id).catch(() => undefined);
       this.#slot.clear();
       content = undefined;
       onErased();
@@ -111,16 +156,18 @@ export class ConversationKeeper {
       this.#draft = content.draft;
       onDraft(content.draft);
     }
-    this.#id = content?.isInUse ? undefined : content?.id;
+    const isCopy = content?.isInUse === true && !keepsAll();
+    this.shown = shownFrom(isCopy ? undefined : content?.id);
     this.isRestoring = content?.id !== undefined;
-    this.restored = this.#load(false);
+    this.restored = this.#load(content, isCopy ? "copy" : "begin");
     void this.restored.then(() => this.purge(read().user));
-    if (read().messages.length > 0) this.changed();
+    if (progress() !== "") this.changed();
   }
 
-  /** Deletes what is kept here of a user who has left. */
-  forget(): void {
-    this.#delete();
+  /** Leaves nothing here of a user who has left. `keepsRows`: their conversations wait for them in the library. */
+  forget(keepsRows = false): void {
+    if (!keepsRows) this.#delete();
+    this.begin(undefined);
     this.#draft = EMPTY_DRAFT;
     this.#slot?.clear();
     this.isRestoring = false;
@@ -133,51 +180,66 @@ export class ConversationKeeper {
     this.#isDirty = true;
     this.#saveSoon();
     // The beginning and the end of an answer are saved at once: a browser that crashes does not say so before.
-    if (progressOf(this.#options.read()) !== this.#savedProgress) this.save();
+    if (this.#options.progress() !== this.#savedProgress) this.save();
   }
 
-  /** Keeps what is in the composer. It belongs to the tab: the conversation is not written again. */
+  /** Keeps what is being written. It belongs to the tab: the conversation is not written again. */
   saveDraft(draft: Draft): void {
-    if (isSameDraft(draft, this.#draft)) return;
+    const before = this.#draft;
+    if (isSameDraft(draft, before)) return;
     this.#draft = draft;
     if (this.#slot) this.#saveSoon();
     // What was sent is kept as a message, and not twice if the browser crashes now.
-    if (draft.text === "") this.save();
+    if ((before.text && !draft.text) || (before.edit && !draft.edit)) this.save();
   }
 
   /** Saves what has changed. To be called on `visibilitychange`, too: a phone may grant no later moment. */
-  save(): void {
+  save(isLast = this.#isLeft): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     // What is stored would be overwritten before it is shown: it is saved then.
     if (!this.#slot || this.isRestoring || this.#isHeld) return;
     const data = this.#options.read();
-    this.#savedProgress = progressOf(data);
-    if (data.messages.length === 0) {
+    this.#savedProgress = this.#options.progress();
+    if (this.#savedProgress === "") {
       // One that could not be read was never shown: the next page may have it.
-      if (this.#savedAt > 0) this.#delete();
+      if (this.shown.savedAt > 0) this.#delete();
       this.#writeSlot(this.#slot, undefined);
       return;
     }
-    if (Date.now() > this.#savedAt + TOUCH_AFTER_MS) this.#isDirty = true;
-    this.#id ??= randomId();
+    if (Date.now() > this.shown.savedAt + TOUCH_AFTER_MS) this.#isDirty = true;
+    this.shown.id ??= randomId();
     const hasRoom = this.#writeSlot(this.#slot, data.run);
-    if (this.#isDirty) void this.#store(data, this.#id, hasRoom);
-    this.#isDirty = false;
+    if (!this.#isDirty) return;
+    if (isAhead(this.shown.followsUntil)) this.#saveSoon();
+    else {
+      this.#isDirty = false;
+      const stored = this.#store(data, this.shown.id, hasRoom, isLast).finally(() => {
+        if (this.stored === stored) this.#isStoring = false;
+      });
+      this.stored = stored;
+      this.#isStoring = true;
+    }
   }
 
   /** The page is left, and the browser may show it again as it is. */
   suspend(): void {
     this.#isLeft = true;
+    // What is being stored looks at what is there first, and a page that is left does not live to go on. While an answer
+    // comes, this says that another one may go on with it now.
+    this.#isDirty ||= this.#isStoring || this.#options.read().run !== undefined;
     this.save();
+    this.#listen();
   }
 
   /** To be called on `pageshow` if the page was left before: the conversation may have gone on in another one. */
   resume(): void {
-    if (!this.#slot || this.#isHeld) return;
+    if (!this.#slot) return;
     this.#isLeft = false;
+    this.#listen();
+    if (this.#isHeld) return;
     this.isRestoring = true;
-    this.restored = this.#load(true);
+    this.restored = this.#load({ draft: EMPTY_DRAFT, ...this.#slot.read() }, "return");
   }
 
   /** Saves, and lets another element have the slot. */
@@ -194,9 +256,65 @@ export class ConversationKeeper {
     this.isNotKept = false;
   }
 
+  /** Shows another conversation of the library, or a new one. The one before stays there, with its run, unless it is gone. */
+  async show(id: string | undefined, isGone = false): Promise<void> {
+    if (!this.#slot || this.#isHeld) return;
+    if (isGone) this.#deleted.add(`${this.shown.id}`);
+    else {
+      this.#isDirty ||= this.#options.read().run !== undefined;
+      this.save(true);
+    }
+    this.begin(id);
+    this.isRestoring = id !== undefined;
+    this.#options.restore(NOTHING, 0, true);
+    this.#isDirty = false;
+    this.restoredPlace = undefined;
+    this.#writeSlot(this.#slot, undefined);
+    if (id !== undefined) this.restored = this.#load(this.#slot.read(), "return");
+    await this.restored;
+    this.#options.onChange();
+  }
+
+  /** A conversation of the library, with its messages: those that are shown may not be stored yet. */
+  async load(id: string): Promise<SessionData | undefined> {
+    return id === this.shown.id && !this.isRestoring ? this.#options.read() : this.#options.store.load(id);
+  }
+
+  /** Shows what another element has made of the conversation. */
+  reload(): Promise<void> {
+    return this.#load({ id: this.shown.id }, "return");
+  }
+
+  /**
+   * Changes what is pending in the store, or only reads it. Resolves when the element knows what is there, also of other
+   * tabs.
+   */
+  queue(change?: PendingChange): Promise<unknown> {
+    const { id } = this.shown;
+    if (!this.#slot || id === undefined) return Promise.resolve();
+    const { store, onPending } = this.#options;
+    this.#queueing += 1;
+    const end = (list?: readonly PendingMessage[]) => {
+      this.#queueing -= 1;
+      // What is shown already has the changes that are still being made.
+      if (list && this.#queueing === 0 && id === this.shown.id) onPending(list);
+      if (change) this.#library?.tell({ id, isQueued: true });
+    };
+    this.queued = store.queue(id, change ?? ((list) => list)).then(end, () => end());
+    return this.queued;
+  }
+
+  /** Whether this element may go on with the conversation: another one may be about to. */
+  async claim(): Promise<boolean> {
+    const { id } = this.shown;
+    const mayGoOn = (await (await this.library())?.claim()) ?? true;
+    // The person may have opened another one meanwhile.
+    return mayGoOn && this.shown.id === id;
+  }
+
   /** Goes on with the conversation of the element that has left, unless another one has begun here. */
   #takeOver(): void {
-    if (this.#options.read().messages.length !== this.#lengthAtOpen) return;
+    if (this.#options.progress() !== this.#progressAtOpen) return;
     this.#eraseSlot();
     this.open();
   }
@@ -214,25 +332,50 @@ export class ConversationKeeper {
     this.#slot?.release();
     this.#slot = undefined;
     this.isRestoring = false;
+    this.#listen();
   }
 
-  async #load(isReturn: boolean): Promise<void> {
-    const { store, restore, onDraft, onChange } = this.#options;
-    const slot = this.#slot;
-    const { id, draft = EMPTY_DRAFT, reported, isInUse = false } = slot?.read() ?? {};
-    const stored = id === undefined ? undefined : await store.load(id).catch(() => undefined);
-    if (this.#slot !== slot) return;
-    const isCopy = isInUse && !isReturn;
-    const isKnown = id === this.#id && (stored?.updatedAt ?? this.#savedAt) === this.#savedAt;
-    this.#id = isCopy ? undefined : id;
+  /** From now on another conversation is the one that is kept here. */
+  begin(id: string | undefined): void {
+    this.#loads += 1;
+    this.shown = shownFrom(id);
+    this.#deleted.delete(`${id}`);
+    this.#savedProgress = "";
+  }
+
+  async #load(content: Partial<SlotContent> = {}, how: "begin" | "copy" | "return"): Promise<void> {
+    const { store, restore, onDraft, onChange, progress } = this.#options;
+    const [slot, isReturn, isCopy] = [this.#slot, how === "return", how === "copy"];
+    const { id, draft = this.#draft, reported } = content;
+    this.#loads += 1;
+    const load = this.#loads;
+    // `null`: it cannot be read.
+    const found = id === undefined ? undefined : await store.load(id).catch(() => null);
+    if (this.#slot !== slot || this.#loads !== load) return;
+    // What is pending is sent by the conversation that it was written in.
+    const stored = found && isCopy ? { ...found, pending: [] } : (found ?? undefined);
+    const { revision } = this.shown;
+    const isKnown = id === this.shown.id && (stored?.revision ?? revision) === revision;
     if (isReturn && !isSameDraft(draft, this.#draft)) onDraft(draft);
     if (isReturn ? !isKnown : stored) {
+      // As `show` does: what waits to go on in the conversation before must not go on in this one.
+      if (isReturn && id !== this.shown.id) restore(NOTHING, 0, true);
+      this.begin(isCopy ? undefined : id);
       const isAfter = reported?.run === stored?.run?.run;
+      // What is restored is not saved before its revision is known.
+      this.isRestoring = true;
       restore(stored ?? NOTHING, isAfter ? (reported?.after ?? 0) : 0, isReturn);
+      if (stored && !isCopy) {
+        const { name, updatedAt: savedAt } = stored;
+        Object.assign(this.shown, { name, savedAt, revision: stored.revision, isWriter: false });
+      }
       // What has just been read has not changed, unless there were messages here already.
-      this.#isDirty = isCopy || progressOf(this.#options.read()) !== progressOf(stored ?? NOTHING);
-      this.#savedAt = stored?.updatedAt ?? 0;
-    } else if (isReturn && progressOf(this.#options.read()) !== this.#savedProgress) this.#isDirty = true;
+      this.#isDirty = isCopy || progress() !== progressOf(stored);
+      if (!this.#isDirty) this.#savedProgress = progress();
+    } else if (isReturn && progress() !== this.#savedProgress) this.#isDirty = true;
+    if (isReturn && found && this.#queueing === 0) this.#options.onPending(found.pending);
+    // The browser has cleared it: what goes on here is stored anew.
+    if (isReturn && id !== undefined && found === undefined) Object.assign(this.shown, UNKNOWN);
     this.isRestoring = false;
     this.save();
     onChange();
@@ -244,57 +387,91 @@ export class ConversationKeeper {
 
   /** Returns whether there was room for it. */
   #writeSlot(slot: TabSlot, reported: RunPosition | undefined): boolean {
-    if (this.#id !== undefined || this.#draft.text !== "" || this.#draft.files.length > 0) {
+    if (this.shown.id !== undefined || !isSameDraft(this.#draft, EMPTY_DRAFT)) {
       const place = this.#options.place?.();
       const { user = "" } = this.#options.read();
-      return slot.write({ id: this.#id, user, draft: this.#draft, reported, place, isInUse: !this.#isLeft });
+      return slot.write({ id: this.shown.id, user, draft: this.#draft, reported, place, isInUse: !this.#isLeft });
     }
     slot.clear();
     return true;
   }
 
-  async #store(data: Restored, id: string, hasRoom: boolean): Promise<void> {
-    const { store, onChange } = this.#options;
-    const updatedAt = Date.now();
-    this.#savedAt = updatedAt;
-    const isStored = await store.save({ ...data, id, updatedAt }).then(
-      () => true,
-      () => false,
+  /** `isLast`: from now on another element may go on with it. */
+  async #store(data: Restored, id: string, hasRoom: boolean, isLast: boolean): Promise<void> {
+    const { store, onChange, keepsAll } = this.#options;
+    const { shown } = this;
+    const [updatedAt, progress] = [Date.now(), this.#savedProgress];
+    shown.savedAt = updatedAt;
+    const by = { writer: this.writer, revision: shown.revision };
+    const revision = shown.revision + 1;
+    const row: StoredConversation = {
+      ...data,
+      id,
+      name: shown.name,
+      kept: keepsAll() ? "browser" : "tab",
+      updatedAt,
+      revision,
+    };
+    const outcome = await store.save(row, by, isLast && shown.isWriter).then(
+      (isTaken) => (isTaken ? "stored" : "late"),
+      () => "failed",
     );
-    const isDeleted = this.#id !== id;
+    const isDeleted = this.#deleted.has(id);
+    if (outcome === "stored" && !isDeleted) {
+      shown.revision = Math.max(shown.revision, revision);
+      shown.isWriter = true;
+      const listed = `${id} ${progress} ${row.name}`;
+      const isGrowing = by.revision > 0 && !!row.run && listed === this.#listed;
+      this.#listed = listed;
+      this.#library?.tell({ id, revision, progress, isGrowing });
+    }
     // How a later save ends is what counts.
-    if (!isDeleted && this.#savedAt !== updatedAt) return;
+    if (!isDeleted && shown.savedAt !== updatedAt) return;
     // What was stored before is an old conversation by now.
-    if (!isStored || isDeleted) await store.delete(id).catch(() => undefined);
-    const isNotKept = !isStored || !hasRoom;
-    if (isNotKept === this.isNotKept || !this.#slot || isDeleted) return;
+    if (isDeleted || (outcome === "failed" && row.kept === "tab")) await store.delete(id).catch(() => undefined);
+    if (isDeleted || shown !== this.shown) return;
+    if (outcome === "late") {
+      shown.followsUntil = Date.now() + LEASE_MS;
+      this.#isDirty = true;
+      this.#saveSoon();
+      return this.reload();
+    }
+    const isNotKept = outcome === "failed" || !hasRoom;
+    if (isNotKept === this.isNotKept || !this.#slot) return;
     this.isNotKept = isNotKept;
     onChange();
   }
 
   #delete(): void {
-    if (this.#id !== undefined) void this.#options.store.delete(this.#id).catch(() => undefined);
-    this.#id = undefined;
+    const { id } = this.shown;
+    this.begin(undefined);
+    if (id === undefined) return;
+    this.#deleted.add(id);
+    void this.#options.store.delete(id).catch(() => undefined);
+    this.#library?.tell({ id, isGone: true });
   }
 
-  /** Deletes conversations of tabs that were closed; what is kept of all users but one at once, if one is named. */
-  async purge(user = ""): Promise<void> {
-    const { server, store } = this.#options;
+  /**
+   * Deletes conversations of tabs that were closed, those of tabs of all users but one, if one is named, and what the
+   * library has of a user who is `leaving`, whose answers end.
+   */
+  async purge(user = "", leaving?: string): Promise<void> {
+    const { server, store, cancel } = this.#options;
     if (user) forgetSlots(server, user);
-    const conversations = await store.list().catch(() => []);
+    const summaries = await store.list().catch(() => []);
     const before = Date.now() - DELETE_AFTER_MS;
-    for (const it of conversations) {
+    for (const it of summaries) {
       const isForeign = user !== "" && it.user && it.user !== user;
-      if ((isForeign || it.updatedAt < before) && it.id !== this.#id) await store.delete(it.id).catch(() => undefined);
+      const isOld = it.updatedAt < before;
+      const isLeaving = it.user !== "" && it.user === leaving;
+      if (!(it.kept === "browser" ? isLeaving : isForeign || isOld) || it.id === this.shown.id) continue;
+      const row = isLeaving ? await store.load(it.id).catch(() => undefined) : undefined;
+      await store.delete(it.id).catch(() => undefined);
+      if (row?.run) cancel(row.run.run);
     }
   }
 }
 
 function isSameDraft(a: Draft, b: Draft): boolean {
-  return a.text === b.text && a.files.join("/") === b.files.join("/");
-}
-
-/** Another text as soon as there is another message, or a run has begun or ended. */
-function progressOf({ messages, run }: Restored): string {
-  return `${messages.length} ${run?.run}`;
+  return toJson(a) === toJson(b);
 }

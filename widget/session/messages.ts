@@ -1,10 +1,16 @@
 /** What a conversation looks like: a pure fold of events into messages. No DOM, no texts. */
 
 import type { MediaType } from "../../server/protocol/attachments.ts";
-import type { ConversationState, EndReason, FinishedToolCall, ToolApproval } from "../../server/protocol/chat.ts";
+import type {
+  ApprovalDecision,
+  EndReason,
+  FinishedToolCall,
+  ToolApproval,
+  ToolText,
+} from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { unreachable } from "../../server/protocol/events.ts";
-import type { RunEvent } from "../transport/transport.ts";
+import type { RunEvent, StartRequest } from "../transport/transport.ts";
 
 /** A file as the conversation shows it. Its bytes stay with the session as long as the message can be sent again. */
 export interface SentFile {
@@ -16,39 +22,62 @@ export interface SentFile {
   readonly picture?: Blob | undefined;
 }
 
-/**
- * The state before a message. What a later state begins with is not kept twice: of a history, its length is enough. A
- * history whose files were left out meanwhile is used as it is now.
- */
-export type StateSnapshot = Omit<ConversationState, "conversation_history"> & {
-  readonly conversation_history?: number;
-};
-
 export interface UserMessage {
   readonly role: "user";
   readonly id: string;
+  /** Id of the message that it follows; absent at the beginning. */
+  readonly parent?: string | undefined;
   readonly text: string;
   readonly files: readonly SentFile[];
-  /** What it was sent with; absent where that is not known. */
-  readonly stateBefore?: StateSnapshot | undefined;
+  /** When it was sent, in milliseconds. */
+  readonly at?: number;
+  /** Ids of the pending messages that it was made of: they are not sent again. */
+  readonly pending?: readonly string[] | undefined;
 }
 
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly id: string;
+  /** Id of the message that it answers. */
+  readonly parent?: string | undefined;
   /** What the agent did and said, in the order in which it happened. */
   readonly blocks: readonly Block[];
   readonly status: "streaming" | "done" | "failed";
   readonly finishReason?: EndReason;
+  /** When it ended, in milliseconds. */
+  readonly at?: number;
+  /** What the agent offers to say next. */
+  readonly suggestions?: readonly string[] | undefined;
   readonly failure?: Failure;
   /** The agent no longer knows this answer and what came before it. */
   readonly forgotten?: boolean;
   readonly feedback?: Feedback | undefined;
   /** Id of its run, once that has ended: a rating names it. */
   readonly run?: string;
+  /** What it goes on with, in place of a message: sent now, or to be sent again after a failure. */
+  readonly goesOn?: GoingOn | undefined;
+  /** How many of its blocks were there when it went on last. */
+  readonly kept?: number;
 }
 
-export type Message = UserMessage | AssistantMessage;
+/** What the page has added. The agent knows nothing of it. */
+export interface PageMessage {
+  readonly role: "page";
+  readonly id: string;
+  /** Id of the message that it follows; absent at the beginning. */
+  readonly parent?: string | undefined;
+  /** Markdown. */
+  readonly text: string;
+  /** Who says it; absent where the agent does. */
+  readonly name?: string | undefined;
+  /** When it was added, in milliseconds. */
+  readonly at: number;
+}
+
+/** What has an answer go on. */
+export type GoingOn = Pick<StartRequest, "approvals" | "continue">;
+
+export type Message = UserMessage | AssistantMessage | PageMessage;
 
 /** What was wrong with an answer. */
 export type FeedbackReason = "incorrect" | "incomplete" | "off_topic" | "harmful";
@@ -64,6 +93,8 @@ export interface Feedback {
 export interface TextBlock {
   readonly type: "text";
   readonly text: string;
+  /** Whether it goes on where the text before it was cut. See `joinedBlocks`. */
+  readonly continues?: boolean;
 }
 
 export interface ThinkingBlock {
@@ -82,6 +113,8 @@ export interface ToolBlock {
   /** Pairs the call with its result: parallel calls finish in any order. */
   readonly callId: string;
   readonly tool: string;
+  /** What people read in place of the name: a text, or texts by language. */
+  readonly title?: ToolText | undefined;
   /** One complete JSON text, as the model wrote it. */
   readonly arguments: string;
   readonly status: ToolStatus;
@@ -90,7 +123,13 @@ export interface ToolBlock {
   readonly output?: string;
   readonly durationMs?: number;
   /** Present where the call needed approval: what the person is asked. */
-  readonly approval?: Pick<ToolApproval, "text" | "expires_at">;
+  readonly approval?: Pick<ToolApproval, "text" | "expires_at" | "danger" | "editable">;
+  /** What the person has decided. It is sent when all calls that wait have a decision. */
+  readonly decision?: Omit<ApprovalDecision, "id"> | undefined;
+  /** When that was sent, in milliseconds. */
+  readonly decidedAt?: number;
+  /** Arguments as the person has changed them, which the server has refused. */
+  readonly refused?: string | undefined;
 }
 
 export type Step = ThinkingBlock | ToolBlock;
@@ -116,8 +155,8 @@ export interface Failure {
 /** Why no message can be sent. `user_unknown`: the page does not say who its user is. */
 export type Refusal = Omit<Failure, "code"> & { readonly code: FailureCode | "user_unknown" };
 
-export function emptyAnswer(id: string): AssistantMessage {
-  return { role: "assistant", id, blocks: [], status: "streaming" };
+export function emptyAnswer(id: string, parent?: string): AssistantMessage {
+  return { role: "assistant", id, parent, blocks: [], status: "streaming" };
 }
 
 /** Adds one event to the answer. `now` dates the thinking, in milliseconds; `reference` names a run that fails. */
@@ -130,45 +169,105 @@ export function applyEvent(
   const { blocks } = message;
   switch (event.type) {
     case "token":
-      return { ...message, blocks: appendText(endThinking(blocks, now), event.data) };
+      return { ...message, blocks: appendText(endThinking(blocks, now), event.data, message) };
     case "thinking":
       return { ...message, blocks: appendThinking(blocks, event.data, now) };
     case "tool_call": {
-      const { id: callId, tool, arguments: args } = event.data;
-      const call = { type: "tool", callId, tool, arguments: args, status: "running", startedAt: now } as const;
+      const { id: callId, arguments: args, tool, title } = event.data;
+      const call = { type: "tool", callId, tool, title, arguments: args, status: "running", startedAt: now } as const;
       return { ...message, blocks: putTool(endThinking(blocks, now), call) };
     }
     case "tool_approval": {
-      const { id: callId, tool, arguments: args, text, expires_at } = event.data;
-      const approval = { text, expires_at };
-      const call = { type: "tool", callId, tool, arguments: args, status: "waiting", approval } as const;
+      const { id: callId, tool, title, arguments: args, ...approval } = event.data;
+      const call = { type: "tool", callId, tool, title, arguments: args, status: "waiting", approval } as const;
       return { ...message, blocks: putTool(endThinking(blocks, now), call) };
     }
     case "tool_result":
       return { ...message, blocks: putResult(blocks, event.data) };
     case "done": {
-      const ended = appendFinalOutput(endAll(blocks, now), event.data);
-      return { ...message, blocks: ended, status: "done", finishReason: event.finish_reason };
+      const ended = appendFinalOutput(endAll(blocks, now), event.data, message);
+      const { finish_reason: finishReason, suggestions } = event;
+      return { ...message, blocks: ended, status: "done", finishReason, suggestions, at: now, goesOn: undefined };
     }
     case "error": {
-      const { code, retryable, data: detail, retry_after: seconds } = event;
+      const { code, data: detail, retry_after: seconds } = event;
+      const retryable = event.retryable || event.continue === true;
       const retryAt = seconds && now + seconds * 1_000;
       const known = { ...(detail && { detail }), ...(reference && { reference }), ...(retryAt && { retryAt }) };
-      return failAnswer(message, { code, retryable, ...known }, now);
+      const failed = failAnswer(message, { code, retryable, ...known }, now);
+      const goesOn = event.continue ? { continue: true as const } : retryable ? message.goesOn : undefined;
+      return {
+        ...failed,
+        goesOn,
+        blocks: message.goesOn?.approvals ? takeBack(failed.blocks, code, now) : failed.blocks,
+      };
     }
     default:
       return unreachable(event);
   }
 }
 
-/** Ends the answer with a failure; the text so far stays. */
+/** Ends the answer with a failure; the text so far stays. Without its end, nothing can be decided. */
 export function failAnswer(message: AssistantMessage, failure: Failure, now: number): AssistantMessage {
-  return { ...message, blocks: endAll(message.blocks, now), status: "failed", failure: { ...failure, at: now } };
+  const { blocks } = stopTools({ ...message, blocks: endThinking(message.blocks, now) });
+  return { ...message, blocks, status: "failed", failure: { ...failure, at: now }, at: now };
 }
 
 /** Ends an answer that the person stopped, where no terminal event says so. */
 export function stopAnswer(message: AssistantMessage, now: number): AssistantMessage {
-  return { ...message, blocks: endAll(message.blocks, now), status: "done", finishReason: "stopped" };
+  const blocks = endAll(message.blocks, now);
+  return { ...message, blocks, status: "done", finishReason: "stopped", at: now, goesOn: undefined };
+}
+
+/**
+ * Takes back decisions that the server has refused: others may have been made in their place, or they are to be
+ * corrected. What was asked too long ago can no longer be decided.
+ */
+function takeBack(blocks: readonly Block[], code: ErrorCode, now: number): readonly Block[] {
+  if (!/^(approval_|invalid_request$)/.test(code)) return blocks;
+  const status = code === "approval_used" ? "stopped" : "waiting";
+  const late = code === "approval_expired" && { expires_at: new Date(now).toISOString() };
+  return mapCalls(blocks, (call) => {
+    const { approval, decision, output } = call;
+    if (!approval || !decision || output !== undefined) return call;
+    return { ...call, status, decision: undefined, refused: decision.arguments, approval: { ...approval, ...late } };
+  });
+}
+
+/** Opens an answer again that goes on: approved calls run from now on, declined ones have failed. */
+export function reopenAnswer(message: AssistantMessage, goesOn: GoingOn, now: number): AssistantMessage {
+  const { finishReason, failure, run: _, suggestions: __, kept = 0, ...rest } = message;
+  // What the model said before it failed, it says again; at the limit of turns, the calls were its last word.
+  const lastCall = rest.blocks.findLastIndex(({ type }) => type === "tool");
+  const isSaidAgain = failure || finishReason === "max_turns";
+  const blocks = isSaidAgain ? rest.blocks.slice(0, Math.max(kept, lastCall + 1)) : rest.blocks;
+  const reopened = mapCalls(blocks, (call) => {
+    const decision = goesOn.approvals?.find(({ id }) => id === call.callId);
+    return decision ? { ...call, decision, decidedAt: now, status: decision.approved ? "running" : "failed" } : call;
+  });
+  return { ...rest, blocks: reopened, status: "streaming", goesOn, kept: reopened.length };
+}
+
+/** With the person's decision about one of its calls. */
+export function markCall(message: AssistantMessage, callId: string, decision: ToolBlock["decision"]): AssistantMessage {
+  const blocks = mapCalls(message.blocks, (call) => (call.callId === callId ? { ...call, decision } : call));
+  return { ...message, blocks };
+}
+
+/** With calls that wait for each decision again. */
+export function withoutDecisions(message: AssistantMessage): AssistantMessage {
+  return waitingCalls(message).reduce((answer, { callId }) => markCall(answer, callId, undefined), message);
+}
+
+/** Whether the answer was cut, and the server knows where. */
+export function isCut({ status, finishReason, blocks, run }: AssistantMessage): boolean {
+  const wasCut = /^(length|max_turns|stopped)$/.test(`${finishReason}`);
+  return status === "done" && run !== undefined && blocks.length > 0 && wasCut;
+}
+
+/** Whether nothing is left to do about it: what waits for its end can be sent. */
+export function isWhole({ status, finishReason, forgotten }: AssistantMessage): boolean {
+  return status === "done" && finishReason === "stop" && !forgotten;
 }
 
 /**
@@ -179,17 +278,59 @@ export function stopTools(message: AssistantMessage): AssistantMessage {
   return { ...message, blocks: endTools(message.blocks, ["running", "waiting"]) };
 }
 
+/** To be applied when what was sent in place of decisions is taken back: the calls wait again. */
+export function askAgain(message: AssistantMessage): AssistantMessage {
+  if (message.finishReason !== "approval_required") return message;
+  const blocks = mapCalls(message.blocks, (call) =>
+    call.approval && !call.decision && call.status === "stopped" ? { ...call, status: "waiting" } : call,
+  );
+  return { ...message, blocks };
+}
+
 /** Everything that the agent said, as Markdown. */
 export function answerText({ blocks }: AssistantMessage): string {
-  return blocks.flatMap((block) => (block.type === "text" ? [block.text.trim()] : [])).join("\n\n");
+  return joinedBlocks(blocks)
+    .flatMap((block) => (block.type === "text" ? [block.text.trim()] : []))
+    .join("\n\n");
+}
+
+/** What is said in a message, as Markdown. */
+export function textOf(message: Message): string {
+  return message.role === "assistant" ? answerText(message) : message.text;
+}
+
+/** The blocks as they are read: a text that was cut is one with its continuation. */
+export function joinedBlocks(blocks: readonly Block[]): readonly Block[] {
+  if (!blocks.some((block) => block.type === "text" && block.continues)) return blocks;
+  const joined: Block[] = [];
+  for (const block of blocks) {
+    const at = joined.findLastIndex(({ type }) => type === "text");
+    const before = joined[at];
+    if (before?.type !== "text" || block.type !== "text" || !block.continues) joined.push(block);
+    else joined[at] = { ...before, text: before.text + continuationOf(before.text, block.text) };
+  }
+  return joined;
+}
+
+/** A program that was cut goes on, although models often open it again: to a reader of Markdown, that would end it. */
+function continuationOf(before: string, after: string): string {
+  const fences = before.match(/^[^\S\n]*(```|~~~).*/gm) ?? [];
+  if (fences.length % 2 === 0) return after;
+  const hasLanguage = /[^`~\s]/.test(fences.at(-1) ?? "");
+  return after.replace(hasLanguage ? /^\s*(```|~~~).*[^`~\s].*\n?/ : /^\s*(```|~~~).*\n?/, "");
 }
 
 /** The calls that wait for the person's approval. */
-export function waitingCalls({ blocks }: AssistantMessage): readonly ToolBlock[] {
+export function waitingCalls({ blocks }: Pick<AssistantMessage, "blocks">): readonly ToolBlock[] {
   return blocks.filter((block) => block.type === "tool").filter(({ status }) => status === "waiting");
 }
 
-/** A message of the person with its answer. A conversation that was cut may begin with an answer. */
+/** What the person is asked about calls that wait. */
+export function questionsOf(calls: readonly ToolBlock[], between = " "): string {
+  return calls.map(({ tool, approval }) => approval?.text || tool).join(between);
+}
+
+/** A message of the person with its answer and what the page has added. The first one may have no message of the person. */
 export interface Exchange {
   readonly id: string;
   /** The place of its first message in the conversation. */
@@ -207,10 +348,12 @@ export function exchangesOf(messages: readonly Message[]): readonly Exchange[] {
   return exchanges;
 }
 
-function appendText(blocks: readonly Block[], text: string): readonly Block[] {
+function appendText(blocks: readonly Block[], text: string, { kept = 0, goesOn }: AssistantMessage): readonly Block[] {
   const last = blocks.at(-1);
-  if (last?.type === "text") return blocks.with(-1, { ...last, text: last.text + text });
-  return [...blocks, { type: "text", text }];
+  if (last?.type === "text" && blocks.length > kept) return blocks.with(-1, { ...last, text: last.text + text });
+  const before = blocks.findLastIndex(({ type }) => type !== "thinking");
+  const continues = goesOn?.continue && before < kept && blocks[before]?.type === "text";
+  return [...blocks, { type: "text", text, ...(continues && { continues }) }];
 }
 
 function appendThinking(blocks: readonly Block[], text: string, now: number): readonly Block[] {
@@ -221,20 +364,22 @@ function appendThinking(blocks: readonly Block[], text: string, now: number): re
   return [...before, { type: "thinking", text, startedAt: now }];
 }
 
-/** A call has one row: an approved one goes on in the row in which it waited. */
+/** A call has one row: an approved one goes on in the row in which it waited, and one that waits after all waits in its row. */
 function putTool(blocks: readonly Block[], call: ToolBlock): readonly Block[] {
-  const index = blocks.findIndex((block) => isCall(block, call.callId) && block.approval !== undefined);
+  const goesOn = (block: Block) => isCall(block, call.callId) && (block.approval ?? call.approval) !== undefined;
+  const index = blocks.findIndex(goesOn);
   return index === -1 ? [...blocks, call] : blocks.with(index, { ...blocks[index], ...call });
 }
 
 function putResult(blocks: readonly Block[], result: FinishedToolCall): readonly Block[] {
-  const { id: callId, tool, output, status, duration_ms: durationMs } = result;
+  const { id: callId, tool, title, output, status, duration_ms: durationMs } = result;
   const index = blocks.findIndex((block) => isCall(block, callId));
   const call = blocks[index] as ToolBlock | undefined;
   // The call was lost, for example in an event of a kind that this version does not know: the result still has its row.
-  if (!call) return [...blocks, { type: "tool", callId, tool, arguments: "", output, status, durationMs }];
+  if (!call && result.declined) return blocks;
+  if (!call) return [...blocks, { type: "tool", callId, tool, title, arguments: "", output, status, durationMs }];
   const wasStopped = call.status === "stopped" && status === "failed";
-  return blocks.with(index, { ...call, output, durationMs, status: wasStopped ? "stopped" : status });
+  return blocks.with(index, { ...call, title, output, durationMs, status: wasStopped ? "stopped" : status });
 }
 
 function isCall(block: Block, callId: string): block is ToolBlock {
@@ -253,9 +398,16 @@ function endThinking(blocks: readonly Block[], now: number): readonly Block[] {
 }
 
 function endTools(blocks: readonly Block[], open: readonly ToolStatus[]): readonly Block[] {
-  return blocks.map((block) =>
-    block.type === "tool" && open.includes(block.status) ? { ...block, status: "stopped" } : block,
+  // The decision about a call that waits was not sent.
+  return mapCalls(blocks, (call) =>
+    open.includes(call.status)
+      ? { ...call, status: "stopped", decision: call.status === "waiting" ? undefined : call.decision }
+      : call,
   );
+}
+
+function mapCalls(blocks: readonly Block[], change: (call: ToolBlock) => ToolBlock): readonly Block[] {
+  return blocks.map((block) => (block.type === "tool" ? change(block) : block));
 }
 
 function endAll(blocks: readonly Block[], now: number): readonly Block[] {
@@ -266,11 +418,19 @@ function endAll(blocks: readonly Block[], now: number): readonly Block[] {
  * `done` repeats the text of the last model request. It was streamed already, as one block or as several with thinking
  * between; only a provider that does not stream, or a server that corrects the text, leaves something to add.
  */
-function appendFinalOutput(blocks: readonly Block[], output: string): readonly Block[] {
-  const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+function appendFinalOutput(blocks: readonly Block[], output: string, message: AssistantMessage): readonly Block[] {
+  const { kept = 0 } = message;
+  const texts = blocks.slice(kept).flatMap((block) => (block.type === "text" ? [block.text] : []));
   const wasStreamed = texts.some((_, index) => texts.slice(index).join("") === output);
-  if (output === "" || wasStreamed) return blocks;
-  const afterLastTool = blocks.findLastIndex((block) => block.type === "tool") + 1;
-  const kept = blocks.filter((block, index) => index < afterLastTool || block.type !== "text");
-  return [...kept, { type: "text", text: output }];
+  // What the person is asked stands where the calls wait.
+  const questions = questionsOf(waitingCalls({ blocks }), "\n");
+  // Only empty lines part an answer from what was said before a tool of which nothing is shown.
+  const isPart = wasStreamed || texts.at(-1)?.endsWith(`\n\n${output}`);
+  if (output === "" || isPart || output === questions) return blocks;
+  const first = Math.max(kept, blocks.findLastIndex(({ type }) => type === "tool") + 1);
+  return appendText(
+    blocks.filter(({ type }, index) => index < first || type !== "text"),
+    output,
+    message,
+  );
 }

@@ -30,6 +30,7 @@ export class ResumableRun {
   /** Whether the server may know the run. If so, it is asked for the missing events instead of starting again. */
   #wasSent: boolean;
   #resumed: Promise<void> = Promise.resolve();
+  #isLeft = false;
   /** Present while the run is paused. */
   #endPause: (() => void) | undefined;
 
@@ -51,10 +52,15 @@ export class ResumableRun {
     return this.#id.slice(0, 8);
   }
 
+  /** Whether the server may know of it. */
+  get wasSent(): boolean {
+    return this.#wasSent;
+  }
+
   /** Whether it is a message that the server has not taken. */
   get isUnsent(): boolean {
     const { start } = this.#options;
-    return start !== undefined && !start.approvals && !this.#wasSent;
+    return start !== undefined && !start.approvals && !start.continue && !this.#wasSent;
   }
 
   /** Asks the server to end the run. Nothing more is sent; events that are still on their way are reported. */
@@ -77,6 +83,13 @@ export class ResumableRun {
     this.#endPause = undefined;
   }
 
+  /** Follows it no longer: it goes on at the server. The connection is the caller's to close. */
+  leave(): void {
+    this.#isLeft = true;
+    this.resume();
+    this.#options.reconnect.retryNow();
+  }
+
   /**
    * Reports each event once and in order, and resolves after `done` or `error`, or after `stop` without one. Waits
    * out lost connections, however long that takes. May be called again after an error that another key makes good.
@@ -87,7 +100,7 @@ export class ResumableRun {
     const { signal } = this.#stop;
     for (;;) {
       await this.#resumed;
-      if (signal.aborted) break;
+      if (signal.aborted || this.#isLeft) break;
       let hasEnded = false;
       try {
         await transport.run(
@@ -100,7 +113,7 @@ export class ResumableRun {
           },
           signal,
         );
-        if (hasEnded || signal.aborted) return;
+        if (hasEnded || signal.aborted || this.#isLeft) return;
       } catch (error) {
         if (!(error instanceof TransportError) || error.code === "unreadable") throw error;
         // A message that did not reach the server is sent again; otherwise the missing events are asked for.
@@ -108,9 +121,9 @@ export class ResumableRun {
         // Only a new connection shows whether the old one is dead.
         if (error.code === "silent") continue;
       }
-      if (!signal.aborted) await reconnect.wait();
+      if (!signal.aborted && !this.#isLeft) await reconnect.wait();
     }
-    if (this.#wasSent) void transport.cancel(this.#id);
+    if (this.#wasSent && !this.#isLeft) void transport.cancel(this.#id);
   }
 
   #request(): RunRequest {

@@ -23,8 +23,8 @@ export function parseServer(text: string, base: string): URL | undefined {
 export class NotParleyError extends Error {}
 
 /**
- * `GET /api/info`. Rejects when the server cannot be reached, does not find out who is asking or does not answer like one
- * of ours, and when the signal aborts.
+ * `GET /api/info`. Rejects when the server cannot be reached, does not find out the user or does not answer like one of
+ * ours, and when the signal aborts.
  */
 export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken?: string): Promise<AgentInfo> {
   const response = await fetch(new URL("api/info", server), {
@@ -71,6 +71,7 @@ export function parseAgentInfo(value: unknown): AgentInfo {
     ...(info.login_required === true ? { login_required: true } : {}),
     ...(info.user_pending === true ? { user_pending: true } : {}),
     ...(info.feedback === true ? { feedback: true } : {}),
+    ...(info.continue === true ? { continue: true } : {}),
   };
 }
 

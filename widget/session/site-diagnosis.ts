@@ -1,4 +1,4 @@
-/** Why a page cannot use a server, in words for the console: what the site's owner can do. */
+/** Why a page cannot use a server, in words for the console: what the site's owner can do. Loaded when it cannot. */
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
@@ -20,6 +20,18 @@ export class SiteDiagnosis {
   hint(text: string): void {
     if (!this.#hints.has(text)) console.warn(`<agent-chat>: ${text}`);
     this.#hints.add(text);
+  }
+
+  /** The page has no key. */
+  lacksKey(): void {
+    this.hint(
+      `the Parley server at ${this.#server.href} needs a key, and this page gives none. Set data-key="YOUR_WIDGET_KEY" on the script tag, or api-key on an <agent-chat> of the page.`,
+    );
+  }
+
+  /** The page's key is refused. */
+  hasWrongKey(): void {
+    this.hint("the server does not accept the key of the attribute api-key (of a script: data-key).");
   }
 
   /**

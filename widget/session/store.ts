@@ -1,28 +1,79 @@
-/** Where conversations are kept between page loads, and how. Bytes of files and keys are never part of them. */
+/**
+ * The browser's library of conversations: what a list shows of each, apart from its messages. Several tabs may show
+ * one; the store lets one at a time write.
+ */
 
-import type { ContentPart, ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
-import { isRecord, toJson } from "../../server/protocol/json.ts";
-import type { SessionData } from "./chat-session.ts";
-import type { Message } from "./messages.ts";
+import { lazy } from "../loading/lazy.ts";
+import type { PendingChange, PendingMessage } from "./conversation.ts";
+import type { AnswerRow, Queue, Row, StoredConversation, Summary } from "./row.ts";
+import {
+  answerKey,
+  answerRow,
+  charsOf,
+  fromRow,
+  pendingOf,
+  summaryOf,
+  toRow,
+  withAnswer,
+  withoutPictures,
+} from "./row.ts";
 
-/** Everything that a reload must not lose. */
-export interface StoredConversation extends SessionData {
-  readonly id: string;
-  /** Another agent at the same address must not get it. */
-  readonly agent: string;
-  /** As `/api/info` names them; empty or absent for nobody. */
-  readonly user?: string;
-  /** When it was saved, in milliseconds. */
-  readonly updatedAt: number;
+/** How long an element may go on with a conversation alone, from each save on. */
+export const LEASE_MS = 5_000;
+
+/** The element that writes, and the revision that it knows. */
+export interface Writer {
+  readonly writer: string;
+  readonly revision: number;
 }
+
+/** The conversation that is shown, as the store knows it. */
+export interface Shown {
+  /** Absent before its first message. */
+  id: string | undefined;
+  name: string | undefined;
+  /** The revision that is shown, or that follows from what is shown. */
+  revision: number;
+  /** Whether no other element has written it since. */
+  isWriter: boolean;
+  /** Until then another element writes what both receive. */
+  followsUntil: number;
+  /** When it was saved; 0 if it is not known in the store. */
+  savedAt: number;
+}
+
+/** What is shown and not in the store: it is stored anew. */
+export const UNKNOWN = { revision: 0, savedAt: 0 };
 
 /** Keeps the conversations of one server. Its methods reject where the browser forbids storage or has no room. */
 export interface ConversationStore {
-  list(): Promise<readonly Pick<StoredConversation, "id" | "updatedAt" | "user">[]>;
+  list(): Promise<readonly Summary[]>;
   load(id: string): Promise<StoredConversation | undefined>;
-  /** Where there is little room, the oldest messages are left out. */
-  save(conversation: StoredConversation): Promise<void>;
+  /**
+   * Where there is little room, older messages are left out. `false`: another element has written something else, or
+   * is writing, or has deleted it. `isLeaving`: the page is left, and there is no time to look.
+   */
+  save(conversation: StoredConversation, by: Writer, isLeaving?: boolean): Promise<boolean>;
+  /** Whether the element may go on with the conversation now: then no other may for a while. */
+  claim(id: string, by: Writer): Promise<boolean>;
+  /** Changes what is pending, whoever writes the conversation. Resolves with what is pending then. */
+  queue(id: string, change: PendingChange): Promise<readonly PendingMessage[]>;
   delete(id: string): Promise<void>;
+}
+
+/** Whether what is stored was written by the same element, or is what it knows and nobody goes on with it. */
+export function mayWrite(stored: Summary | undefined, { writer, revision }: Writer): boolean {
+  if (!stored) return revision === 0;
+  return stored.writer === writer || (stored.revision === revision && !isLeased(stored));
+}
+
+/** Whether an element goes on with it. */
+export const isLeased = ({ until }: Summary): boolean => isAhead(until);
+
+/** Whether a lease lasts. One that ends later than one of now would was made before the clock was set back. */
+export function isAhead(until: number): boolean {
+  const left = until - Date.now();
+  return left >= 0 && left <= LEASE_MS;
 }
 
 /** The most characters that the messages of one conversation have together: all are copied with each save. */
@@ -30,7 +81,11 @@ const MAX_CHARS = 2_000_000;
 /** Half a conversation would be a false one: without room for so much, nothing is kept. */
 const MIN_CHARS = 1_000;
 
-const TABLE = "conversations";
+const ROWS = "conversations";
+const SUMMARIES = "summaries";
+const PENDING = "pending";
+
+const shrinking = lazy(() => import("./shrink.ts"), "shrink");
 
 /** A browser in trouble may never answer, and the chat waits for its conversation. */
 const OPEN_WITHIN_MS = 3_000;
@@ -38,24 +93,47 @@ const OPEN_WITHIN_MS = 3_000;
 export class IndexedDbStore implements ConversationStore {
   readonly #server: string;
   #database: Promise<IDBDatabase> | undefined;
+  /** What was written last: while its answer comes, that alone is written again. */
+  #written: readonly [StoredConversation, Summary] | undefined;
 
   constructor(server: URL) {
     this.#server = server.href;
   }
 
-  async list() {
-    const rows = await this.#read<Row[]>((table) => table.index("server").getAll(this.#server));
-    return rows.map(({ id, updatedAt, user = "" }) => ({ id, updatedAt, user }));
+  async list(): Promise<readonly Summary[]> {
+    const transaction = await this.#begin("readonly", SUMMARIES);
+    return settled(transaction.objectStore(SUMMARIES).index("server").getAll(this.#server));
   }
 
   async load(id: string): Promise<StoredConversation | undefined> {
-    return fromRow(await this.#read<Row | undefined>((table) => table.get(id)));
+    const transaction = await this.#begin("readonly", ROWS, PENDING);
+    const [[row, answer], queue] = await Promise.all([
+      settled<[Row?, AnswerRow?]>(transaction.objectStore(ROWS).getAll(partsOf(id)) as IDBRequest),
+      settled<Queue | undefined>(transaction.objectStore(PENDING).get(id)),
+    ]);
+    return fromRow(row && { ...(withAnswer(row, answer) ?? row), pending: pendingOf(queue) });
   }
 
-  async save(conversation: StoredConversation): Promise<void> {
+  async save(conversation: StoredConversation, by: Writer, isLeaving = false): Promise<boolean> {
     for (let room = MAX_CHARS; ; room /= 2) {
       try {
-        return await this.#write((table) => table.put({ ...toRow(conversation, room), server: this.#server }));
+        const isLarge = charsOf(conversation.tree) > room;
+        const { id, run, updatedAt, revision } = conversation;
+        // Another element may go on with it as soon as no answer comes here.
+        const until = run && !isLeaving ? Date.now() + LEASE_MS : 0;
+        const [written, known] = this.#written ?? [];
+        const answer = isLarge || isLeaving || by.revision === 0 ? undefined : answerRow(written, conversation);
+        if (answer && known) {
+          const summary = { ...known, updatedAt, revision, writer: by.writer, until };
+          return await this.#write(by, id, () => [summary, answer]);
+        }
+        const row = toRow(isLarge ? (await shrinking.load()).shrink(conversation, room) : conversation);
+        const summary = summaryOf(row, by.writer, until);
+        // Later it is changed with `queue` alone.
+        const pending = by.revision === 0 ? (conversation.pending ?? []).map(withoutPictures) : [];
+        const isTaken = await this.#write(by, isLeaving ? undefined : id, () => [summary, row, pending]);
+        this.#written = isTaken ? [conversation, summary] : undefined;
+        return isTaken;
       } catch (error) {
         const isFull = error instanceof DOMException && error.name === "QuotaExceededError";
         if (!isFull || room < MIN_CHARS) throw error;
@@ -63,30 +141,75 @@ export class IndexedDbStore implements ConversationStore {
     }
   }
 
-  delete(id: string): Promise<void> {
-    return this.#write((table) => table.delete(id));
+  claim(id: string, by: Writer): Promise<boolean> {
+    return this.#write(by, id, (known) => [known && { ...known, writer: by.writer, until: Date.now() + LEASE_MS }]);
   }
 
-  async #read<Result>(request: (table: IDBObjectStore) => IDBRequest<Result>): Promise<Result> {
-    return settled(request(await this.#begin("readonly")));
-  }
-
-  async #write(change: (table: IDBObjectStore) => void): Promise<void> {
-    const table = await this.#begin("readwrite");
-    const { transaction } = table;
-    return new Promise((resolve, reject) => {
-      transaction.oncomplete = () => resolve();
-      transaction.onabort = () => reject(transaction.error);
-      change(table);
-      // Without a word to the contrary it would wait for its requests, which a page that is left does not live to see.
+  async queue(id: string, change: PendingChange): Promise<readonly PendingMessage[]> {
+    const transaction = await this.#begin("readwrite", PENDING);
+    const table = transaction.objectStore(PENDING);
+    const request: IDBRequest<Queue | undefined> = table.get(id);
+    let pending: readonly PendingMessage[] = [];
+    request.onsuccess = () => {
+      pending = change(pendingOf(request.result));
+      if (pending.length > 0) table.put({ id, pending: pending.map(withoutPictures) });
+      else table.delete(id);
       transaction.commit();
-    });
+    };
+    await completed(transaction);
+    return pending;
   }
 
-  async #begin(mode: IDBTransactionMode): Promise<IDBObjectStore> {
+  async delete(id: string): Promise<void> {
+    const tables = [ROWS, SUMMARIES, PENDING];
+    const transaction = await this.#begin("readwrite", ...tables);
+    for (const name of tables) transaction.objectStore(name).delete(partsOf(id));
+    transaction.commit();
+    return completed(transaction);
+  }
+
+  /** Writes both, where what is stored under `id` allows it. Without an `id` it does not look. */
+  async #write(
+    by: Writer,
+    id: string | undefined,
+    change: (known: Summary | undefined) => readonly [Summary | undefined, (Row | AnswerRow)?, Queue["pending"]?],
+  ): Promise<boolean> {
+    const transaction = await this.#begin("readwrite", ROWS, SUMMARIES, PENDING);
+    const [rows, summaries] = [transaction.objectStore(ROWS), transaction.objectStore(SUMMARIES)];
+    let isAllowed = true;
+    let failure: unknown;
+    const put = (known?: Summary) => {
+      const [summary, row, pending = []] = change(known);
+      if (summary) summaries.put({ ...summary, server: this.#server });
+      if (row) rows.put(row);
+      if (row && "tree" in row) rows.delete(answerKey(row.id));
+      if (row && pending.length > 0) transaction.objectStore(PENDING).put({ id: row.id, pending });
+      // Else it would wait for its requests, and a page that is left does not live to see them.
+      transaction.commit();
+    };
+    if (id === undefined) put();
+    else {
+      const request: IDBRequest<Summary | undefined> = summaries.get(id);
+      request.onsuccess = () => {
+        isAllowed = mayWrite(request.result, by);
+        try {
+          if (isAllowed) put(request.result);
+        } catch (error) {
+          failure = error;
+          transaction.abort();
+        }
+      };
+    }
+    await completed(transaction).catch((error) => {
+      throw failure ?? error;
+    });
+    return isAllowed;
+  }
+
+  async #begin(mode: IDBTransactionMode, ...tables: string[]): Promise<IDBTransaction> {
     this.#database ??= this.#open();
     const database = await this.#database;
-    return database.transaction(TABLE, mode, { durability: "relaxed" }).objectStore(TABLE);
+    return database.transaction(tables, mode, { durability: "relaxed" });
   }
 
   async #open(): Promise<IDBDatabase> {
@@ -108,13 +231,17 @@ export class IndexedDbStore implements ConversationStore {
   }
 }
 
+/** The row of a conversation, and an answer that was written since. */
+const partsOf = (id: string): IDBKeyRange => IDBKeyRange.bound(id, answerKey(id));
+
 /** Rejects where the browser forbids storage, for example in a private window or a third-party frame. */
 async function openDatabase(): Promise<IDBDatabase> {
-  const opening = indexedDB.open("agent-chat", 2);
+  const opening = indexedDB.open("agent-chat", 4);
   opening.onupgradeneeded = () => {
     const database = opening.result;
     for (const name of database.objectStoreNames) database.deleteObjectStore(name);
-    database.createObjectStore(TABLE, { keyPath: "id" }).createIndex("server", "server");
+    for (const name of [ROWS, PENDING]) database.createObjectStore(name, { keyPath: "id" });
+    database.createObjectStore(SUMMARIES, { keyPath: "id" }).createIndex("server", "server");
   };
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
@@ -135,85 +262,9 @@ function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
   });
 }
 
-/** Grows when older versions of this file could misread what is written. */
-const VERSION = 4;
-
-type Row = Omit<StoredConversation, "state"> & {
-  readonly version: number;
-  /** Absent where it could not be stored. */
-  readonly state: ConversationState | undefined;
-};
-
-/** A copy to be stored. `maxChars` bounds the messages: the newest are kept, and the state always is. */
-export function toRow(conversation: StoredConversation, maxChars: number): Row {
-  const messages: Message[] = [];
-  let chars = 0;
-  for (const message of conversation.messages.toReversed()) {
-    chars += sizeOf(message);
-    if (chars > maxChars) break;
-    messages.unshift(withoutPictures(message));
-  }
-  const isCut = conversation.isCut || messages.length < conversation.messages.length;
-  return { ...conversation, version: VERSION, isCut, messages, state: withoutFiles(conversation.state) };
-}
-
-/** A row of another version, or a damaged one, gives `undefined`. */
-export function fromRow(row: Row | undefined): StoredConversation | undefined {
-  if (row?.version !== VERSION || !isSound(row)) return undefined;
-  const { version: _, state, ...rest } = row;
-  if (state) return { ...rest, state };
-  // The agent knows nothing of it, and without the state it is not known what an earlier one began with.
-  const lastAnswer = rest.messages.findLast(({ role }) => role === "assistant");
-  const messages = rest.messages.map((message) => {
-    if (message.role === "user") return { ...message, stateBefore: undefined };
-    return message === lastAnswer ? { ...message, forgotten: true } : message;
+function completed(transaction: IDBTransaction): Promise<void> {
+  return new Promise((resolve, reject) => {
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = () => reject(transaction.error);
   });
-  return { ...rest, messages, state: {} };
-}
-
-/** Whether it can be shown: scripts of the site and tools of the browser can change what is stored. */
-function isSound({ messages, state = {}, run = { run: "", after: 0 } }: Row): boolean {
-  const isComplete = isRecord(state) && typeof run.run === "string" && typeof run.after === "number";
-  return isComplete && Array.isArray(messages) && messages.every(isMessage);
-}
-
-function isMessage(value: unknown): boolean {
-  if (!isRecord(value) || !/^m\d+$/.test(`${value.id}`)) return false;
-  return value.role === "user"
-    ? typeof value.text === "string" && Array.isArray(value.files)
-    : Array.isArray(value.blocks);
-}
-
-/** Messages never change: each is measured once. */
-const sizes = new WeakMap<Message, number>();
-
-function sizeOf(message: Message): number {
-  const size = sizes.get(message) ?? toJson(message).length;
-  sizes.set(message, size);
-  return size;
-}
-
-function withoutPictures(message: Message): Message {
-  if (message.role !== "user" || message.files.length === 0) return message;
-  return { ...message, files: message.files.map(({ picture: _, ...file }) => file) };
-}
-
-/** `undefined` for a signed state with files: without them it is another one, which the server would refuse. */
-function withoutFiles(state: ConversationState): ConversationState | undefined {
-  const { conversation_history: history, signature } = state;
-  const slim = history?.map(withoutFileParts);
-  const hasFiles = slim?.some((message, index) => message !== history?.[index]);
-  if (!slim || !hasFiles) return state;
-  return signature ? undefined : { ...state, conversation_history: slim };
-}
-
-function withoutFileParts(message: HistoryMessage): HistoryMessage {
-  if (message.role !== "user" || typeof message.content === "string") return message;
-  if (message.content.every(({ type }) => type === "text")) return message;
-  return { ...message, content: message.content.map((part) => (part.type === "text" ? part : notice(part))) };
-}
-
-function notice(part: ContentPart): ContentPart {
-  const name = part.type === "file" ? part.file.filename : "an image";
-  return { type: "text", text: `[${name} was attached here earlier and is no longer included]` };
 }

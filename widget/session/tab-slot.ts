@@ -8,10 +8,22 @@ import { isRecord, toJson } from "../../server/protocol/json.ts";
 import { forget, namesIn, recall, remember } from "../storage/storage.ts";
 import type { RunPosition } from "../transport/transport.ts";
 
-/** What is in the composer, as it is kept: of its files the names alone. */
-export interface Draft {
+/** A text that is being written, as it is kept: of its files the names alone. */
+export interface Written {
   readonly text: string;
   readonly files: readonly string[];
+}
+
+/** Names a message that is being changed. */
+export interface EditedMessage {
+  /** In the store; absent where nothing is stored. */
+  readonly conversation: string | undefined;
+  readonly id: string;
+}
+
+/** What is in the composer, and in the place of a message that is being changed. */
+export interface Draft extends Written {
+  readonly edit?: (EditedMessage & Written) | undefined;
 }
 
 export const EMPTY_DRAFT: Draft = { text: "", files: [] };
@@ -29,7 +41,7 @@ export interface Place {
 export interface SlotContent {
   /** Names the conversation in the store; absent before the first message. */
   readonly id?: string | undefined;
-  /** Whose it is, as `/api/info` names them; empty for nobody. */
+  /** Its user, as `/api/info` names them; empty without one. */
   readonly user: string;
   readonly draft: Draft;
   /** The last event that the page was informed of. The stored conversation may be older. */
@@ -121,10 +133,12 @@ const readSlot = (name: string): SlotContent | undefined => parse(recall(name, "
 function parse(text: string): SlotContent | undefined {
   try {
     const { id, user, draft, reported, place, isInUse } = JSON.parse(text);
+    const { edit } = draft;
+    const conversation = edit?.conversation;
     return {
       id: typeof id === "string" ? id : undefined,
       user: String(user ?? ""),
-      draft: { text: String(draft.text), files: draft.files.map(String) },
+      draft: { ...written(draft), ...(edit && { edit: { ...written(edit), conversation, id: String(edit.id) } }) },
       reported: isRecord(reported) ? { run: String(reported.run), after: Number(reported.after) } : undefined,
       place: isRecord(place)
         ? { message: String(place.message), block: Number(place.block), part: Number(place.part) }
@@ -134,6 +148,10 @@ function parse(text: string): SlotContent | undefined {
   } catch {
     return undefined;
   }
+}
+
+function written({ text, files }: Written): Written {
+  return { text: String(text), files: files.map(String) };
 }
 
 /** Whether an element of this tab has the slot: in this page, or in a frame of it. */

@@ -1,4 +1,4 @@
-/** The style sheet of a part that is loaded later: one for all elements. */
+/** A style sheet of an element, or of a part that is loaded later: of a part there is one for all elements. */
 export function sheetOf(css: string): CSSStyleSheet {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(css);

@@ -36,12 +36,23 @@ function eventOf(fields: Fields): SocketMessage | undefined {
       return { type, data: { ...toolCall(object(data)), status: "running" } };
     case "tool_approval": {
       const call = object(data);
-      return { type, data: { ...toolCall(call), text: string(call.text), expires_at: string(call.expires_at) } };
+      const { text, expires_at, danger, editable } = call;
+      const flags = { ...(danger === true && { danger }), ...(editable === true && { editable }) };
+      return {
+        type,
+        data: { ...toolCall(call), text: string(text), expires_at: string(expires_at), ...flags },
+      };
     }
     case "tool_result":
       return { type, data: toolResult(object(data)) };
     case "done":
-      return { type, data: string(data), state: stateOf(fields.state), finish_reason: finishReasonOf(fields) };
+      return {
+        type,
+        data: string(data),
+        state: stateOf(fields.state),
+        finish_reason: finishReasonOf(fields),
+        ...proposed(fields),
+      };
     case "error":
       return {
         type,
@@ -49,6 +60,7 @@ function eventOf(fields: Fields): SocketMessage | undefined {
         code: errorCodeOf(fields.code),
         retryable: fields.retryable === true,
         ...(fields.state === undefined ? {} : { state: stateOf(fields.state) }),
+        ...(fields.continue === true && { continue: true }),
         ...retryAfter(fields.retry_after),
       };
     case "cleared":
@@ -74,23 +86,36 @@ export function errorCodeOf(value: unknown): ErrorCode {
   return typeof value === "string" ? (value as ErrorCode) : "internal";
 }
 
-function toolCall(call: Fields) {
-  return { id: string(call.id), tool: string(call.tool), arguments: string(call.arguments) };
+function isTitle(value: unknown): value is string | Record<string, string> {
+  return typeof value === "string" || (isRecord(value) && Object.values(value).every((it) => typeof it === "string"));
 }
 
-function toolResult({ id, tool, output, status, duration_ms }: Fields) {
+function toolCall(call: Fields) {
+  return { ...named(call), arguments: string(call.arguments) };
+}
+
+function toolResult({ output, status, declined, duration_ms, ...call }: Fields) {
   return {
-    id: string(id),
-    tool: string(tool),
+    ...named(call),
     output: string(output),
     status: status === "failed" ? "failed" : "completed",
+    ...(declined === true && ({ declined } as const)),
     duration_ms: typeof duration_ms === "number" ? duration_ms : 0,
   } as const;
+}
+
+function named({ id, tool, title }: Fields) {
+  return { id: string(id), tool: string(tool), ...(isTitle(title) && { title }) };
 }
 
 function finishReasonOf({ finish_reason }: Fields): EndReason {
   const isKnown = /^(length|content_filter|max_turns|stopped|refused|approval_required)$/.test(String(finish_reason));
   return isKnown ? (finish_reason as EndReason) : "stop";
+}
+
+function proposed({ suggestions, title }: Fields): { suggestions?: string[]; title?: string } {
+  const areTexts = Array.isArray(suggestions) && suggestions.every((text) => typeof text === "string");
+  return { ...(areTexts && { suggestions }), ...(typeof title === "string" && { title }) };
 }
 
 /** Opaque to clients: it is sent back as it came. */

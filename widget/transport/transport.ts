@@ -1,13 +1,12 @@
 /** The seam between a run and the connection that carries it. */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
-import type { ApprovalDecision, ConversationState, EndReason, ToolApprovalEvent } from "../../server/protocol/chat.ts";
+import type { ApprovalDecision, ConversationState, EndReason } from "../../server/protocol/chat.ts";
 import type { DoneEvent, ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
 
 type KnownEvent =
   | Exclude<StreamEvent, DoneEvent>
-  | (Omit<DoneEvent, "finish_reason"> & { readonly finish_reason: EndReason })
-  | ToolApprovalEvent;
+  | (Omit<DoneEvent, "finish_reason"> & { readonly finish_reason: EndReason });
 
 /** An event with its number within its run. A refusal of the request has none. */
 export type RunEvent = KnownEvent & { readonly id?: number };
@@ -21,6 +20,8 @@ export interface StartRequest {
   readonly state: ConversationState;
   /** Decisions about the tool calls that ended the last run. */
   readonly approvals?: readonly ApprovalDecision[];
+  /** Has the answer go on from where the state says, in place of a message. */
+  readonly continue?: true;
   /** What the page says about the message. */
   readonly metadata?: Readonly<Record<string, string>>;
 }

@@ -21,9 +21,11 @@ export abstract class ChatPart extends LitElement {
   }
 }
 
-const PARTS = ["composer", "feedback", "files", "key-prompt", "markdown", "message", "message-fold", "step", "steps"]
-  .map((name) => `agent-chat-${name}`)
-  .join();
+const PARTS =
+  "alternatives approval composer conversations feedback files key-prompt markdown message message-fold pending step steps"
+    .split(" ")
+    .map((name) => `agent-chat-${name}`)
+    .join();
 
 /**
  * Resolves when the parts inside an element or a root that are to be drawn have been drawn, and those in them. It waits

@@ -3,9 +3,8 @@
 import type { Strings } from "../i18n/strings.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { OutgoingMessage, SendOutcome } from "../session/chat-session.ts";
-import type { Draft } from "../session/client.ts";
-import type { AssistantMessage, Failure, UserMessage } from "../session/messages.ts";
-import type { MessageAction, ToolRenderers } from "./extensions.ts";
+import type { AssistantMessage, Failure, Message, ToolBlock, UserMessage } from "../session/messages.ts";
+import type { MessageAction, MessageHeader, ToolRenderers } from "./extensions.ts";
 
 /** `auto`: thoughts are open while they stream, tool calls are closed. The person's own choice always wins. */
 export type StepMode = "auto" | "open" | "closed" | "hidden";
@@ -13,9 +12,18 @@ export type StepMode = "auto" | "open" | "closed" | "hidden";
 /** The attributes of the element that decide which parts are shown. */
 export interface ChatModes {
   readonly thinking: StepMode;
-  readonly tools: StepMode;
+  readonly tools: StepMode | "titles";
   /** Whether answers have thumbs. */
   readonly feedback: boolean;
+}
+
+/** What the screen knows of the list of conversations. */
+export interface ListView {
+  readonly count: number;
+  /** Without the one that is shown. */
+  readonly others: number;
+  /** Where it is not a column. */
+  readonly isOpen: boolean;
 }
 
 /**
@@ -29,22 +37,34 @@ export interface ChatActions {
   stop(): void;
   /** Asks the last message again, in place of its answer. */
   retry(): void;
+  /** Has the last answer go on where it was cut. */
+  continue(): void;
+  /** Brings another message that stands in the place of this one into sight, with all that follows it. */
+  switchTo(message: Message, id: string): Promise<void>;
   /** Like `retry`, without what was said before: for a state that the server no longer has. */
   retryAfresh(): void;
-  /** Puts a message into the composer, to be changed. One that was not sent yet is withdrawn and restored instead. */
+  /** Has a message changed in its place. One that was not sent yet is withdrawn, and is in the composer then. */
   edit(message: UserMessage): void;
-  /** Puts the last message into the composer, where the page lets messages be changed. */
+  /** Has the last message changed, where the page lets messages be changed. */
   recall(): void;
-  /** Leaves the message that is being changed as it was. */
-  cancelEdit(): void;
-  /** Another message is being changed, or none any more. */
-  editingChanged(id: string | undefined): void;
-  /** Keeps what is in the composer over a reload. */
-  saveDraft(draft: Draft): void;
+  /** Shows the message again that is being changed: it was sent anew, or is left as it was. */
+  endEdit(): void;
+  /** Keeps what is being written over a reload. */
+  saveDraft(): void;
   /** Withdraws the message that waits for the connection. */
   withdraw(): void;
-  /** Starts a new conversation. The one before can be brought back for a while. */
+  /** Sends what is pending. `isAsked`: now, in place of the rest of the answer. */
+  sendPending(isAsked?: boolean): Promise<void>;
+  /** Takes a pending message out; to be changed, it goes into the composer. */
+  takeOut(id: string, toChange: boolean): void;
+  /** Starts a new conversation. The one before can be brought back for a while, or stays in the list. */
   closeConversation(): void;
+  /** Shows a conversation of the list, or a new one. */
+  openConversation(id: string | undefined): Promise<void>;
+  /** Opens or closes the list of conversations, where it is not a column. */
+  toggleList(): void;
+  /** The list has entries, or has none; and some besides what is shown, or none. */
+  listed(count: number, others: number): void;
   /** Brings back the conversation that was closed. */
   undo(): void;
   /** Tries again to load the form that asks for a key. */
@@ -53,6 +73,10 @@ export interface ChatActions {
   submitKey(key: string): void;
   /** Takes an answer with another `feedback`. Resolves with why the server did not take it, if it should have. */
   rate(message: AssistantMessage): Promise<Failure | undefined>;
+  /** Keeps the decision about a call that waits, or takes it back. The last one that is missing sends them all. */
+  decide(callId: string, decision: ToolBlock["decision"]): Promise<void>;
+  /** Puts the focus on what asks for a decision, if anything does. */
+  goToApproval(): boolean;
   /** Has texts spoken when the reader pauses. */
   announce(...texts: string[]): void;
   /** Has a text spoken at once: for failures. */
@@ -85,6 +109,7 @@ export interface ChatContext {
   /** The page's own, before the built-in ones. */
   readonly renderers: BlockRenderers;
   readonly toolRenderers: ToolRenderers;
+  readonly messageHeader: MessageHeader | undefined;
   /** Buttons of the page below answers. */
   readonly messageActions: readonly MessageAction[];
 }

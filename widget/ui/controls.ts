@@ -44,9 +44,10 @@ export function smallButton(
   label: unknown,
   onClick: (event: Event) => void,
   disabled = false,
+  className = "small-button",
 ): TemplateResult {
   return html`
-    <button type="button" part=${part} class="small-button" ?disabled=${disabled} @click=${onClick}>${label}</button>
+    <button type="button" part=${part} class=${className} ?disabled=${disabled} @click=${onClick}>${label}</button>
   `;
 }
 
@@ -58,4 +59,9 @@ export function retryButton(label: string, onClick: () => void, disabled?: boole
 /** Whether the keyboard of the screen is used, which covers half of it and has no Shift+Enter. */
 export function hasTouchKeyboard(): boolean {
   return matchMedia("(hover: none) and (pointer: coarse)").matches;
+}
+
+/** Brings into view what is being written in the place of a message. */
+export function revealWritten(root: ParentNode): void {
+  root.querySelector("textarea:focus")?.closest(".message.user")?.scrollIntoView({ block: "nearest" });
 }

@@ -1,15 +1,40 @@
-/** What a page adds to the chat by properties of the element: drawings of tool calls, buttons of composer and answers. */
+/** What a page adds to the chat by properties of the element: headers of messages, drawings of tool calls, buttons. */
 
-import type { ToolBlock } from "../session/messages.ts";
+import type { ApprovalDecision } from "../../server/protocol/chat.ts";
+import type { Message, ToolBlock } from "../session/messages.ts";
 
 /** A tool call, as a site's own rendering gets it. */
-export type ToolCall = Pick<ToolBlock, "callId" | "tool" | "arguments" | "output" | "status" | "approval">;
+export type ToolCall = Pick<
+  ToolBlock,
+  "callId" | "tool" | "title" | "arguments" | "output" | "status" | "approval" | "decision" | "decidedAt"
+>;
+
+/** The chat, as a drawing of a call gets it. */
+export interface ToolHost {
+  /**
+   * Approves or declines this call, which waits for approval; without a decision, takes it back. All are sent as soon as
+   * each call that waits has one.
+   */
+  decide(decision: Omit<ApprovalDecision, "id"> | undefined): void;
+}
 
 /**
  * By name of the tool: draws a call in place of its row. The node stays until the call changes, whichever functions the
  * page has set since.
  */
-export type ToolRenderers = Readonly<Record<string, (call: ToolCall) => Node | undefined>>;
+export type ToolRenderers = Readonly<Record<string, (call: ToolCall, host: ToolHost) => Node | undefined>>;
+
+/** A message, as a site's own header gets it. */
+export interface MessageSource {
+  readonly messageId: string;
+  /** `page`: the page has added it. */
+  readonly role: Message["role"];
+  /** What the page calls who says a message that it has added. */
+  readonly name: string | undefined;
+}
+
+/** Draws who says a message, above it: once for each message. The node stays, whichever function the page has set since. */
+export type MessageHeader = (message: MessageSource) => Node | undefined;
 
 /** The composer, as an action gets it. */
 export interface ComposerPort {

@@ -99,7 +99,7 @@ export class FeedbackElement extends ChatPart {
           placeholder=${strings.feedbackComment}
         ></textarea>
         <div class="choices">
-          <button type="submit" class="small-button filled">${strings.feedbackSend}</button>
+          <button type="submit" class="small-button filled">${strings.submit}</button>
           <button type="button" class="small-button" @click=${this.#close}>${strings.feedbackClose}</button>
         </div>
       </form>

@@ -67,7 +67,7 @@ export class FilesElement<File extends SentFile> extends ChatPart {
     `;
   }
 
-  /** Of a message that was sent it opens, which is done where all images are. */
+  /** In a message that was sent it is a button, whose press `openLarge` handles, as that of all images. */
   #renderPicture({ name }: File, picture: Blob): TemplateResult {
     const image = html`<img src=${pictureUrl(picture)} alt=${name} title=${name} />`;
     return this.takeOut ? image : html`<button type="button" aria-haspopup="dialog">${image}</button>`;

@@ -3,14 +3,24 @@
 import { lazy } from "../loading/lazy.ts";
 import type { ChatContext } from "./context.ts";
 
-/** Each of these modules exports its element, and nothing else. */
+/** Each of these modules exports its element. Names of classes come first among what a module exports. */
 const PARTS = {
+  /** The card that asks about tool calls. */
+  "agent-chat-approval": lazy(() => import("./approval.ts"), "ApprovalElement"),
+  /** The way to what else stands in the place of a message. */
+  "agent-chat-alternatives": lazy(() => import("./alternatives.ts"), "AlternativesElement"),
+  /** Thoughts and tool calls. */
+  "agent-chat-steps": lazy(() => import("./steps.ts"), "StepsElement"),
   /** Files of messages. */
   "agent-chat-files": lazy(() => import("./files.ts"), "FilesElement"),
   /** What opens long messages. */
   "agent-chat-message-fold": lazy(() => import("./message-fold.ts"), "MessageFoldElement"),
   /** Thumbs on answers. */
   "agent-chat-feedback": lazy(() => import("./feedback.ts"), "FeedbackElement"),
+  /** The list of conversations. */
+  "agent-chat-conversations": lazy(() => import("./conversation-list.ts"), "ConversationListElement"),
+  /** Messages that wait for the end of an answer. */
+  "agent-chat-pending": lazy(() => import("./pending.ts"), "PendingElement"),
   /** The form that asks for a key. */
   "agent-chat-key-prompt": lazy(() => import("./key-prompt.ts"), "KeyPromptElement"),
 };

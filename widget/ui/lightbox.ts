@@ -2,7 +2,7 @@
 
 import { html, nothing, render, type TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
-import { colourCode } from "../markdown/code-blocks/code-blocks.ts";
+import { lazy } from "../loading/lazy.ts";
 import type { SentFile } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/lightbox.css";
@@ -14,6 +14,9 @@ const previous = icon("M14.5 6.5L9 12l5.5 5.5");
 const next = icon("M9.5 6.5L15 12l-5.5 5.5");
 
 const sheet = sheetOf(styles);
+
+/** Not by an import, with which a third file would be loaded for every first program. */
+const codeBlocks = lazy(() => import("../markdown/code-blocks/code-blocks.ts"), "colourCode");
 
 interface LargeImage {
   readonly name: string;
@@ -67,7 +70,8 @@ function showBox(opener: Element, box: HTMLElement, strings: Strings): void {
   copy.toggleAttribute("data-ui-pinned", box.hasAttribute("data-ui-pinned"));
   const draw = () => {
     copy.replaceChildren(copyOf(source));
-    void colourCode(copy);
+    // Which is there: of its tools one has opened this.
+    void codeBlocks.loadEventually().then((module) => module?.colourCode(copy));
   };
   const growth = new MutationObserver(draw);
   const dialog = openDialog(opener, () => growth.disconnect());

@@ -3,27 +3,49 @@
 import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { keyed } from "lit/directives/keyed.js";
+import { daysSince, formatRecent } from "../i18n/format.ts";
 import type { ChatSession } from "../session/chat-session.ts";
-import type { Client } from "../session/client.ts";
-import { answerText, exchangesOf, type Message } from "../session/messages.ts";
+import type { Client, EditedMessage } from "../session/client.ts";
+import { exchangesOf, type Message, textOf } from "../session/messages.ts";
 import type { ChatContext } from "./context.ts";
 
 /** Drawn in one go, but one message at least: some 7 ms of work, and 30 on a phone. */
 const CHARACTERS_AT_A_TIME = 2_000;
 
+/** After so long without a message, the next one says when it was sent. */
+const PAUSE_MS = 30 * 60_000;
+
+/** Stands in the place of a message that is being changed. */
+export interface MessageEditor extends HTMLElement {
+  /** Absent for the composer below the conversation. */
+  readonly edits: EditedMessage | undefined;
+}
+
 interface MessageListView {
   readonly context: ChatContext;
   /** The first message that is drawn, by its place. */
   readonly firstDrawn: number;
-  /** Id of the message that is being changed. */
-  readonly editing: string | undefined;
+  readonly editor: MessageEditor | undefined;
+  /** What the page offers to say next, in place of the agent. */
+  readonly suggested: readonly string[];
+}
+
+interface ExchangeView extends MessageListView {
+  /** Whether the agent can have an answer go on that was cut. */
+  readonly mayGoOn: boolean;
+  /** Whether the agent's next messages are offered. */
+  readonly maySuggest: boolean;
+  readonly today: string;
 }
 
 export function renderMessages(
-  { session, keeper }: Pick<Client, "session" | "keeper">,
+  { session, keeper, info }: Pick<Client, "session" | "keeper" | "info">,
   view: MessageListView,
 ): TemplateResult {
   const { earlierCut, notKept } = view.context.strings;
+  const today = new Date().toDateString();
+  // Messages of other conversations have the same ids.
+  const editor = view.editor && view.editor.edits?.conversation === keeper.shown.id ? view.editor : undefined;
   return html`
     ${session.isCut ? renderNote(earlierCut) : nothing} ${keeper.isNotKept ? renderNote(notKept) : nothing}
     ${
@@ -33,19 +55,57 @@ export function renderMessages(
         // Only the last exchange changes with a token.
         const isLast = messages.at(-1) === session.messages.at(-1);
         const { busy, isQueued, canRetry } = session;
-        const inputs = [session, view.context, view.editing, busy, isLast, isLast && isQueued, isLast && canRetry];
+        const mayGoOn = info?.continue === true;
+        const isFree = !busy && !keeper.isRestoring && session.waitingCalls.length === 0;
+        const maySuggest = isLast && isFree && view.suggested.length === 0;
+        const inputs = [
+          session,
+          mayGoOn,
+          view.context,
+          editor,
+          busy,
+          isLast,
+          isLast && isQueued,
+          isLast && canRetry,
+          maySuggest,
+          today,
+        ];
         return keyed(
           id,
-          guard([...inputs, ...messages], () => renderExchange(messages, session, view)),
+          guard([...inputs, ...messages], () =>
+            renderExchange(messages, first, session, { ...view, editor, mayGoOn, maySuggest, today }),
+          ),
         );
       })
     }
   `;
 }
 
-function renderExchange(messages: readonly Message[], session: ChatSession, view: MessageListView): TemplateResult {
+/**
+ * The day and time of a message after a pause, or on another day than the last that could say so. An answer cannot: it is
+ * dated at its end only.
+ */
+function renderSeparator({ role, at }: Message, before: readonly Message[], lang: string): unknown {
+  if (role === "assistant" || !at) return nothing;
+  const { at: said = at } = before.findLast((it) => it.role !== "assistant") ?? {};
+  if (at - (before.at(-1)?.at ?? at) < PAUSE_MS && daysSince(said) === daysSince(at)) return nothing;
+  const iso = new Date(at).toISOString();
+  return html`<time part="separator" class="separator" datetime=${iso}>${formatRecent(at, lang)}</time>`;
+}
+
+function renderExchange(
+  messages: readonly Message[],
+  first: number,
+  session: ChatSession,
+  view: ExchangeView,
+): TemplateResult {
+  const { context, today } = view;
+  const { lang } = context.strings;
   return html`<section class="exchange">
-    ${messages.map((message) => keyed(message.id, renderMessage(message, session, view)))}
+    ${messages.map((message, at) => [
+      guard([message, context, today], () => renderSeparator(message, session.messages.slice(0, first + at), lang)),
+      keyed(message.id, renderMessage(message, session, view)),
+    ])}
   </section>`;
 }
 
@@ -56,9 +116,10 @@ function renderNote(text: string): TemplateResult {
 function renderMessage(
   message: Message,
   session: ChatSession,
-  { context, editing }: MessageListView,
+  { context, editor, mayGoOn, maySuggest }: ExchangeView,
 ): TemplateResult | typeof nothing {
-  const isLast = message === session.messages.at(-1);
+  // The page may have added to it.
+  const isLast = message === session.lastAnswer;
   const isLastQuestion = message === session.lastQuestion;
   const isQueued = session.isQueued && (isLast || isLastQuestion);
   // Its question is not even sent.
@@ -67,10 +128,15 @@ function renderMessage(
     .context=${context}
     .message=${message}
     .canRetry=${isLast && session.canRetry}
-    .canEdit=${message.role === "user" && (isQueued || session.canEdit(message))}
+    .canDecide=${isLast && session.waitingCalls.length > 0}
+    .canContinue=${isLast && mayGoOn && session.canContinue}
+    .canEdit=${message.role === "user" && session.canEdit(message)}
+    .canSuggest=${isLast && maySuggest}
     .isQueued=${isQueued}
-    .isEditing=${message.id === editing}
+    .editor=${message.id === editor?.edits?.id ? editor : undefined}
     .isSending=${isLastQuestion && session.isUnanswered}
+    .alternatives=${session.alternatives(message)}
+    .canSwitch=${!session.busy}
   ></agent-chat-message>`;
 }
 
@@ -126,7 +192,7 @@ function pieceBefore(end: number, messages: readonly Message[]): number {
   while (first > 0 && (characters < CHARACTERS_AT_A_TIME || messages[first]?.role !== "user")) {
     first -= 1;
     const message = messages[first];
-    if (message) characters += message.role === "user" ? message.text.length : answerText(message).length;
+    if (message) characters += textOf(message).length;
   }
   return first;
 }

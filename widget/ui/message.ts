@@ -1,27 +1,33 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { EndReason } from "../../server/protocol/chat.ts";
 import { copyText } from "../clipboard/clipboard.ts";
-import { formatClock, formatSeconds } from "../i18n/format.ts";
+import { formatClock, formatMoment, formatSeconds, formatTime } from "../i18n/format.ts";
 import { failureText, type TextName } from "../i18n/strings.ts";
 import {
   type AssistantMessage,
   answerText,
   type Block,
   type Failure,
+  joinedBlocks,
   type Message,
+  type PageMessage,
   type Step,
   type TextBlock,
+  type ToolBlock,
   type UserMessage,
+  waitingCalls,
 } from "../session/messages.ts";
 import { copyOn, renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
 import { Clock, secondsSince } from "./controllers/clock.ts";
-import { ToolDrawings } from "./controllers/tool-drawings.ts";
+import type { PageDrawings } from "./controllers/page-drawings.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 import { loadPartEventually } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
 import { type AnswerPort, hasText, messageActions } from "./message-actions.ts";
+import type { StepsElement } from "./steps.ts";
+import { renderSuggestions } from "./suggestions.ts";
 
 /** Smaller files are sent before a bar could be read. */
 const UPLOAD_BAR_FROM_BYTES = 262_144;
@@ -57,29 +63,52 @@ const END_NOTES: Partial<Record<EndReason, TextName>> = {
 type AnswerPart =
   | { readonly place: number; readonly text: TextBlock }
   | { readonly place: number; readonly steps: Step[] }
-  | { readonly place: number; readonly drawing: string };
+  | { readonly place: number; readonly drawing: string }
+  | { readonly place: number; readonly asked: readonly ToolBlock[] };
 
-/** One message, of the person or of the agent. */
+/** Stands in the place of rows that wait, once it is loaded. */
+const CARD = "agent-chat-approval";
+
+const STEPS = "agent-chat-steps";
+
+/** One message, of the person, of the agent or of the page. */
 export class MessageElement extends ChatPart {
   static override properties = {
     message: { attribute: false },
     canRetry: { attribute: false },
+    canContinue: { attribute: false },
+    canDecide: { attribute: false },
     canEdit: { attribute: false },
+    canSuggest: { attribute: false },
     isQueued: { attribute: false },
-    isEditing: { attribute: false },
+    editor: { attribute: false },
     isSending: { attribute: false },
+    // A list of its own at each drawing: a token that comes must not have the question drawn anew.
+    alternatives: { attribute: false, hasChanged: (now: unknown, before: unknown) => `${now}` !== `${before}` },
+    canSwitch: { attribute: false },
   };
   message!: Message;
   /** Whether it is the last answer, and another one can be asked for. */
   canRetry = false;
+  /** Whether it is the last answer, and was cut. */
+  canContinue = false;
+  /** Whether decisions about its calls can be sent. */
+  canDecide = false;
   canEdit = false;
+  /** Whether it is the last answer, and what it suggests can be sent. */
+  canSuggest = false;
   /** Whether it waits for the connection. */
   isQueued = false;
-  /** Whether its text is in the composer, to be changed. */
-  isEditing = false;
+  /** Stands in its place while it is being changed. */
+  editor: HTMLElement | undefined;
   /** Whether it is on its way, or has no answer yet. */
   isSending = false;
-  readonly #drawings = new ToolDrawings(this);
+  /** Ids of the messages that stand in its place, itself included. */
+  alternatives: readonly string[] = [];
+  /** Whether another one of them can be shown. */
+  canSwitch = false;
+  /** Absent until the code for steps and drawings has been loaded. */
+  #drawings: PageDrawings | undefined;
   #parts: readonly AnswerPart[] = [];
   /** When the agent began to work without a sign of it, in milliseconds. */
   #silentSince: number | undefined;
@@ -91,66 +120,78 @@ export class MessageElement extends ChatPart {
 
   protected override willUpdate(): void {
     const { message, context } = this;
+    if (this.alternatives.length > 1) void loadPartEventually("agent-chat-alternatives");
     if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
+    const blocks = message.role === "assistant" ? message.blocks : [];
+    if (context.messageHeader || blocks.some(({ type }) => type !== "text")) this.#needSteps();
+    this.#drawings?.update(message, context);
+    if (message.role === "page") return;
     if (message.role === "user") {
       if (message.files.length > 0) void loadPartEventually("agent-chat-files");
       if (LONG.test(message.text)) void loadPartEventually("agent-chat-message-fold");
       return;
     }
-    this.#drawings.update(message, context.toolRenderers);
+    if (waitingCalls(message).length > 0 && !customElements.get(CARD)) {
+      void loadPartEventually(CARD);
+      void customElements.whenDefined(CARD).then(() => this.requestUpdate());
+    }
     this.#parts = this.#partsOf(message);
-    const isMute = message.status === "streaming" && isSilent(this.#parts);
+    const isMute = message.status === "streaming" && isSilent(this.#parts, message.blocks.length === message.kept);
     this.#silentSince = isMute ? (this.#silentSince ?? Date.now()) : undefined;
   }
 
   protected override render(): TemplateResult {
-    return this.message.role === "user" ? this.#renderUser(this.message) : this.#renderAssistant(this.message);
+    const { message } = this;
+    if (message.role === "page") return this.#renderOfPage(message);
+    return message.role === "user" ? this.#renderUser(message) : this.#renderAssistant(message);
+  }
+
+  #needSteps(): void {
+    const Steps = customElements.get(STEPS) as typeof StepsElement | undefined;
+    if (Steps) this.#drawings ??= new Steps.Drawings(this);
+    else {
+      void loadPartEventually(STEPS);
+      void customElements.whenDefined(STEPS).then(() => this.requestUpdate());
+    }
   }
 
   get #headingId(): string {
     return `said-${this.message.id}`;
   }
 
-  /** Says to screen readers whose message it is: they find the way from one to the next by it. */
-  #renderHeading(text: string): TemplateResult {
+  /**
+   * Says to screen readers whose message it is: they find the way from one to the next by it. A name that the page gives
+   * is seen, too, unless the page draws the header itself.
+   */
+  #renderHeading(text: string, name?: string): TemplateResult {
     const level = this.context.headingLevel;
-    return html`<div id=${this.#headingId} class="visually-hidden" role="heading" aria-level=${level}>${text}</div>`;
+    const header = this.#drawings?.slotOf();
+    if (name !== undefined && header === undefined)
+      return html`<div id=${this.#headingId} part="name" class="name" role="heading" aria-level=${level} dir="auto">${name}</div>`;
+    return html`
+      <div id=${this.#headingId} class="visually-hidden" role="heading" aria-level=${level}>${text}</div>
+      ${header === undefined ? nothing : html`<slot class="drawing" name=${header}></slot>`}
+    `;
   }
 
   /** A message of the person: a muted bubble on the end side. */
   #renderUser(message: UserMessage): TemplateResult {
     const { strings, actions } = this.context;
-    const isLong = LONG.test(message.text);
-    const edit = () => actions.edit(message);
-    const copy = (event: Event) => void copyOn(event, (button) => copyText(message.text, button), this.context);
     return html`
       <article
         part="message user"
-        class=${this.isEditing ? "message user editing" : "message user"}
+        class="message user"
         aria-labelledby=${this.#headingId}
       >
         ${this.#renderHeading(strings.you)}
-        ${
-          message.files.length > 0
-            ? html`<agent-chat-files .context=${this.context} .files=${message.files}></agent-chat-files>`
-            : nothing
-        }
-        ${this.isSending && !this.isQueued ? this.#renderUpload(message) : nothing}
-        <div class="said">
-          ${
-            // Always there, so that a bubble has the same width while an answer comes and afterwards.
-            iconButton("edit", strings.editMessage, icons.edit, edit, { disabled: !this.canEdit || this.isQueued })
-          }
-          ${message.text === "" ? nothing : iconButton("copy", strings.copyMessage, icons.copy, copy)}
-          ${message.text === "" ? nothing : html`<div class=${isLong ? "bubble long" : "bubble"} dir="auto">${message.text}</div>`}
-        </div>
-        ${isLong ? html`<agent-chat-message-fold .context=${this.context}></agent-chat-message-fold>` : nothing}
+        ${this.editor ?? this.#renderSaid(message)}
+        ${this.#renderAlternatives()}
         ${
           this.isQueued
             ? html`<div part="queued" class="note queued">
                 ${strings.queued}
                 <span>
-                  ${smallButton("edit", strings.change, edit)}
+                  ${smallButton("edit", strings.change, () => actions.edit(message))}
                   ${smallButton("withdraw", strings.withdraw, () => actions.withdraw())}
                 </span>
               </div>`
@@ -158,6 +199,67 @@ export class MessageElement extends ChatPart {
         }
       </article>
     `;
+  }
+
+  #renderSaid(message: UserMessage): TemplateResult {
+    const { strings, actions } = this.context;
+    const isLong = LONG.test(message.text);
+    const edit = () => actions.edit(message);
+    return html`
+      ${
+        message.files.length > 0
+          ? html`<agent-chat-files .context=${this.context} .files=${message.files}></agent-chat-files>`
+          : nothing
+      }
+      ${this.isSending && !this.isQueued ? this.#renderUpload(message) : nothing}
+      <div class="said">
+        ${this.#renderTime()}
+        ${
+          // Always there, so that a bubble has the same width while an answer comes and afterwards.
+          iconButton("edit", strings.editMessage, icons.edit, edit, { disabled: !this.canEdit })
+        }
+        ${this.#renderCopy(message)}
+        ${message.text === "" ? nothing : html`<div class=${isLong ? "bubble long" : "bubble"} dir="auto">${message.text}</div>`}
+      </div>
+      ${isLong ? html`<agent-chat-message-fold .context=${this.context}></agent-chat-message-fold>` : nothing}
+    `;
+  }
+
+  #renderCopy({ text }: UserMessage | PageMessage): TemplateResult | typeof nothing {
+    const copy = (event: Event) => void copyOn(event, (button) => copyText(text, button), this.context);
+    return text === "" ? nothing : iconButton("copy", this.context.strings.copyMessage, icons.copy, copy);
+  }
+
+  /** What the page has added looks like an answer. */
+  #renderOfPage(message: PageMessage): TemplateResult {
+    const { strings, agent } = this.context;
+    const { name, text } = message;
+    return html`
+      <article part="message page" class="message assistant" aria-labelledby=${this.#headingId}>
+        ${this.#renderHeading(strings.agentSaid(name ?? agent), name)} ${this.#renderText(text, false)}
+        <div class="answer-actions">${this.#renderCopy(message)} ${this.#renderTime()}</div>
+      </article>
+    `;
+  }
+
+  #renderText(text: string, isStreaming: boolean): TemplateResult {
+    return html`<agent-chat-markdown
+      part="markdown"
+      class="markdown"
+      .context=${this.context}
+      .text=${text}
+      .isStreaming=${isStreaming}
+    ></agent-chat-markdown>`;
+  }
+
+  #renderAlternatives(): TemplateResult | undefined {
+    if (this.alternatives.length < 2) return undefined;
+    return html`<agent-chat-alternatives
+      .context=${this.context}
+      .message=${this.message}
+      .ids=${this.alternatives}
+      .canSwitch=${this.canSwitch}
+    ></agent-chat-alternatives>`;
   }
 
   /** Files are being sent. How much of them has left, a browser does not say over HTTP. */
@@ -211,17 +313,17 @@ export class MessageElement extends ChatPart {
   }
 
   #renderPart(part: AnswerPart, isLive: boolean): TemplateResult {
-    if ("text" in part) {
-      return html`<agent-chat-markdown
-        part="markdown"
-        class="markdown"
+    if ("text" in part) return this.#renderText(part.text.text, isLive);
+    if ("asked" in part) {
+      return html`<agent-chat-approval
         .context=${this.context}
-        .text=${part.text.text}
-        .isStreaming=${isLive}
-      ></agent-chat-markdown>`;
+        .calls=${part.asked}
+        .canDecide=${this.canDecide}
+      ></agent-chat-approval>`;
     }
     if ("drawing" in part) return html`<slot class="drawing" name=${part.drawing}></slot>`;
     return html`<agent-chat-steps
+      ?data-two=${part.steps.length === 2}
       .context=${this.context}
       .steps=${part.steps}
       .isLive=${isLive}
@@ -230,18 +332,23 @@ export class MessageElement extends ChatPart {
   }
 
   /** The parts of an answer in their order, without what is hidden. */
-  #partsOf({ blocks }: AssistantMessage): AnswerPart[] {
+  #partsOf({ blocks, forgotten }: AssistantMessage): AnswerPart[] {
     const parts: AnswerPart[] = [];
-    blocks.forEach((block, place) => {
+    const asked: ToolBlock[] = [];
+    let askedAt = 0;
+    joinedBlocks(blocks).forEach((block, place) => {
       const last = parts.at(-1);
-      const drawing = block.type === "tool" ? this.#drawings.slotOf(block) : undefined;
+      const drawing = block.type === "tool" ? this.#drawings?.slotOf(block.callId) : undefined;
       if (block.type === "text") parts.push({ place, text: block });
       else if (drawing !== undefined) parts.push({ place, drawing });
-      else if (this.#isHidden(block)) return;
+      else if (block.type === "tool" && block.status === "waiting" && !forgotten && customElements.get(CARD)) {
+        asked.push(block);
+        askedAt = place;
+      } else if (this.#isHidden(block)) return;
       else if (last && "steps" in last) last.steps.push(block);
       else parts.push({ place, steps: [block] });
     });
-    return parts;
+    return asked.length === 0 ? parts : [{ place: askedAt, asked }, ...parts];
   }
 
   /** A call that waits for the person is always seen. */
@@ -252,11 +359,17 @@ export class MessageElement extends ChatPart {
   }
 
   #renderOutcome(message: AssistantMessage): TemplateResult {
+    const { strings, actions } = this.context;
     const note = this.#noteOf(message);
+    const goOn = this.canContinue ? smallButton("continue", strings.continueAnswer, () => actions.continue()) : nothing;
     return html`
-      ${note === undefined ? nothing : html`<p part="note" class="note">${note}</p>`}
-      ${message.failure ? this.#renderFailure(message.failure) : nothing}
+      ${note === undefined ? nothing : html`<p part="note" class="note">${note} ${goOn}</p>`}
+      ${
+        // The card says by itself that it can no longer be decided.
+        message.failure && message.failure.code !== "approval_expired" ? this.#renderFailure(message.failure) : nothing
+      }
       ${this.#renderActions(message)}
+      ${this.canSuggest ? renderSuggestions(message.suggestions ?? [], this.context) : nothing}
     `;
   }
 
@@ -269,7 +382,7 @@ export class MessageElement extends ChatPart {
     return html`
       <div part="error" class="failure">
         ${icons.alert}
-        <p><bdi>${failureText(failure, strings)}</bdi> ${isInTheLog ? strings.reference(reference) : nothing}</p>
+        <p><bdi>${this.canDecide ? strings.checkValue : failureText(failure, strings)}</bdi> ${isInTheLog ? strings.reference(reference) : nothing}</p>
         ${retryable && this.canRetry ? this.#renderRetry() : nothing}
         ${STATE_LOST.has(code) && this.canRetry ? retryButton(strings.startOver, () => actions.retryAfresh()) : nothing}
         ${code === "context_too_long" && this.canRetry ? smallButton("reset", strings.newConversation, () => actions.closeConversation()) : nothing}
@@ -289,7 +402,7 @@ export class MessageElement extends ChatPart {
   /** Seconds until the server takes a message again; not positive when it does. */
   get #retryIn(): number {
     const { message, canRetry } = this;
-    if (message.role === "user" || !canRetry) return 0;
+    if (message.role !== "assistant" || !canRetry) return 0;
     return Math.ceil(((message.failure?.retryAt ?? 0) - Date.now()) / 1_000);
   }
 
@@ -313,17 +426,27 @@ export class MessageElement extends ChatPart {
       requestUpdate: () => this.requestUpdate(),
     };
     const buttons = renderActions([...messageActions(context), ...context.messageActions], answer);
-    if (buttons.length === 0) return nothing;
+    const alternatives = this.#renderAlternatives();
+    if (buttons.length === 0 && !alternatives) return nothing;
     return html`
       <div class="answer-actions">
-        ${buttons}
+        ${alternatives} ${buttons}
         ${
           context.modes.feedback && hasText(answer)
             ? html`<agent-chat-feedback .context=${context} .message=${message}></agent-chat-feedback>`
             : nothing
         }
+        ${this.#renderTime()}
       </div>
     `;
+  }
+
+  #renderTime(): TemplateResult | typeof nothing {
+    const { at } = this.message;
+    const { lang } = this.context.strings;
+    if (at === undefined) return nothing;
+    const iso = new Date(at).toISOString();
+    return html`<time part="time" class="time" datetime=${iso} title=${formatMoment(at, lang)}>${formatTime(at, lang)}</time>`;
   }
 
   /** A sentence about an answer that did not end by itself. */
@@ -340,9 +463,9 @@ export class MessageElement extends ChatPart {
 }
 
 /** Whether nothing on the screen shows that the agent works. */
-function isSilent(parts: readonly AnswerPart[]): boolean {
+function isSilent(parts: readonly AnswerPart[], isNothingNew: boolean): boolean {
   const last = parts.at(-1);
-  if (last && "text" in last) return last.text.text.trim() === "";
+  if (last && "text" in last) return isNothingNew || last.text.text.trim() === "";
   const steps = parts.flatMap((part) => ("steps" in part ? part.steps : []));
   const lastStep = last && "steps" in last ? last.steps.at(-1) : undefined;
   if (lastStep?.type === "thinking") return lastStep.endedAt !== undefined;

@@ -3,18 +3,19 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import { drawInline, takeStart } from "../markdown/inline-text.ts";
+import { drawInline, takeStart } from "../markdown/render-inline.ts";
 import type { Client } from "../session/client.ts";
-import type { ChatContext } from "./context.ts";
+import type { ChatContext, ListView } from "./context.ts";
 import { SENTENCE_END } from "./controllers/announcer.ts";
 import type { ScrollPosition } from "./controllers/scroll-position.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
 import { keepTyping } from "./keys.ts";
-import { openLarge } from "./lazy-parts.ts";
+import { loadPartEventually, openLarge } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
-import { renderMessages } from "./message-list.ts";
+import { type MessageEditor, renderMessages } from "./message-list.ts";
+import { renderSuggestions } from "./suggestions.ts";
 
 const FIRST_SENTENCE_END = new RegExp(`${SENTENCE_END.source}|\\n`, "u");
 
@@ -34,11 +35,14 @@ export interface ScreenView {
   readonly suggested: readonly string[];
   /** The first message that is drawn, by its place. */
   readonly firstDrawn: number;
-  /** Id of the message that is being changed. */
-  readonly editing: string | undefined;
+  /** Stands in the place of the message that is being changed. */
+  readonly editor: MessageEditor | undefined;
+  /** Absent where conversations are not listed. */
+  readonly list: ListView | undefined;
   readonly isDragging: boolean;
   readonly isKeyPromptMissing: boolean;
   readonly wayToEnd: ScrollPosition["wayToEnd"];
+  readonly isNextUnseen: boolean;
   readonly announcements: TemplateResult;
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
@@ -48,39 +52,66 @@ export interface ScreenView {
  *
  * @csspart header - The bar at the top.
  * @csspart theme-toggle - The button for light, dark and the theme of the system.
+ * @csspart list - The button that shows the list of conversations, where it is not a column.
+ * @csspart conversations - The list of conversations.
+ * @csspart conversation - One of its rows.
+ * @csspart close-list - The button that closes the list.
+ * @csspart rename - The button that renames a conversation.
+ * @csspart export - The button that saves a conversation as Markdown.
+ * @csspart delete - The button that deletes a conversation.
+ * @csspart forget-all - The button that deletes all conversations.
+ * @csspart keep-all - The button that keeps them.
  * @csspart reset - The button for a new conversation.
  * @csspart forget-key - The button that forgets the saved key.
  * @csspart messages - The conversation, which scrolls.
  * @csspart message - One message; with `user` or `assistant`.
  * @csspart user - A message of the user.
  * @csspart assistant - A message of the agent.
+ * @csspart page - A message of your page.
+ * @csspart name - Who says it, where your page names them.
  * @csspart markdown - The text of an answer.
  * @csspart code - A block of code, with its header.
  * @csspart table - The box in which a table scrolls.
  * @csspart steps - Consecutive thoughts and tool calls. From three on they fold into one line.
  * @csspart thinking - One thought, which opens and closes.
  * @csspart tool - One tool call, which opens and closes.
+ * @csspart approval - The card that asks about tool calls.
+ * @csspart approve - Its button that approves a call.
+ * @csspart approve-all - Its button that approves all of them.
+ * @csspart decline - Its button that declines a call.
+ * @csspart edit-arguments - Its button that changes the arguments.
+ * @csspart ask-me-again - Its button that has the agent ask once more.
  * @csspart note - A sentence about an answer that was cut short.
  * @csspart error - A failure.
  * @csspart retry - The button to try again.
- * @csspart edit - The button that edits a message of the user.
+ * @csspart continue - The button that has a cut answer go on.
+ * @csspart edit - The button that edits a message of the user, also a pending one.
  * @csspart queued - The line below a message that waits for the connection.
- * @csspart withdraw - The button that removes a waiting message.
+ * @csspart withdraw - The button that removes a waiting message, or a pending one.
+ * @csspart alternatives - The way to other answers, and to a message as it was before it was changed.
+ * @csspart previous - The button to the one before.
+ * @csspart next - The button to the one after.
  * @csspart ask-again - The button for another answer.
  * @csspart copy - A button that copies.
  * @csspart rate-up - Thumbs up.
  * @csspart rate-down - Thumbs down.
  * @csspart feedback-form - The form that asks what was wrong.
+ * @csspart time - When a message was sent, below it, or an answer ended, beside its buttons.
+ * @csspart separator - The day and time of a message after half an hour's pause, or on another day than the one before.
  * @csspart empty - The greeting of an empty conversation.
  * @csspart suggestions - The list of suggested messages.
  * @csspart suggestion - One suggested message.
  * @csspart jump - The button to the newest text.
+ * @csspart pending - The messages that wait for the end of the answer.
+ * @csspart send-pending - The button that sends them now, or anyway.
  * @csspart connection - The line about a lost connection.
  * @csspart closed - The line about a conversation that was closed.
- * @csspart undo - The button that brings it back.
- * @csspart editing - The line about the message that is being edited.
- * @csspart cancel-edit - The button that cancels editing.
- * @csspart composer - The card with the text field.
+ * @csspart undo - The button that brings it, or a deleted one, back.
+ * @csspart editor - What stands in the place of a message that is being edited: a card and a line.
+ * @csspart editing - The line below a message that is being edited.
+ * @csspart cancel-edit - The button that leaves the message as it was.
+ * @csspart send-edit - The button that sends the edited message.
+ * @csspart composer - The card with the text field, also in the place of a message that is being edited.
  * @csspart input - The text field.
  * @csspart attach - The button for files.
  * @csspart attachments - The files of a message.
@@ -109,16 +140,21 @@ export function renderScreen(screen: ScreenView): TemplateResult {
     keepTyping(event);
     onKeyDown(event);
   };
+  const classes = [
+    "chat",
+    isEmpty ? `is-empty${client?.key.prompt ? " is-locked" : ""}` : client?.isHidden ? "is-unknown" : "",
+    screen.list && screen.list.others > 0 && !client?.isHidden ? "is-listed" : "",
+  ];
   return html`
     <div
-      class=${isEmpty ? `chat is-empty${client?.key.prompt ? " is-locked" : ""}` : client?.isHidden ? "chat is-unknown" : "chat"}
+      class=${classes.join(" ").trim()}
       lang=${strings.lang}
       dir=${screen.direction}
       @keydown=${keyDown}
       @keypress=${keepTyping}
       @keyup=${keepTyping}
     >
-      ${renderHeader(screen)}
+      ${renderHeader(screen)} ${renderList(screen)}
       <div
         part="messages"
         class="scroller"
@@ -127,6 +163,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         aria-label=${strings.conversation}
         aria-describedby="conversation-keys"
         tabindex="0"
+        ?inert=${screen.list?.isOpen}
         @click=${(event: Event) => void openLarge(event, context)}
       >
         <div class="column">
@@ -134,8 +171,8 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         </div>
       </div>
       <span id="conversation-keys" hidden>${strings.conversationKeys}</span>
-      <div class="dock ${wayToEnd}">
-        ${wayToEnd === "shown" ? renderJump(context, client?.session.status === "running") : nothing}
+      <div class="dock ${wayToEnd}" ?inert=${screen.list?.isOpen}>
+        ${wayToEnd === "shown" ? renderJump(screen, client?.session.status === "running") : nothing}
         ${client?.session.canUndo ? renderClosed(context) : nothing}
         ${client ? renderStatus(client, context, isEmpty) : nothing}
         <slot name="before-composer"></slot>
@@ -150,13 +187,17 @@ export function renderScreen(screen: ScreenView): TemplateResult {
           }
         </slot>
       </div>
-      ${screen.isDragging ? renderDropOverlay(context) : nothing} ${screen.announcements}
+      ${
+        // Beside an open message it would hide where else files can go.
+        screen.isDragging && !screen.editor?.isConnected ? renderDropOverlay(context) : nothing
+      }
+      ${screen.announcements}
     </div>
   `;
 }
 
 /** The agent's name, and what can be done with the whole conversation. */
-function renderHeader({ context, client }: ScreenView): TemplateResult {
+function renderHeader({ context, client, list }: ScreenView): TemplateResult {
   const { strings, actions, nextTheme, headingLevel } = context;
   const [themeLabel, themeIcon] = {
     light: [strings.toLight, icons.sun] as const,
@@ -166,7 +207,7 @@ function renderHeader({ context, client }: ScreenView): TemplateResult {
   const isEmpty = !client?.session.messages.length;
   const { name = "", agent = client?.phase === "connecting" ? "" : strings.fallbackAgent } = client?.info ?? {};
   return html`
-    <header part="header" class="header">
+    <header part="header" class="header" ?inert=${list?.isOpen}>
       <slot name="header-start"></slot>
       <div class="who">
         <slot name="avatar"><span class="avatar">${icons.spark}</span></slot>
@@ -181,12 +222,32 @@ function renderHeader({ context, client }: ScreenView): TemplateResult {
             ? iconButton("forget-key", strings.forgetKey, icons.key, () => client.forgetKey())
             : nothing
         }
+        ${
+          list && list.count > 0 && !client?.isHidden
+            ? iconButton("list", strings.conversations, icons.list, () => actions.toggleList(), {
+                pressed: list.isOpen,
+              })
+            : nothing
+        }
         ${iconButton("theme-toggle", themeLabel, themeIcon, () => actions.toggleTheme())}
         ${iconButton("reset", strings.newConversation, icons.compose, () => actions.closeConversation(), { disabled: isEmpty, shortcut: RESET_SHORTCUT })}
         <slot name="header-end"></slot>
       </div>
     </header>
   `;
+}
+
+/** All conversations of the user: a column on a wide page, elsewhere over the chat. */
+function renderList({ context, client, list }: ScreenView): TemplateResult | typeof nothing {
+  if (!list || !client || client.isHidden) return nothing;
+  void loadPartEventually("agent-chat-conversations");
+  return html`<agent-chat-conversations
+    .context=${context}
+    .keeper=${client.keeper}
+    .shown=${client.keeper.shown.id}
+    .user=${client.user}
+    .isOpen=${list.isOpen}
+  ></agent-chat-conversations>`;
 }
 
 /** What a conversation without messages shows. */
@@ -285,12 +346,14 @@ function renderStatus(
 /** The composer stays where it is while a key is asked for, so that no draft is lost. */
 function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): TemplateResult {
   const { info, session } = client;
-  const { context, suggested, editing } = screen;
+  const { context, suggested } = screen;
   const asksForKey = client.key.prompt !== undefined;
-  const maySuggest = !session.busy && !client.keeper.isRestoring && editing === undefined;
-  const suggestions = (isEmpty ? info?.suggestions : maySuggest && suggested) || [];
+  const maySuggest = isEmpty || (!session.busy && !client.keeper.isRestoring);
+  // What the agent suggests at the start is for the first message of the person.
+  const offered = suggested.length > 0 || (!isEmpty && session.lastQuestion) ? suggested : info?.suggestions;
+  const suggestions = (maySuggest && offered) || [];
   return html`
-    ${asksForKey ? renderKeyPrompt(client, screen) : nothing}
+    ${asksForKey ? renderKeyPrompt(client, screen) : nothing} ${renderPending(client, context)}
     <agent-chat-composer
       ?hidden=${asksForKey}
       .context=${context}
@@ -298,33 +361,24 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
       .ownActions=${screen.composerActions}
       .session=${session}
       .isBusy=${session.busy}
+      .isAsking=${session.waitingCalls.length > 0}
       .isStopping=${session.status === "stopping"}
     ></agent-chat-composer>
     ${asksForKey ? nothing : renderSuggestions(suggestions, context)}
   `;
 }
 
-/** Messages to send with one click. */
-function renderSuggestions(
-  texts: readonly string[],
-  { strings, actions }: ChatContext,
-): TemplateResult | typeof nothing {
-  const suggestions = texts.filter((text) => text.trim() !== "");
-  if (suggestions.length === 0) return nothing;
-  return html`
-    <ul part="suggestions" class="suggestions" aria-label=${strings.suggestions}>
-      ${suggestions.map((text) => {
-        const send = () => actions.sendSuggestion(text);
-        return html`
-          <li>
-            <button type="button" part="suggestion" class="pill" dir="auto" @click=${send}>
-              <span>${text}</span>
-            </button>
-          </li>
-        `;
-      })}
-    </ul>
-  `;
+/** What waits for the end of the answer. */
+function renderPending({ session, isHidden }: Client, context: ChatContext): TemplateResult | typeof nothing {
+  const { pending } = session;
+  if (pending.length === 0 || isHidden) return nothing;
+  void loadPartEventually("agent-chat-pending");
+  return html`<agent-chat-pending
+    .context=${context}
+    .session=${session}
+    .list=${pending}
+    .status=${session.status}
+  ></agent-chat-pending>`;
 }
 
 function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: ScreenView): TemplateResult {
@@ -340,10 +394,12 @@ function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: 
 }
 
 /** The way back to the end, which says while an answer is written there. */
-function renderJump({ agent, strings, actions }: ChatContext, isWriting = false): TemplateResult {
+function renderJump({ context, isNextUnseen }: ScreenView, isWriting = false): TemplateResult {
+  const { agent, strings, actions } = context;
+  const text = isNextUnseen ? strings.nextAnswering : strings.writing(agent);
   return html`
     <button type="button" part="jump" class="small-button jump" @click=${() => actions.jumpToEnd()}>
-      ${icons.down}<span>${isWriting ? strings.writing(agent) : strings.jump}</span>
+      ${icons.down}<span>${isWriting ? text : strings.jump}</span>
       ${isWriting ? html`<span class="visually-hidden">${strings.jump}</span>` : nothing}
     </button>
   `;

@@ -1,15 +1,18 @@
-/** Thoughts and tool calls. */
+/** Thoughts and tool calls, loaded with the first of them. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { copyText } from "../clipboard/clipboard.ts";
-import { formatBytes, formatDuration, formatSeconds } from "../i18n/format.ts";
-import { toolStatusText } from "../i18n/strings.ts";
+import { formatBytes, formatDuration, formatSeconds, formatTime } from "../i18n/format.ts";
+import { toolName, toolStatusText } from "../i18n/strings.ts";
 import { linesInChunks } from "../markdown/dom-renderer.ts";
 import type { Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/steps.css";
 import { copyOn } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
 import { Clock, secondsSince } from "./controllers/clock.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
+import { PageDrawings } from "./controllers/page-drawings.ts";
 import { iconButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
@@ -30,6 +33,8 @@ const statusIcons: Readonly<Record<ToolStatus | "coped", TemplateResult>> = {
   waiting: dash,
 };
 
+const sheet = sheetOf(styles);
+
 const FOLDED_FROM = 3;
 
 /** Longer data is shown by its beginning, in characters. The rest would hold up the page. */
@@ -39,13 +44,14 @@ const LONG_DATA = 8_000;
 const HINT_CHARACTERS = 80;
 
 /** A call that runs for so long shows its seconds. */
-export const CLOCK_FROM_SECONDS = 2;
+const CLOCK_FROM_SECONDS = 2;
 
 /** A shorter duration says nothing. */
 const SHORTEST_DURATION_MS = 50;
 
 interface Row {
-  readonly isOpen: boolean;
+  /** Absent where there is nothing to open. */
+  readonly isOpen?: boolean | undefined;
   readonly icon: TemplateResult;
   readonly name: string;
   /** Distinguishes the row from others of the same name. */
@@ -59,6 +65,8 @@ interface Row {
 
 /** Thoughts and tool calls in a row. From three on they fold into one row when they have ended. */
 export class StepsElement extends ChatPart {
+  /** For messages, of which the page may draw calls and headers. */
+  static readonly Drawings = PageDrawings;
   static override properties = {
     steps: { attribute: false },
     isLive: { attribute: false },
@@ -70,6 +78,11 @@ export class StepsElement extends ChatPart {
   /** Whether the answer that they belong to has failed. */
   hasFailed = false;
   readonly #disclosure = new Disclosure(this, () => this.isLive);
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+  }
 
   protected override render(): TemplateResult {
     const { steps } = this;
@@ -88,11 +101,12 @@ export class StepsElement extends ChatPart {
 
   #renderGroupRow(isOpen: boolean): TemplateResult {
     const { strings } = this.context;
-    const failures = this.steps.filter((step) => step.type === "tool" && step.status === "failed").length;
+    const running = this.steps.findLast(isRunning);
+    const failures = this.steps.filter(hasFailed).length;
     return renderRow(this.#disclosure, {
       isOpen,
       icon: statusIcons[this.#status],
-      name: strings.steps(this.steps.length),
+      name: isOpen || !running ? strings.steps(this.steps.length) : toolName(running, strings),
       aside: failures > 0 ? strings.stepsFailed(failures) : undefined,
     });
   }
@@ -101,7 +115,7 @@ export class StepsElement extends ChatPart {
   get #status(): ToolStatus | "coped" {
     if (this.isLive) return "running";
     const calls = this.steps.filter((step) => step.type === "tool");
-    if (calls.some(({ status }) => status === "failed")) return this.hasFailed ? "failed" : "coped";
+    if (calls.some(hasFailed)) return this.hasFailed ? "failed" : "coped";
     return calls.at(-1)?.status ?? "completed";
   }
 
@@ -119,7 +133,7 @@ export class StepsElement extends ChatPart {
 }
 
 /** A thought, or a tool call, in a row that opens. */
-export class StepElement extends ChatPart {
+class StepElement extends ChatPart {
   static override properties = { step: { attribute: false } };
   step!: Step;
   /** Data as it is shown, by what was sent: laid out once, and long data only when its end is asked for. */
@@ -168,17 +182,18 @@ export class StepElement extends ChatPart {
   }
 
   #renderTool(call: ToolBlock): TemplateResult {
-    const { tool, status, arguments: input, output } = call;
+    const { status, arguments: input, output } = call;
     const { strings, modes } = this.context;
-    const isOpen = this.#disclosure.isOpen(modes.tools === "open");
+    const opens = modes.tools !== "titles" && (!call.title || /[^{}]/.test(input) || !!output);
+    const isOpen = opens && this.#disclosure.isOpen(modes.tools === "open");
     const row = renderRow(this.#disclosure, {
-      isOpen,
+      isOpen: opens ? isOpen : undefined,
       icon: statusIcons[status],
-      name: tool,
+      name: toolName(call, strings),
       // Open, the arguments themselves stand below.
-      hint: isOpen ? undefined : hintOf(input),
-      isRunning: status === "running",
-      note: status === "waiting" ? undefined : toolStatusText(status, strings),
+      hint: isOpen || call.title || !opens ? undefined : hintOf(input),
+      isRunning: isRunning(call),
+      note: status === "waiting" || call.decision ? undefined : toolStatusText(status, strings),
       aside: this.#asideOf(call),
     });
     const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
@@ -200,8 +215,12 @@ export class StepElement extends ChatPart {
   }
 
   /** What a call waits for, how long it has been running, or how long it took. */
-  #asideOf({ status, startedAt, durationMs = 0 }: ToolBlock): string | undefined {
+  #asideOf({ status, startedAt, durationMs = 0, decision, decidedAt = 0 }: ToolBlock): string | undefined {
     const { strings } = this.context;
+    if (decision && status !== "running" && status !== "waiting") {
+      const time = formatTime(decidedAt, strings.lang);
+      return decision.approved ? strings.approvedAt(time) : strings.declinedAt(time);
+    }
     if (status === "waiting") return strings.toolWaiting;
     if (status === "running") {
       const seconds = secondsSince(startedAt);
@@ -251,12 +270,35 @@ export class StepElement extends ChatPart {
   }
 }
 
+if (!customElements.get("agent-chat-step")) customElements.define("agent-chat-step", StepElement);
+
+/** A call that the person has declined has not failed. */
+function hasFailed(step: Step): boolean {
+  return step.type === "tool" && step.status === "failed" && step.decision?.approved !== false;
+}
+
+function isRunning(step: Step): step is ToolBlock {
+  return step.type === "tool" && step.status === "running";
+}
+
 function isWaiting(step: Step): boolean {
   return step.type === "tool" && step.status === "waiting";
 }
 
 /** The row that opens a step, or all of them. */
 function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning, note, aside }: Row): TemplateResult {
+  const row = html`
+    <span class="step-icon">${icon}</span>
+    <span class=${isRunning ? "step-name shimmer" : "step-name"} dir="auto">${liveText(name)}</span>
+    <span class="hint" dir="auto">${liveText(hint)}</span>
+    <span class="visually-hidden">${liveText(note)}</span>
+    ${
+      aside === undefined
+        ? nothing
+        : html`<span class="aside" aria-hidden=${isRunning ? "true" : nothing}>${liveText(aside)}</span>`
+    }
+  `;
+  if (isOpen === undefined) return html`<div class="step-row">${row}</div>`;
   return html`
     <button
       type="button"
@@ -265,15 +307,7 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
       aria-controls=${disclosure.bodyId}
       @click=${() => disclosure.choose(!isOpen)}
     >
-      <span class="step-icon">${icon}</span>
-      <span class=${isRunning ? "step-name shimmer" : "step-name"}>${liveText(name)}</span>
-      <span class="hint" dir="auto">${liveText(hint)}</span>
-      <span class="visually-hidden">${liveText(note)}</span>
-      ${
-        aside === undefined
-          ? nothing
-          : html`<span class="aside" aria-hidden=${isRunning ? "true" : nothing}>${liveText(aside)}</span>`
-      }
+      ${row}
       <span class="chevron">${chevron}</span>
     </button>
   `;

@@ -165,7 +165,7 @@ function toolParam({ name, description, parameters }: ToolSpec): Record<string, 
 }
 
 /** Puts what Anthropic's refusals say only in their sentences into the fields that the rules of `failures.ts` read. */
-function nameSubject(detail: UpstreamRefusal["detail"]): void {
+export function nameSubject(detail: UpstreamRefusal["detail"]): void {
   if (detail.param !== "") return;
   // "messages.1.content.0: ...", "max_tokens: ...", "thinking.enabled.budget_tokens: ..."
   const subject = /^([a-z_]+)(?:\.[\w.]+)?: /.exec(detail.text);

@@ -1,7 +1,7 @@
 /** The history as an API takes it. What the client holds stays as it is. */
 
 import { createHash } from "node:crypto";
-import { MEDIA_TYPES, type MediaType } from "../../protocol/attachments.ts";
+import type { MediaType } from "../../protocol/attachments.ts";
 import type {
   AssistantMessage,
   ContentPart,
@@ -11,7 +11,7 @@ import type {
   UserMessage,
 } from "../../protocol/chat.ts";
 import { records } from "../../protocol/json.ts";
-import { fileOf, partsOf, resultText, sentArguments } from "../history.ts";
+import { fileOf, partsOf, resultText, sentArguments, unreadable } from "../history.ts";
 import type { ChatDialect, Quirks } from "./dialect.ts";
 
 export interface SendRules {
@@ -34,7 +34,7 @@ const OF_TOOL_TURNS = new Set(["reasoning_content", "reasoning", "thinking_parts
 const SIGNED = new Set(["thinking_blocks", "provider_specific_fields", "reasoning_details"]);
 
 /** Fields of our own, for providers with APIs of their own: no server of this one has a use for them. */
-const OF_OTHER_APIS = new Set(["openai_output", "anthropic_layout"]);
+const OF_OTHER_APIS = new Set(["openai_output", "anthropic_layout", "ai_sdk"]);
 
 /** The messages to send for a history. */
 export function sentMessages(history: readonly HistoryMessage[], rules: SendRules): SentMessage[] {
@@ -95,8 +95,7 @@ function sentPart(part: ContentPart, { dialect, mediaTypes }: SendRules): object
   if (part.type === "text") return part;
   const { name, mediaType } = fileOf(part);
   if (mediaTypes.includes(mediaType)) return dialect.part(part);
-  const { label } = MEDIA_TYPES[mediaType];
-  return { type: "text", text: `[${name} (${label}) was attached here, which this model cannot read]` };
+  return { type: "text", text: unreadable(name, mediaType) };
 }
 
 function sentResult(result: ToolMessage, rules: SendRules): SentMessage {

@@ -167,7 +167,10 @@ const MAX_OFFERS = 5;
 /** What to write to see the agent's tools at work. */
 function offersOf(tools: readonly ToolSpec[]): string[] {
   if (tools.some(({ name }) => name === "get_weather")) {
-    return ["**What is the weather in Paris and Tokyo?** calls a tool twice, in parallel"];
+    return [
+      "**What is the weather in Paris and Tokyo?** calls a tool twice, in parallel",
+      "**Cancel my order 1007** asks for your approval first",
+    ];
   }
   const offers = tools.slice(0, MAX_OFFERS).map(({ name }) => `**${wordsOf(name).join(" ")}** runs \`${name}\``);
   return tools.length > 1 ? [...offers, `**Use your tools** runs all ${tools.length} of them`] : offers;

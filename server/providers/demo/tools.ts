@@ -6,9 +6,24 @@ import type { ToolCall, ToolSpec } from "../provider.ts";
 /** Words of tool names that say nothing about the subject. */
 const FILLERS = new Set(["get", "set", "list", "find", "the", "of", "a", "to", "my", "between"]);
 
+/** A tool that does one of these needs that word: whoever asks for the status of an order must not be asked to cancel it. */
+const DEEDS = new Set([
+  "add",
+  "book",
+  "buy",
+  "cancel",
+  "change",
+  "create",
+  "delete",
+  "pay",
+  "refund",
+  "remove",
+  "send",
+]);
+
 /**
  * Calls every tool of which the message says a word ("weather" for `get_weather`), or all for the word
- * "tools". Names, numbers and quotations of the message fill text arguments; a tool that takes one gets a call for each.
+ * "tools"; of one that does something ("cancel_order"), its verb. Names, numbers and quotations of the message fill text arguments; a tool that takes one gets a call for each.
  */
 export function chooseCalls(text: string, tools: readonly ToolSpec[], turn: number): ToolCall[] {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
@@ -20,7 +35,9 @@ export function chooseCalls(text: string, tools: readonly ToolSpec[], turn: numb
 }
 
 function isMentioned({ name }: ToolSpec, words: ReadonlySet<string>): boolean {
-  return wordsOf(name).some((word) => !FILLERS.has(word) && words.has(word));
+  const [verb = "", ...rest] = wordsOf(name);
+  if (DEEDS.has(verb)) return words.has(verb);
+  return [verb, ...rest].some((word) => !FILLERS.has(word) && words.has(word));
 }
 
 /** "find" and "order" of `findOrder` or `find_order`. */

@@ -106,7 +106,7 @@ function thinkingDepth(model: string, effort: keyof typeof BUDGETS | undefined):
 const BUDGETS = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
 
 /** A refusal that the common rules would take for something else; `undefined` for all others. */
-function geminiFailure(label: string, cause: unknown): ApiError | undefined {
+export function geminiFailure(label: string, cause: unknown): ApiError | undefined {
   if (!(cause instanceof UpstreamRefusal) && !(cause instanceof UpstreamFailure)) return undefined;
   const { code, text } = cause.detail;
   const status = cause instanceof UpstreamRefusal ? cause.status : Number(code);

@@ -21,7 +21,7 @@ import {
 } from "../failures.ts";
 import type { OnRequestId, ProviderSetup, RetryClock } from "../provider.ts";
 import type { StreamedAnswer } from "./fetch.ts";
-import { UpstreamResponse } from "./upstream-response.ts";
+import { type Packet, UpstreamResponse } from "./upstream-response.ts";
 
 export interface UpstreamRequest {
   setup: Pick<ProviderSetup, "label" | "limits" | "clock">;
@@ -33,11 +33,16 @@ export interface UpstreamRequest {
   /** What a failure means to this provider only. */
   explain?: ExplainFailure | undefined;
   /** Reads packets in another form than Server-Sent Events. One decoder reads one answer. */
-  decoder?(): PacketDecoder;
+  decoder?(): PacketDecoder<never>;
 }
 
 /** The messages that a packet completes. It may throw after it has given the ones before. */
-export type PacketDecoder = (packet: Buffer) => Iterable<SseMessage>;
+export type PacketDecoder<Kind extends Packet = Buffer> = (packet: Kind) => Iterable<UpstreamMessage>;
+
+/** A message whose data is a JSON text, or its value where that has been read already. */
+interface UpstreamMessage extends Omit<SseMessage, "data"> {
+  data: string | Json;
+}
 
 /** What an API's messages mean. One reader reads one answer. */
 export interface MessageReader<Event> {
@@ -71,13 +76,13 @@ export async function* streamEvents<Event>(
       const { headers } = await response.open(request.send);
       report(requestIdOf(headers));
       while (!packets.isComplete) {
-        const packet = response.read();
-        if (packet === undefined) {
+        const arrived = response.read();
+        if (arrived === undefined) {
           if (response.isEnded) break;
           await response.change();
           continue;
         }
-        const said = packets.read(packet);
+        const said = packets.read(arrived);
         hasSaid ||= said.length > 0;
         if (packets.isFinished) response.endSoon();
         if (said.length > 0) yield said;
@@ -103,16 +108,16 @@ export async function* streamEvents<Event>(
   }
 }
 
-/** From the bytes of an answer to what its reader makes of them. */
+/** From the packets of an answer to what its reader makes of them. */
 class PacketReader<Event> {
   readonly #reader: MessageReader<Event>;
-  readonly #decode: PacketDecoder;
+  readonly #decode: PacketDecoder<never>;
   /** Whether a message was read that is no failure: from then on no other try can go unnoticed. */
   hasBegun = false;
   isComplete = false;
   /** Whether `[DONE]` was read. */
   isDone = false;
-  /** Whether the packet that was read last had a message after which only counts may follow. */
+  /** Whether the packets that were read last had a message after which only counts may follow. */
   isFinished = false;
   failure: { readonly error: unknown } | undefined;
 
@@ -121,25 +126,29 @@ class PacketReader<Event> {
     this.#decode = request.decoder?.() ?? sseDecoder();
   }
 
-  /** What a packet says, up to the message that is a failure. */
-  read(packet: Buffer): Event[] {
+  /** What the packets say, up to the message that is a failure. */
+  read(packets: readonly Packet[]): Event[] {
     const said: Event[] = [];
     this.isFinished = false;
     try {
-      for (const { event, data } of this.#decode(packet)) {
-        if (data === "[DONE]") this.isComplete = this.isDone = true;
-        if (this.isComplete) break;
-        const message = parseMessage(event, data, this.#reader);
-        if (message === undefined) continue;
-        this.hasBegun = true;
-        this.#reader.read(event, message, said);
-        this.isComplete = this.#reader.isComplete === true;
-        this.isFinished = this.#reader.isFinished === true;
-      }
+      for (const packet of packets) this.#readPacket(packet, said);
     } catch (error) {
       this.failure = { error };
     }
     return said;
+  }
+
+  #readPacket(packet: Packet, said: Event[]): void {
+    for (const { event, data } of this.#decode(packet as never)) {
+      if (data === "[DONE]") this.isComplete = this.isDone = true;
+      if (this.isComplete) break;
+      const message = typeof data === "string" ? parseMessage(event, data, this.#reader) : data;
+      if (message === undefined) continue;
+      this.hasBegun = true;
+      this.#reader.read(event, message, said);
+      this.isComplete = this.#reader.isComplete === true;
+      this.isFinished = this.#reader.isFinished === true;
+    }
   }
 }
 
@@ -176,7 +185,7 @@ function parseMessage(event: string, data: string, reader: EventFilter): Json | 
   if (json === null && event !== "error") return undefined;
   const message = unwrapped(json);
   const isObject = isRecord(message);
-  // Whatever an event is called, an error object in it is one.
+  // An error object is an error in an event of any name.
   const hasError = isObject && isRecord(message.error);
   if (!hasError && !isOfApi(event, isObject ? message : {}, reader)) return undefined;
   if (reportsFailure(json, event)) throw new UpstreamFailure(json);

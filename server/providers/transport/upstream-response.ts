@@ -1,13 +1,17 @@
 import { finished, type Readable } from "node:stream";
+import { asString, type Json } from "../../protocol/json.ts";
 import { UpstreamGarbage, UpstreamTimeout } from "../failures.ts";
 import type { TransportLimits } from "../provider.ts";
 import type { StreamedAnswer } from "./fetch.ts";
 
 /** Largest answer of one model turn: a bound against an endless one, far beyond any other. */
-const MAX_STREAM_BYTES = 64 * 1024 * 1024;
+export const MAX_STREAM_BYTES = 64 * 1024 * 1024;
 
 /** So much may arrive before it is read. */
 const HIGH_WATER_BYTES = 64 * 1024;
+
+/** What an object in a stream counts, beside its text. */
+const OBJECT_BYTES = 64;
 
 /** How long a stream may take to end after the answer's last event, so that its connection can be used again. */
 const LINGER_MS = 100;
@@ -15,8 +19,15 @@ const LINGER_MS = 100;
 /** How long the usage and the end of the stream are waited for, once the model has finished: some servers leave it open. */
 const FINISHED_MS = 2_000;
 
+/** What a stream brings at once. */
+export type Packet = Buffer | Json;
+
+function sizeOf(packet: Packet): number {
+  return Buffer.isBuffer(packet) ? packet.byteLength : OBJECT_BYTES + asString(packet.delta).length;
+}
+
 /**
- * One try of a request, and the bytes that answer it. Waiting has a limit: until the first byte, and then between two packets.
+ * One try of a request, and the packets that answer it: bytes, or objects of a stream that has been read already. Waiting has a limit: until the first byte, and then between two packets.
  * Comments that an upstream sends to keep the connection alive count, too. The time that a slow client takes does not.
  */
 export class UpstreamResponse {
@@ -26,7 +37,7 @@ export class UpstreamResponse {
   #stream: Readable | undefined;
   /** Bytes of all that was read. */
   #bytes = 0;
-  #arrived: Buffer[] = [];
+  #arrived: Packet[] = [];
   #arrivedBytes = 0;
   #isWaiting = true;
   #isIdleTimer = false;
@@ -65,7 +76,7 @@ export class UpstreamResponse {
   }
 
   /** All that has arrived and was not read yet; `undefined` if nothing has. Throws where the connection broke, or a limit was reached. */
-  read(): Buffer | undefined {
+  read(): Packet[] | undefined {
     this.#isWaiting = false;
     if (this.#failure !== undefined) throw this.#failure.reason;
     if (this.#arrived.length > 0) return this.#takeArrived();
@@ -127,25 +138,25 @@ export class UpstreamResponse {
     if (this.#failure !== undefined) stream.destroy();
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  readonly #onData = (packet: Packet): void => {
     if (this.#isDraining) return;
-    this.#arrived.push(chunk);
-    this.#arrivedBytes += chunk.byteLength;
+    this.#arrived.push(packet);
+    this.#arrivedBytes += sizeOf(packet);
     // Its reader waits for a slow client.
     if (this.#arrivedBytes > HIGH_WATER_BYTES) this.#stream?.pause();
     this.#wake();
   };
 
-  #takeArrived(): Buffer {
-    const packet = this.#arrived.length === 1 ? (this.#arrived[0] as Buffer) : Buffer.concat(this.#arrived);
+  #takeArrived(): Packet[] {
+    const packets = this.#arrived;
+    this.#bytes += this.#arrivedBytes;
     this.#arrived = [];
     this.#arrivedBytes = 0;
-    this.#bytes += packet.byteLength;
     if (this.#bytes > MAX_STREAM_BYTES) {
       throw new UpstreamGarbage(`the stream is longer than ${MAX_STREAM_BYTES} bytes`);
     }
     if (this.#stream?.isPaused()) this.#stream.resume();
-    return packet;
+    return packets;
   }
 
   /** Limits the wait that begins now. The timer of a wait is only wound up again for the next one. */

@@ -2,7 +2,7 @@ import { html, type ReactiveController, type ReactiveControllerHost, type Templa
 import type { Strings } from "../../i18n/strings.ts";
 
 /** By then a screen reader has taken over what it will say. */
-const HEARD_AFTER_MS = 1_000;
+export const HEARD_AFTER_MS = 1_000;
 
 /** So much of a long answer is drawn for screen readers at once, in characters: all of it would hold up the page. */
 const CHARACTERS_AT_A_TIME = 16_000;
@@ -108,7 +108,7 @@ export class Announcer implements ReactiveController {
 /** Elements of an answer whose text is spoken on its own. */
 const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;
 
-/** Of a program or a table with as many lines or rows only its kind and its size are spoken. */
+/** A program or a table with as many lines or rows is spoken as its kind and its size. */
 const LONG = 10;
 
 /** The spoken texts of rendered answers, one per block: without Markdown marks and buttons. */

@@ -13,7 +13,8 @@ export interface FocusHost extends ReactiveControllerHost, HTMLElement {
 
 /**
  * The focus never moves because something has arrived, and never falls out of the chat because something has gone: the
- * text field gets it then. It is taken from nothing else in the page.
+ * text field gets it then, or the conversation where that would open a keyboard. It is taken from nothing else in the
+ * page.
  */
 export class FocusKeeper implements ReactiveController {
   readonly #host: FocusHost;
@@ -80,9 +81,10 @@ export class FocusKeeper implements ReactiveController {
     });
   }
 
-  /** Not where a focused text field would open a keyboard. */
   #keep(): void {
-    if (this.#isLost && hasFinePointer()) this.#host.focusComposer();
+    if (!this.#isLost) return;
+    if (hasFinePointer()) this.#host.focusComposer();
+    else this.#host.renderRoot.querySelector<HTMLElement>(".scroller")?.focus({ preventScroll: true });
   }
 
   /** Whether what had the focus is gone, and nothing else has it. */
@@ -101,7 +103,7 @@ function hasFinePointer(): boolean {
 }
 
 function isThere(element: Element): boolean {
-  return element.isConnected && !element.closest("[hidden]");
+  return element.isConnected && !element.closest("[hidden], :disabled");
 }
 
 /** Whether this has the focus where nothing else has it. */

@@ -1,5 +1,6 @@
 import type { LitElement, ReactiveController } from "lit";
 import type { Place } from "../../session/tab-slot.ts";
+import { revealWritten } from "../controls.ts";
 import type { MessageElement } from "../message.ts";
 
 /**
@@ -41,6 +42,8 @@ export class ScrollPosition implements ReactiveController {
    * until the end is followed.
    */
   wayToEnd: "none" | "kept" | "shown" = "none";
+  /** Whether what is answered is a question that was pending, and the reader is still above it. */
+  isNextUnseen = false;
   readonly #host: LitElement;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
   #scroller: HTMLElement | null = null;
@@ -61,6 +64,7 @@ export class ScrollPosition implements ReactiveController {
   /** Where an earlier page load was left, until it has been drawn. */
   #wanted: Place | undefined;
   #width = 0;
+  #height = 0;
   /** What the reader presses, to click, drag or select: text must not move under the pointer. */
   #pressed: EventTarget | null = null;
   /** The next change of size was asked for by the reader. */
@@ -77,7 +81,7 @@ export class ScrollPosition implements ReactiveController {
     if (scroller !== this.#scroller) this.#observe(scroller);
     // A conversation that begins anew shows its greeting from the start.
     const hasText = !!scroller?.querySelector(".exchange");
-    if (this.#hasText && !hasText) this.#scrollTo(0, "instant");
+    if (scroller && this.#hasText && !hasText) this.#scrollTo(0, "instant");
     this.#hasText = hasText;
   }
 
@@ -97,19 +101,46 @@ export class ScrollPosition implements ReactiveController {
       return;
     }
     const { clientHeight } = this.#scroller;
-    const question = exchange.firstElementChild?.getBoundingClientRect().height ?? 0;
+    const end = exchange.querySelector("agent-chat-message")?.getBoundingClientRect().bottom ?? 0;
+    const question = end - exchange.getBoundingClientRect().top;
     const hidden = clientHeight < LOW_VIEW ? question : question > clientHeight / 3 ? question - QUESTION_REST : 0;
-    this.#wanted = undefined;
     exchange.style.setProperty("--_hidden", `${hidden}px`);
-    exchange.classList.add("anchored");
-    this.#anchor = exchange;
-    this.#anchorTop = ANCHOR_GAP - hidden;
-    this.#mode = "anchored";
     // The first message comes into an empty view: nothing was there to be moved.
-    const behavior = glides && exchanges.length > 1 ? "smooth" : "instant";
-    this.#scrollTo(this.#scroller.scrollTop + this.#anchorOffset(), behavior);
+    this.#anchorAt(exchange, ANCHOR_GAP - hidden, glides && exchanges.length > 1 ? "smooth" : "instant");
     this.#arrivesBy = this.#isInPlace ? 0 : performance.now() + LONGEST_GLIDE_MS;
     this.#checkEnd();
+  }
+
+  /** Where the exchange of a message stands, below the scroller's top. */
+  topOf(id: string): number {
+    return this.#topOf(this.#messageOf(id)?.closest(".exchange"));
+  }
+
+  /** Has the exchange of a message stand there, whatever comes below it. */
+  keepAt(top: number, id: string): void {
+    const exchange = this.#messageOf(id)?.closest<HTMLElement>(".exchange");
+    if (!exchange) return;
+    this.#anchorAt(exchange, top, "instant");
+    // What follows may be shorter than what was scrolled past.
+    this.#anchorTop = this.#topOf(exchange);
+    this.#arrivesBy = 0;
+    this.#remember();
+    this.#checkEnd();
+  }
+
+  #anchorAt(exchange: HTMLElement, top: number, behavior: ScrollBehavior): void {
+    this.#wanted = undefined;
+    // It makes the room that the exchange needs to stand there.
+    this.#scroller?.querySelector(".exchange:last-child")?.classList.add("anchored");
+    this.#anchor = exchange;
+    this.#anchorTop = top;
+    this.#mode = "anchored";
+    this.#scrollTo((this.#scroller?.scrollTop ?? 0) + this.#anchorOffset(), behavior);
+  }
+
+  #topOf(exchange: Element | null | undefined): number {
+    if (!this.#scroller || !exchange?.isConnected) return this.#anchorTop;
+    return exchange.getBoundingClientRect().top - this.#scroller.getBoundingClientRect().top;
   }
 
   /** Goes to the end and stays there. */
@@ -117,18 +148,6 @@ export class ScrollPosition implements ReactiveController {
     this.#mode = "following";
     this.#wanted = undefined;
     this.#followEnd();
-    this.#checkEnd();
-  }
-
-  /** Brings a message into view, unless a part of it is. */
-  revealMessage(id: string): void {
-    const element = this.#messageOf(id);
-    if (!this.#scroller || !element) return;
-    const [view, box] = [this.#scroller, element].map((it) => it.getBoundingClientRect()) as [DOMRect, DOMRect];
-    if (box.bottom > view.top && box.top < view.bottom) return;
-    this.#mode = "free";
-    this.#scrollTo(this.#scroller.scrollTop + box.top - view.top - ANCHOR_GAP, "instant");
-    this.#remember();
     this.#checkEnd();
   }
 
@@ -278,6 +297,10 @@ export class ScrollPosition implements ReactiveController {
     else if (width && width !== this.#width && this.#held?.block.isConnected)
       this.#goTo(this.#held.block, this.#held.part);
     if (width) this.#width = width;
+    const height = scroller?.clientHeight ?? 0;
+    // A keyboard has come, which must not cover what is being written.
+    if (scroller && height < this.#height) revealWritten(scroller);
+    this.#height = height;
     this.#checkEnd();
   }
 
@@ -319,8 +342,7 @@ export class ScrollPosition implements ReactiveController {
 
   /** How far the anchored exchange is from its place. */
   #anchorOffset(): number {
-    if (!this.#scroller || !this.#anchor?.isConnected) return 0;
-    return this.#anchor.getBoundingClientRect().top - this.#scroller.getBoundingClientRect().top - this.#anchorTop;
+    return this.#topOf(this.#anchor) - this.#anchorTop;
   }
 
   #scrollTo(top: number, behavior: ScrollBehavior): void {
@@ -342,6 +364,7 @@ export class ScrollPosition implements ReactiveController {
     if (this.#mode === "following") this.wayToEnd = "none";
     else if (this.#distanceToEnd() > AT_END && !this.#isMoving) this.wayToEnd = "shown";
     else if (this.#mode === "anchored" || before === "shown") this.wayToEnd = "kept";
+    if (this.wayToEnd !== "shown") this.isNextUnseen = false;
     if (this.wayToEnd !== before) this.#host.requestUpdate();
   }
 }

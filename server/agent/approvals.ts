@@ -1,0 +1,268 @@
+/** Tool calls that a person has to approve: which they are, what the person is asked, and what comes of the decision. */
+
+import { randomUUID } from "node:crypto";
+import type { Settings } from "../config/settings.ts";
+import { AgentNotice } from "../errors.ts";
+import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
+import type {
+  ApprovalDecision,
+  ConversationState,
+  DecidedCall,
+  ToolApproval,
+  WaitingCall,
+  WaitingCalls,
+} from "../protocol/chat.ts";
+import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import { tryParse } from "../protocol/json.ts";
+import { textContent } from "../providers/history.ts";
+import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
+import type { Agent, Tool } from "./define.ts";
+import type { RunContext } from "./run-context.ts";
+import { exposed, hiderOf, plainText, shownCall, shownId, titleText } from "./tool-words.ts";
+import { rejectWhenAborted } from "./tools.ts";
+
+/** Remembers which decisions were used, so that no call is carried out twice. */
+export interface ApprovalLedger {
+  /** The name of what remembers them for so long from now. No clock but its own counts: any other may be set back. */
+  name(ms: number): Promise<string>;
+  /** Uses a decision up. "lost": the ledger of that name is gone, or its time is. @throws ApiError while that cannot be known */
+  use(nonce: string, ledger: string): Promise<"new" | "known" | "lost">;
+}
+
+/** The run that asks, or in which the decisions come. */
+interface ApprovingRun {
+  readonly served: { readonly agent: Pick<Agent, "ownRun"> };
+  readonly settings: Settings;
+  readonly context: RunContext;
+  readonly ledger: ApprovalLedger;
+  /** `approvals` is absent where a message came in their place. */
+  readonly request: { readonly approvals?: readonly ApprovalDecision[] };
+}
+
+type Tools = ReadonlyMap<string, Tool>;
+
+/** The calls of a turn that a person has to approve. One whose arguments do not fit is none of them: it would not run. */
+export async function callsToApprove(
+  tools: Tools,
+  calls: readonly ToolCall[],
+  run: ApprovingRun,
+  observer: RunObserver,
+): Promise<ToolCall[]> {
+  const candidates = calls.slice(0, run.settings.maxToolCalls);
+  const isHeld = await Promise.all(
+    candidates.map(async (call) => {
+      const tool = tools.get(call.name);
+      return tool?.approval !== undefined && (await needsApproval(tool, call, run, observer));
+    }),
+  );
+  return candidates.filter((_, index) => isHeld[index]);
+}
+
+async function needsApproval(tool: Tool, call: ToolCall, { context }: ApprovingRun, observer: RunObserver) {
+  const checked = await tool.parameters.check(tryParse(call.arguments));
+  if (!checked.ok) return false;
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(tool.timeoutMs)]);
+  try {
+    const rule = Promise.resolve(tool.approval?.isNeeded(checked.value, { ...context, signal, callId: call.id }));
+    const isNeeded: unknown = await Promise.race([rule, rejectWhenAborted(signal)]);
+    // Only a clear no is a no.
+    if (typeof isNeeded === "boolean") return isNeeded;
+    const what = `needsApproval of the tool "${tool.name}" must return true or false, but returned ${typeof isNeeded}`;
+    reportWrong(what, BY_DEFAULT_ASKED, observer);
+  } catch (cause) {
+    context.signal.throwIfAborted();
+    reportWrong(`needsApproval of the tool "${tool.name}" failed`, BY_DEFAULT_ASKED, observer, { cause });
+  }
+  return true;
+}
+
+const BY_DEFAULT_ASKED = "The person is asked, as where it returns true.";
+
+/** Says what an author's function did wrong, and what happens in its place. */
+function reportWrong(what: string, then: string, observer: RunObserver, options?: ErrorOptions): void {
+  observer.failure(new AgentNotice(`${what}. ${then}`, options));
+}
+
+/** What the person is asked of these calls, and what the state has to hold of them until they have decided. */
+export async function askApproval(
+  asked: readonly AskedCall[],
+  { settings, ledger }: ApprovingRun,
+): Promise<{ waiting: WaitingCalls; approvals: ToolApproval[] }> {
+  const ms = settings.approvalSeconds * 1000;
+  const name = await ledger.name(ms);
+  const expires_at = new Date(Date.now() + ms).toISOString();
+  const calls = asked.map(({ call, shown, editable, isQuestion, kept }): WaitingCall => {
+    const { id, name, arguments: args } = call;
+    return {
+      ...{ id, name, arguments: args },
+      ...(editable ? { editable } : {}),
+      ...(shown === undefined || shown.id === id ? {} : { shownId: shown.id }),
+      ...(isQuestion ? { isQuestion } : {}),
+      ...(kept === undefined ? {} : { kept }),
+    };
+  });
+  const approvals = asked.map((one) => approvalOf(one, expires_at));
+  return { waiting: { calls, nonce: randomUUID(), ledger: name, expires_at }, approvals };
+}
+
+function approvalOf({ call, shown, text = "", danger, editable }: AskedCall, expires_at: string): ToolApproval {
+  return {
+    ...(shown ?? { id: call.id, tool: call.name, arguments: call.arguments }),
+    text: plainText(text) || `The assistant wants to use "${call.name}".`,
+    ...(danger ? { danger } : {}),
+    ...(editable ? { editable } : {}),
+    expires_at,
+  };
+}
+
+/** A call of a tool of ours, with what its author has people asked. */
+export async function askedCall(tools: Tools, call: ToolCall, observer: RunObserver): Promise<AskedCall> {
+  const tool = tools.get(call.name);
+  const { editable = false, danger } = tool?.approval ?? {};
+  const hider = hiderOf(tools, call.name);
+  const hidden = hider && { id: shownId(call.id, call.name), tool: "", arguments: "{}", ...shownCall(call, hider) };
+  const shown = {
+    ...(hidden ?? { id: call.id, tool: call.name, arguments: call.arguments }),
+    ...(tool?.title === undefined || hider?.expose === "none" ? {} : { title: tool.title }),
+  };
+  // A person can only change arguments that they can read.
+  return { call, shown, text: await questionOf(tool, call, observer), danger, editable: editable && !hider };
+}
+
+async function questionOf(tool: Tool | undefined, call: ToolCall, observer: RunObserver): Promise<string> {
+  const name = tool?.title === undefined && tool?.expose === "all" ? call.name : titleText(tool?.title);
+  const standard = `The assistant wants to use ${name === "" ? "a tool" : `"${name}"`}.`;
+  const checked = await tool?.parameters.check(tryParse(call.arguments));
+  if (!checked?.ok) return standard;
+  try {
+    const text: unknown = tool?.approval?.text?.(checked.value);
+    if (typeof text === "string") return plainText(text) || standard;
+    if (tool?.approval?.text === undefined) return standard;
+    // One that fails later must not end the process.
+    if (text instanceof Promise) text.catch(() => {});
+    const what = `approvalText of the tool "${call.name}" must return a string at once, but returned ${typeof text}`;
+    reportWrong(what, BY_DEFAULT_READ, observer);
+  } catch (cause) {
+    reportWrong(`approvalText of the tool "${call.name}" failed`, BY_DEFAULT_READ, observer, { cause });
+  }
+  return standard;
+}
+
+const BY_DEFAULT_READ = "People read a sentence in its place.";
+
+/** The decisions that came with a message, with what they are about, in the order of the calls. */
+export function decidedCalls({ approvals = [], state }: DecidedOn): DecidedCall[] {
+  const { calls = [], kept: ofAll } = state.open?.waiting ?? {};
+  return calls.flatMap(({ id, shownId: shown = id, name, kept = ofAll }) => {
+    const decision = approvals.find((one) => one.id === shown);
+    const beside = kept === undefined ? {} : { kept: structuredClone(kept) };
+    return decision === undefined ? [] : [{ ...decision, tool: name, ...beside }];
+  });
+}
+
+interface DecidedOn {
+  approvals?: readonly ApprovalDecision[];
+  state: ConversationState;
+}
+
+/** What is to become of the calls that waited. */
+export interface Decided {
+  /** With the arguments that the person has given them. */
+  readonly approved: readonly ToolCall[];
+  /** The others, with their answers. */
+  readonly declined: readonly ToolAnswer[];
+  /** Ids of those whose arguments the person has changed. */
+  readonly edited: ReadonlySet<string>;
+}
+
+/**
+ * Takes the decisions on the calls that wait, once: a second message with the same ones gets an error. A message without decisions
+ * declines all. @throws ApiError
+ */
+export async function takeDecisions(
+  waiting: WaitingCalls,
+  tools: Tools,
+  run: ApprovingRun,
+  observer: RunObserver,
+): Promise<Decided> {
+  const { approvals } = run.request;
+  const { calls } = waiting;
+  if (approvals === undefined) return declineAll(waiting, run, observer);
+  if (Date.now() > Date.parse(waiting.expires_at)) throw expired();
+  const ids = new Map(calls.map(({ id, shownId = id }) => [shownId, id]));
+  const decisions = new Map(approvals.map((decision) => [ids.get(decision.id), decision]));
+  const approved = calls.flatMap((call) => {
+    const decision = decisions.get(call.id);
+    return decision?.approved
+      ? [{ id: call.id, name: call.name, arguments: decision.arguments ?? call.arguments }]
+      : [];
+  });
+  const edited = approved.filter(({ id }) => decisions.get(id)?.arguments !== undefined);
+  for (const [index, { id }] of approvals.entries()) {
+    const call = edited.find((one) => one.id === ids.get(id));
+    // An agent that is written elsewhere checks the arguments of its own calls.
+    if (call === undefined || run.served.agent.ownRun !== undefined) continue;
+    await checkEdited(tools.get(call.name), call, `/approvals/${index}/arguments`);
+  }
+  const outcome = await run.ledger.use(waiting.nonce, waiting.ledger);
+  if (outcome === "lost") throw expired();
+  if (outcome === "known") {
+    throw new ApiError("approval_used", "This was answered before, perhaps in another window.");
+  }
+  for (const call of calls) observer.approval(call, decisions.get(call.id)?.approved ? "approved" : "declined");
+  const others = calls.filter(({ id }) => !decisions.get(id)?.approved);
+  const declined = others.map((call) => declinedAnswer(call, declinedText(decisions.get(call.id))));
+  return { approved, declined, edited: new Set(edited.map(({ id }) => id)) };
+}
+
+function expired(): ApiError {
+  return new ApiError("approval_expired", "It is too late to decide on this. Please ask for it again.");
+}
+
+/** @throws ApiError that names the field: the person can correct it and decide again */
+async function checkEdited(tool: Tool | undefined, call: ToolCall, param: string): Promise<void> {
+  // The agent may have been replaced since it asked.
+  if (tool?.approval?.editable !== true) throw invalidRequest(param, "The arguments of this call cannot be changed.");
+  const checked = await tool.parameters.check(tryParse(call.arguments));
+  if (!checked.ok) throw invalidRequest(param, `The arguments do not fit: ${checked.problems.join(" ")}`);
+}
+
+async function declineAll(waiting: WaitingCalls, run: ApprovingRun, observer: RunObserver): Promise<Decided> {
+  // The message goes on in any case, and so does the conversation.
+  const outcome = await run.ledger.use(waiting.nonce, waiting.ledger).catch(() => "lost");
+  for (const call of waiting.calls) observer.approval(call, "declined");
+  const text = outcome === "new" ? UNDECIDED : UNKNOWN;
+  return { approved: [], declined: waiting.calls.map((call) => declinedAnswer(call, text)), edited: new Set() };
+}
+
+const UNDECIDED = "The user did not decide on this call and wrote something else, so it was not carried out.";
+const UNKNOWN =
+  "The user did not decide on this call here and wrote something else. It was not carried out, unless they had approved it elsewhere.";
+
+function declinedText(decision: ApprovalDecision | undefined): string {
+  const reason = decision?.reason?.trim() ?? "";
+  const text = "The user declined this call, so it was not carried out.";
+  return reason === "" ? text : `${text} Their reason: ${reason}`;
+}
+
+function declinedAnswer({ id, name }: { id: string; name: string }, text: string): ToolAnswer {
+  return { id, name, content: textContent(text), failed: true };
+}
+
+export function declinedEvent(tools: Tools, { id, name, content }: ToolAnswer): RunEvent {
+  const output = content.map(({ text }) => text).join("");
+  const title = tools.get(name)?.title;
+  const data = { id, tool: name, title, output, status: "failed", declined: true, duration_ms: 0 } as const;
+  return exposed({ type: "tool_result", data }, hiderOf(tools, name));
+}
+
+/** The answer for the model, which knows the call as it made it. */
+export function withEdit(answer: ToolAnswer, { arguments: args }: ToolCall): ToolAnswer {
+  const note = textContent(`The user approved this call with other arguments: ${args}`);
+  const { shown } = answer;
+  return {
+    ...answer,
+    content: [...note, ...answer.content],
+    ...(shown === undefined ? {} : { shown: `${note[0]?.text}\n${shown}` }),
+  };
+}

@@ -1,0 +1,182 @@
+/** What people read of a tool's calls in place of its name and data, and how much of the calls leaves the server. */
+
+import { createHash } from "node:crypto";
+import { AgentNotice, ConfigError } from "../errors.ts";
+import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
+import type { ToolText } from "../protocol/chat.ts";
+import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
+import { isRecord } from "../protocol/json.ts";
+
+/** `title`: clients get the title and nothing else of a call. `none`: they hear nothing of it. */
+export type Expose = "all" | "title" | "none";
+
+/** A tool's texts for people, as an author defines them. */
+export interface WordsDefinition<Arguments, Result> {
+  /** What people read in place of the name. A text in several languages is a table: `{ en: "Weather", de: "Wetter" }`. */
+  title?: ToolText;
+  /** What they read while a call runs, in place of the title. */
+  running?(args: Arguments): ToolText;
+  /** What they read when it has succeeded. `result` is what `execute` returned. */
+  done?(args: Arguments, result: Result): ToolText;
+  /**
+   * What leaves the server, in events and in the conversation's state: `all` of a call (default), its `title` alone, or
+   * `none` of it. What the model says of it is not covered.
+   */
+  expose?: Expose;
+}
+
+/** The same, checked. */
+export interface ToolWords {
+  readonly name: string;
+  readonly title: ToolText | undefined;
+  readonly running: ((args: unknown) => unknown) | undefined;
+  readonly done: ((args: unknown, result: unknown) => unknown) | undefined;
+  readonly expose: Expose;
+}
+
+const MAX_TEXT_CHARS = 1_000;
+const MAX_LANGUAGES = 100;
+const LANGUAGE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
+
+/** Control characters and line breaks, and what changes the direction of the text around it. */
+const UNFIT = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu;
+
+/** @throws ConfigError that names the field and says what is right */
+export function checkWords(definition: Record<string, unknown>, name: string): ToolWords {
+  const { title, expose = "all" } = definition;
+  if (expose !== "all" && expose !== "title" && expose !== "none") {
+    throw new ConfigError(`expose of the tool "${name}" must be "all", "title" or "none".`);
+  }
+  if (title !== undefined) checkTitle(title, `title of the tool "${name}"`);
+  else if (expose === "title") {
+    throw new ConfigError(`The tool "${name}" has expose: "title" and no title. Add title: "…", which people read.`);
+  }
+  return {
+    name,
+    title: title as ToolText | undefined,
+    running: checkFunction(definition, "running", name),
+    done: checkFunction(definition, "done", name),
+    expose,
+  };
+}
+
+function checkFunction(
+  definition: Record<string, unknown>,
+  field: "running" | "done",
+  name: string,
+): ((...args: unknown[]) => unknown) | undefined {
+  const make = definition[field];
+  if (make === undefined) return undefined;
+  if (typeof make === "function") return (...args) => make.apply(definition, args);
+  throw new ConfigError(
+    `${field} of the tool "${name}" must be a function that returns a text, such as (args) => "…".`,
+  );
+}
+
+function checkTitle(title: unknown, label: string): void {
+  const texts = isRecord(title) ? Object.entries(title) : [["", title] as const];
+  if (texts.length === 0 || texts.length > MAX_LANGUAGES) {
+    throw new ConfigError(`${label} must be a text, or texts by language: { en: "…", de: "…" }.`);
+  }
+  for (const [language, text] of texts) {
+    const at = language === "" ? label : `${label} for "${language}"`;
+    if (isRecord(title) && !LANGUAGE.test(language)) {
+      throw new ConfigError(
+        `${label} has a text for "${language}", which is no language. Use codes such as "en" or "pt-BR".`,
+      );
+    }
+    if (typeof text !== "string" || text.trim() === "")
+      throw new ConfigError(`${at} must be a text that is not empty.`);
+    if (text.length > MAX_TEXT_CHARS) throw new ConfigError(`${at} must be at most ${MAX_TEXT_CHARS} characters.`);
+    if (text.search(UNFIT) !== -1) {
+      throw new ConfigError(`${at} must have no line breaks, control characters or marks of direction.`);
+    }
+  }
+}
+
+/** A text that a function made, perhaps of a model's words: in one line, without what deceives a reader. */
+export function plainText(text: string): string {
+  const line = text
+    .slice(0, 10 * MAX_TEXT_CHARS)
+    .toWellFormed()
+    .replace(/\p{Bidi_Control}/gu, "")
+    .replace(UNFIT, " ")
+    .trim();
+  return line.length > MAX_TEXT_CHARS ? `${line.slice(0, MAX_TEXT_CHARS - 1).toWellFormed()}…` : line;
+}
+
+/** What a function of the author made of a call; where it made no text, the title. */
+export function madeTitle(
+  tool: ToolWords,
+  field: "running" | "done",
+  make: () => unknown,
+  observer: RunObserver,
+): ToolText | undefined {
+  if (tool[field] === undefined) return tool.title;
+  try {
+    return toText(make());
+  } catch (cause) {
+    observer.failure(new AgentNotice(`${field} of the tool "${tool.name}" failed. People read its title.`, { cause }));
+    return tool.title;
+  }
+}
+
+/** What was returned is not named: it may be somebody's words. @throws TypeError */
+function toText(made: unknown): ToolText {
+  if (made instanceof Promise) made.catch(() => {});
+  const texts = isRecord(made) ? Object.entries(made) : [["en", made] as const];
+  const clean = texts.map(([language, text]) => {
+    const plain = typeof text === "string" ? plainText(text) : "";
+    if (plain === "" || !LANGUAGE.test(language)) throw notText();
+    return [language, plain] as const;
+  });
+  const [first] = clean;
+  if (first === undefined || clean.length > MAX_LANGUAGES) throw notText();
+  return isRecord(made) ? Object.fromEntries(clean) : first[1];
+}
+
+function notText(): TypeError {
+  return new TypeError("It must return a text that is not empty, or texts by language.");
+}
+
+/** A call of a tool that is not there: its name and arguments may be those of one that hides them. */
+const UNKNOWN: ToolWords = { name: "", title: undefined, running: undefined, done: undefined, expose: "none" };
+
+/** What is known of the tool that a model has called by this name; `undefined`: nothing of the call is hidden. */
+export function hiderOf<Tool extends ToolWords>(tools: ReadonlyMap<string, Tool>, name: string): ToolWords | undefined {
+  const tool = tools.get(name);
+  if (tool !== undefined) return tool.expose === "all" ? undefined : tool;
+  return hidesAny(tools) ? UNKNOWN : undefined;
+}
+
+export function hidesAny(tools: ReadonlyMap<string, ToolWords>): boolean {
+  for (const { expose } of tools.values()) if (expose !== "all") return true;
+  return false;
+}
+
+/** The fields of a call as clients get them; `undefined`: they get no event of it. An approval has them, too. */
+export function shownCall({ id }: { id: string }, { name, title = "", expose }: ToolWords) {
+  if (expose === "none") return undefined;
+  return { id: shownId(id, name), tool: titleText(title), arguments: "{}" };
+}
+
+/** A title as one text, for doors and models that take no table. */
+export function titleText(title: ToolText = ""): string {
+  return typeof title === "string" ? title : (title.en ?? Object.values(title)[0] ?? "");
+}
+
+/** Some models put a tool's name into the ids of its calls. */
+export function shownId(id: string, name: string): string {
+  return id.includes(name) ? createHash("sha256").update(id).digest("base64url").slice(0, 22) : id;
+}
+
+/** An event of a call for the server, which knows all of it, and for clients. */
+export function exposed(event: ToolCallEvent | ToolResultEvent, hider: ToolWords | undefined): RunEvent {
+  if (hider === undefined) return event;
+  const call = shownCall(event.data, hider);
+  if (call === undefined) return { type: "hidden", event, shown: undefined };
+  const { id, tool } = call;
+  if (event.type === "tool_call")
+    return { type: "hidden", event, shown: { ...event, data: { ...event.data, ...call } } };
+  return { type: "hidden", event, shown: { ...event, data: { ...event.data, id, tool, output: "" } } };
+}

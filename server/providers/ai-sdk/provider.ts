@@ -1,0 +1,103 @@
+/** A model object of the AI SDK in a provider's place: its package sends and reads, retries and time limits are ours. */
+
+import { Readable } from "node:stream";
+import type { ReadableStream as NodeStream } from "node:stream/web";
+import { asString, isRecord, type Json } from "../../protocol/json.ts";
+import { lostTools } from "../claude/messages.ts";
+import { ForgottenThinking } from "../claude/thinking.ts";
+import { createProvider } from "../conversation.ts";
+import { UpstreamGarbage, UpstreamRefusal } from "../failures.ts";
+import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
+import type { StreamedAnswer } from "../transport/fetch.ts";
+import { streamEvents } from "../transport/request.ts";
+import { explainFailure, isUnknownPart, upstreamError } from "./failures.ts";
+import type { AiSdkLanguageModel } from "./language-model.ts";
+import { hasReasoning, promptOf } from "./prompt.ts";
+import { PartReader } from "./reader.ts";
+
+export type ModelObjectSetup = Pick<ProviderSetup, "mediaTypes" | "modelSettings" | "limits" | "clock">;
+
+export function createModelObject(model: AiSdkLanguageModel, setup: ModelObjectSetup): Provider {
+  const { provider: id } = model;
+  const facts = { id, label: id, mediaTypes: setup.mediaTypes };
+  return createProvider(facts, "conversation_history", objectModel(model, { ...setup, label: id }));
+}
+
+function objectModel(model: AiSdkLanguageModel, setup: ModelObjectSetup & { label: string }): Model {
+  const forgotten = new ForgottenThinking();
+  return (request, signal) => {
+    const sent = {
+      setup,
+      onRequestId: request.onRequestId,
+      send: (own: AbortSignal) => send(model, { ...callOptions(model, setup, request, forgotten), abortSignal: own }),
+      decoder: () => readPart,
+      explain: (cause: unknown) => explainFailure(setup.label, cause),
+      adapt: (refusal: UpstreamRefusal) =>
+        forgotten.adapt(refusal, request.messages.filter(hasReasoning), { thinks: false }),
+    };
+    return streamEvents(sent, () => new PartReader(model.provider, request), signal);
+  };
+}
+
+/** What all versions of `doStream` take. */
+function callOptions(
+  model: AiSdkLanguageModel,
+  setup: ModelObjectSetup,
+  { setup: { instructions, tools }, messages }: ModelRequest,
+  forgotten: ForgottenThinking,
+): Record<string, unknown> {
+  const { temperature, maxOutputTokens, reasoningEffort, providerOptions } = setup.modelSettings;
+  // Several APIs refuse calls in the history without any tool.
+  const declared = tools.length > 0 ? tools : lostTools(messages);
+  const functions = declared.map(({ name, description, parameters }) => {
+    return { type: "function", name, description, inputSchema: parameters };
+  });
+  return {
+    prompt: promptOf(instructions, messages, {
+      model,
+      mediaTypes: setup.mediaTypes,
+      isForgotten: (message) => forgotten.has(message),
+    }),
+    ...(functions.length === 0 ? {} : { tools: functions, toolChoice: { type: "auto" } }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+    // A ping of the API is no part, but shows here: a model may think for minutes without a word.
+    includeRawChunks: true,
+  };
+}
+
+async function send(model: AiSdkLanguageModel, options: Record<string, unknown>): Promise<StreamedAnswer> {
+  let result: Json;
+  try {
+    result = (await model.doStream(options as never)) as unknown as Json;
+  } catch (error) {
+    throw upstreamError(error);
+  }
+  if (!(result.stream instanceof ReadableStream)) throw new UpstreamGarbage("doStream returned no ReadableStream");
+  const stream = Readable.fromWeb(result.stream as NodeStream, { objectMode: true });
+  // Without a listener, the error of a stream that is not read to its end would end the process.
+  stream.on("error", () => {});
+  const headers = headersOf(result.response);
+  if (!/^text\/html/i.test(headers.get("content-type") ?? "")) return { headers, stream };
+  // A package finds no event in a page, and takes it for an answer that says nothing.
+  stream.destroy();
+  throw new UpstreamRefusal(200, headers, "");
+}
+
+function headersOf(response: unknown): Headers {
+  const given = isRecord(response) && isRecord(response.headers) ? Object.entries(response.headers) : [];
+  return new Headers(given.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+}
+
+/** Parts that say nothing of the answer. They only show that it goes on. */
+const SIGNS_OF_LIFE = new Set(["raw", "ping", "stream-start", "response-metadata"]);
+
+function readPart(part: Json): { event: string; data: Json }[] {
+  const event = asString(part.type);
+  if (SIGNS_OF_LIFE.has(event)) return [];
+  // Only what begins an answer may come before a failure that leads to another try.
+  if (event === "error" && !isUnknownPart(part.error)) throw upstreamError(part.error);
+  return [{ event, data: part }];
+}

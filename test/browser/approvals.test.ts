@@ -1,0 +1,365 @@
+/** The card that asks about tool calls, and answers that go on: what a person sees, presses and hears. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { tool } from "../../server/parley-agent.ts";
+import type { ApprovalDecision } from "../../server/protocol/chat.ts";
+import type { ErrorCode } from "../../server/protocol/errors.ts";
+import type { StreamEvent } from "../../server/protocol/events.ts";
+import { approval, asked, startAskingSite } from "../support/asking-agent.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { call as callTool, say, type Turn } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+import { done, token } from "../widget/scripted-server.ts";
+import { chatIn, failOnComplaints, shown } from "./chat-page.ts";
+import { kept } from "./kept.ts";
+import { listen, untilHeard } from "./listening.ts";
+
+const browser = await launchBrowser({ after });
+
+const call = (id: string): StreamEvent => ({
+  type: "tool_call",
+  data: { id, tool: "cancel_order", arguments: "{}", status: "running" },
+});
+
+const result = (id: string, more: object = {}): StreamEvent => ({
+  type: "tool_result",
+  data: { id, tool: "cancel_order", output: "done", status: "completed", duration_ms: 90, ...more },
+});
+
+const failure = (code: ErrorCode): StreamEvent => ({ type: "error", data: "", code, retryable: false });
+
+async function openAskingChat(...[t, ...rest]: Parameters<typeof startAskingSite>) {
+  const { agent, url } = await startAskingSite(t, ...rest);
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  await page.goto(url);
+  const part = (name: string) => page.locator(`[part~="${name}"]`);
+  return { agent, page, part, chat: chatIn(page), turn: agent.turn };
+}
+
+test("several calls are decided one by one, over a reload, and sent with the last mark", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await chat.say("Cancel both");
+  const spoken = page.getByRole("alert").filter({ hasText: "Cancel order 4711? Write to the customer?" });
+  const heard = spoken.waitFor({ state: "attached" });
+  (await turn()).send(
+    approval("1", "Cancel order 4711?", { order_id: "4711", notify: true }, { danger: true }),
+    approval("2", "Write to the customer?", { to: "ada@example.org", lines: { first: "Dear", second: "Ada" } }),
+    asked("Cancel order 4711?\nWrite to the customer?"),
+  );
+  await heard;
+  const card = part("approval");
+  assert.match(await shown(card), /Cancel order 4711\?\s+Order id\s+4711\s+Notify\s+Yes/);
+  assert.match(await shown(card), /Lines › First\s+Dear/);
+  assert.equal(await chat.input.evaluate((field) => field.matches(":focus")), true, "the focus stays");
+  assert.equal(await chat.input.getAttribute("placeholder"), "Decide above, or write to do something else");
+  const warning = page.locator(".declining");
+  assert.equal(await warning.count(), 0);
+  await chat.input.pressSequentially("N");
+  await warning.waitFor();
+  await chat.input.press("Control+Enter");
+  assert.equal(await card.evaluate((it) => it.matches(":focus")), true);
+  await chat.input.fill("");
+
+  const pressed = (name: string) => part(name).evaluateAll((buttons) => buttons.map((it) => it.ariaPressed));
+  await part("approve").first().click();
+  assert.deepEqual(await pressed("approve"), ["true", "false"]);
+  await part("approve").first().click();
+  assert.deepEqual(await pressed("approve"), ["false", "false"]);
+  await part("approve").first().click();
+  // Read behind what is being written.
+  assert.match(await kept(page), /"approved":true/);
+  await page.reload();
+  await card.waitFor();
+  assert.deepEqual(await pressed("approve"), ["true", "false"]);
+  await part("decline").nth(1).click();
+  await page.keyboard.type("Too early");
+  await page.keyboard.press("Enter");
+  const decided = await turn();
+  const { approvals, message } = decided.body;
+  assert.deepEqual(
+    [approvals, message],
+    [
+      [
+        { approved: true, id: "1" },
+        { approved: false, reason: "Too early", id: "2" },
+      ],
+      "",
+    ],
+  );
+  await card.waitFor({ state: "detached" });
+  decided.send(
+    call("1"),
+    result("1"),
+    result("2", { status: "failed", declined: true }),
+    token("Cancelled."),
+    done("Cancelled."),
+  );
+  await chat.answered();
+  assert.match(await shown(chat.replies), /approved by you .*\s+.*declined by you .*Cancelled\./s);
+  const [markdown, json] = await page.locator("agent-chat").evaluate((it) => {
+    const chat = it as HTMLElementTagNameMap["agent-chat"];
+    return Promise.all([chat.exportTranscript("markdown"), chat.exportTranscript("json")]);
+  });
+  assert.match(markdown, /`Cancel order`\n\nCancel order 4711\?\n\n```/);
+  const [, { blocks }] = JSON.parse(json);
+  assert.deepEqual(
+    [blocks[0].question, blocks[0].decision, blocks[1].decision],
+    ["Cancel order 4711?", { approved: true }, { approved: false, reason: "Too early" }],
+  );
+  await page.reload();
+  await chat.answered();
+  assert.match(await shown(chat.replies), /approved by you/);
+});
+
+test("what is pending declines nothing, and is sent when the answer goes on after the decision and ends", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await chat.say("Cancel it");
+  const first = await turn();
+  first.send(token("Well."));
+  await chat.replies.getByText("Well.").waitFor();
+  await chat.say("And then?");
+  await part("pending").waitFor();
+  first.send(approval("1", "Cancel order 4711?"), asked("Cancel order 4711?"));
+  await part("pending").getByText("If you send this, what is asked above is declined.").waitFor();
+  // Where they leave little room, the buttons of the card do not cover what it asks.
+  await page.setViewportSize({ width: 320, height: 482 });
+  await part("messages").evaluate((it) => it.scrollTo(0, 0));
+  const [question, decline] = await Promise.all(
+    [part("approval").getByText("Cancel order 4711?"), part("decline")].map((it) => it.boundingBox()),
+  );
+  assert.ok(question && decline && question.y + question.height < decline.y, JSON.stringify([question, decline]));
+  await part("approve").click();
+  const decided = await turn();
+  assert.deepEqual(decided.body.approvals, [{ id: "1", approved: true }]);
+  decided.send(result("1"), token("Cancelled."), done("Cancelled."));
+  const next = await turn();
+  assert.equal(next.body.message, "And then?");
+  next.send(token("Nothing."), done("Nothing."));
+  await chat.replies.getByText("Nothing.").waitFor();
+  assert.equal(await part("pending").count(), 0);
+});
+
+test("one call is sent with one press, also of two, and whatever the connection does then; changed arguments are checked", async (t) => {
+  const { agent, part, chat, turn } = await openAskingChat(t);
+  await chat.say("Refund it");
+  const args = { sum: 89.9, reason: "late", items: [{ id: 1 }] };
+  (await turn()).send(approval("1", "Refund?", args, { editable: true }), asked());
+  await part("edit-arguments").click();
+  const field = (name: string) => part("approval").getByLabel(name);
+  await field("Sum").fill("eighty");
+  await field("Items").fill("[{");
+  await part("approve").click();
+  assert.deepEqual(
+    [await part("approval").getByRole("alert").count(), await field("Sum").getAttribute("aria-invalid")],
+    [2, "true"],
+  );
+  await field("Sum").fill("80,5");
+  await field("Items").fill('[{"id":2}]');
+  await part("approve").dblclick();
+  const first = await turn();
+  assert.deepEqual(first.body.approvals, [
+    { approved: true, arguments: '{"sum":80.5,"reason":"late","items":[{"id":2}]}', id: "1" },
+  ]);
+  first.forget();
+  await agent.cutSockets();
+  const again = await turn();
+  assert.deepEqual(again.body, first.body, "under the same name");
+  again.send(call("1"), result("1"), done("Refunded."));
+  await chat.answered();
+  assert.match(await shown(chat.replies), /Refunded\./);
+});
+
+test("what nobody meant is not decided: by a key that is held, a value that does not fit, or a button for all", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  const card = part("approval");
+  await chat.say("Pay both");
+  const odd = { where: {}, ids: [], userIBANCode: "ad\u200bmin\u0007" };
+  (await turn()).send(
+    approval("1", "Refund?", { sum: 89.9, ...odd }, { editable: true }),
+    approval("2", "Write?", { to: "ada" }, { editable: true }),
+    approval("3", "Ask?"),
+    asked(),
+  );
+  assert.match(await shown(card), /Where\s+–\s+Ids\s+–\s+User IBAN code\s+ad\\u200bmin\\u0007/);
+  await card.getByRole("button", { name: "Decline Write?", exact: true }).focus();
+  await page.keyboard.down("Enter");
+  await page.keyboard.down("Enter");
+  await page.keyboard.up("Enter");
+  const reason = card.getByLabel("Why?");
+  await reason.fill("No");
+  await page.keyboard.press("Enter");
+  assert.equal(await part("decline").nth(1).getAttribute("aria-pressed"), "true");
+  await part("edit-arguments").click();
+  for (const sum of ["1,500", "1.500", "0x10", "1e3", ""]) {
+    await card.getByLabel("Sum").fill(sum);
+    await part("approve-all").click();
+    assert.equal(await card.getByRole("alert").count(), 1, sum);
+  }
+  await card.getByLabel("Sum").fill("٨٠٫٥");
+  await part("approve-all").click();
+  const { body, send } = await turn();
+  assert.deepEqual(
+    (body.approvals as ApprovalDecision[]).map(({ approved, arguments: args = "{}", reason }) => [
+      approved,
+      JSON.parse(args).sum,
+      reason,
+    ]),
+    [
+      [true, 80.5, undefined],
+      [false, undefined, "No"],
+      [true, undefined, undefined],
+    ],
+  );
+  send(approval("4", "Delete?", {}, { danger: true }), approval("5", "Write?"), asked());
+  await part("approve").first().waitFor();
+  assert.equal(await part("approve-all").count(), 0, "what cannot be undone has its own button only");
+});
+
+test("what was asked too long ago is asked again, and what was decided elsewhere is said", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await chat.say("Cancel it");
+  (await turn()).send(approval("1", "Cancel?", {}, { expires_at: "2020-01-01T00:00:00Z" }), asked());
+  await part("ask-me-again").click();
+  const again = await turn();
+  assert.equal(again.body.message, "Please ask me again.");
+  again.send(approval("2", "Cancel now?"), asked());
+  await part("approve").click();
+  (await turn()).send(failure("approval_expired"));
+  await part("ask-me-again").waitFor();
+  assert.deepEqual([await part("approve").count(), await chat.error.count()], [0, 0]);
+  await part("ask-me-again").click();
+  (await turn()).send(approval("3", "Cancel at last?"), asked());
+  await part("decline").click();
+  await page.keyboard.press("Escape");
+  await part("approve").click();
+  (await turn()).send(failure("approval_used"));
+  assert.match(await shown(chat.error), /decided already/);
+  assert.equal(await chat.retry.count(), 0);
+});
+
+test("an answer goes on where it was cut, over a reload, and a failed one with what its tools did", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await chat.say("Write a program");
+  const cut = {
+    ...done("Here:\n\n```js\nlet a =", { previous_response_id: "cut" }),
+    finish_reason: "length",
+  } as StreamEvent;
+  (await turn()).send(cut);
+  await part("continue").click();
+  const more = await turn();
+  assert.deepEqual([more.body.continue, more.body.message], [true, ""]);
+  more.send(token("```js\n 1;"));
+  await chat.replies.getByText("let a = 1;").waitFor();
+  await page.reload();
+  const broken = {
+    ...failure("provider_error"),
+    continue: true,
+    state: { previous_response_id: "open" },
+  } as StreamEvent;
+  more.send(token("\n```\n"), call("1"), result("1"), token("It ru"), broken);
+  await chat.retry.click();
+  const last = await turn();
+  assert.deepEqual([last.body.continue, last.body.state], [true, { previous_response_id: "open" }]);
+  last.send(token("It runs."), done("It runs."));
+  await chat.answered();
+  assert.match(await shown(chat.replies), /let a = 1;\s+Cancel order.*It runs\.(?:\s+\d+:\d+.*)?$/s);
+  assert.doesNotMatch(await shown(chat.replies), /It ruIt/);
+  const text = await page
+    .locator("agent-chat")
+    .evaluate((it) => (it as HTMLElementTagNameMap["agent-chat"]).exportTranscript("markdown"));
+  assert.match(text, /let a = 1;\n```\n\n`Cancel order`/);
+
+  const heard = await listen(page);
+  await chat.say("And then?");
+  (await turn()).send({ ...done("One. Two", { previous_response_id: "cut" }), finish_reason: "length" } as StreamEvent);
+  await untilHeard(page, heard, "Two");
+  heard.length = 0;
+  await part("continue").click();
+  (await turn()).send(token(" three. Four."), done(" three. Four."));
+  await untilHeard(page, heard, "Four.");
+  assert.deepEqual(
+    heard.filter((said) => /One|Two|Four/.test(said)),
+    ["Two three.", "Four."],
+    "what was said before is not said again",
+  );
+});
+
+test("a closed launcher says that a decision is needed, and what is asked", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t, { launcher: true });
+  await part("launcher").click();
+  await chat.say("Cancel it");
+  const asking = await turn();
+  await part("launcher").click();
+  asking.send(approval("1", "Cancel order 4711?"), asked());
+  await part("preview").filter({ hasText: "Cancel order 4711?" }).waitFor();
+  const mark = part("unread");
+  assert.equal(await shown(mark), "!");
+  await page.reload();
+  await mark.filter({ hasText: "!" }).waitFor();
+  await part("launcher").click();
+  await part("approve").click();
+  (await turn()).send(call("1"), result("1"), done("Cancelled."));
+  await chat.answered();
+  assert.equal(await mark.count(), 0);
+});
+
+test("a tool of a real agent asks, runs once it is approved, also after its message was changed, and not when it was declined or something else was written", async (t) => {
+  const ran: unknown[] = [];
+  const refund = tool({
+    name: "refund",
+    description: "Pays back.",
+    parameters: { type: "object", properties: { sum: { type: "number", minimum: 1 } } },
+    needsApproval: true,
+    editable: true,
+    approvalText: ({ sum }) => `Refund ${sum} €?`,
+    execute: (args) => {
+      ran.push(args);
+      return "paid";
+    },
+  });
+  const asks = (id: string): Turn => [callTool(id, "refund", { sum: 5 })];
+  const turns = [asks("a"), [say("Paid back.")], asks("b"), [say("As you like.")], asks("c"), [say("Hello.")]];
+  turns.push(asks("d"), [say("Very well.")], [say("Paid again.")]);
+  const server = await startServer(t, { turns, agent: { tools: [refund] } });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  await page.goto(server.url);
+  const chat = chatIn(page);
+  const part = (name: string) => page.locator(`[part~="${name}"]`);
+  await chat.say("Refund it");
+  assert.match(await shown(part("approval")), /^Refund 5 €\?\s+Sum\s+5\s/);
+  await part("edit-arguments").click();
+  await part("approval").getByLabel("Sum").fill("4");
+  await page.reload();
+  await part("edit-arguments").click();
+  await part("approval").getByLabel("Sum").fill("0");
+  await part("approve").click();
+  assert.equal(await shown(chat.error), "Please check this value.");
+  // Nobody has to type it again.
+  assert.equal(await part("approval").getByLabel("Sum").inputValue(), "0");
+  await part("approval").getByLabel("Sum").fill("3");
+  await part("approve").click();
+  await chat.answer.getByText("Paid back.").waitFor();
+  assert.deepEqual(ran, [{ sum: 3 }]);
+  await chat.say("Once more");
+  await part("decline").click();
+  await page.keyboard.press("Enter");
+  await chat.answer.getByText("As you like.").waitFor();
+  await chat.say("And again");
+  await part("approval").waitFor();
+  await chat.ask("Hello", "Hello.");
+  assert.deepEqual([ran.length, await part("approval").count(), await chat.error.count()], [1, 0, 0]);
+  await chat.say("And now");
+  await part("approval").waitFor();
+  await chat.questions.last().getByRole("button", { name: "Change this message" }).click();
+  await chat.edited.fill("Never mind");
+  await chat.edited.press("Enter");
+  await chat.answer.getByText("Very well.").waitFor();
+  // Nobody has said no: the question waits in the branch that it was asked in.
+  await page.getByRole("group", { name: "Message 2 of 2" }).getByRole("button", { name: "Previous" }).click();
+  await part("approve").click();
+  await chat.answer.getByText("Paid again.").waitFor();
+  assert.deepEqual(ran, [{ sum: 3 }, { sum: 5 }]);
+});

@@ -1,0 +1,608 @@
+/** Conversations that last: listed, found, renamed, deleted and brought back, on a page of the server, in a site's panel and in two tabs. */
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, test } from "node:test";
+import type { Locator, Page } from "playwright-core";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
+import { axeFindings } from "../support/axe.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { hang, say, wait } from "../support/scripted-provider.ts";
+import { type ChatPage, chatIn, isFocused, openChat, shown } from "./chat-page.ts";
+import { fillList } from "./kept.ts";
+import { button, PHONE, visit } from "./launcher-page.ts";
+import { listen, untilHeard } from "./listening.ts";
+
+const browser = await launchBrowser({ after });
+
+const rows = (page: Page) => page.locator('[part="conversation"]');
+const row = (page: Page, title: string) => rows(page).filter({ hasText: title });
+const begin = (page: Page) => page.getByRole("button", { name: "New conversation" }).first().click();
+const openList = (page: Page) => page.getByRole("button", { name: "Conversations" }).click();
+
+/** Begins a conversation for each text, in which the answer is the text. */
+async function talk(chat: ChatPage, ...texts: string[]): Promise<void> {
+  for (const text of texts) {
+    await begin(chat.page);
+    await chat.greeting.waitFor();
+    await chat.ask(text, `${text}!`);
+  }
+}
+
+const answers = (...texts: string[]) => texts.map((text) => [say(`${text}!`)]);
+
+test("a new conversation ends nothing: the one before is in the list, goes on with its own state, and outlives the tab", async (t) => {
+  const chat = await openChat(t, browser, { turns: answers("Apples", "Bread", "More apples") });
+  const { page, server } = chat;
+  // A page that greets would fill the list of those who have said nothing.
+  await page.locator("agent-chat").evaluate((it) => (it as AgentChat).addMessage({ text: "Welcome back" }));
+  await page.reload();
+  await page.getByText("Welcome back").waitFor();
+  assert.deepEqual(await rows(page).count(), 0);
+  await chat.ask("Apples", "Apples!");
+  await talk(chat, "Bread");
+  assert.deepEqual(await rows(page).allInnerTexts(), ["Bread", "Apples"]);
+  await row(page, "Apples").click();
+  await chat.replies.getByText("Apples!").waitFor();
+  await chat.ask("More apples", "More apples!");
+  const texts = server.model.asked[2]?.messages.map(({ content }) => content);
+  assert.deepEqual(texts, ["Apples", "Apples!", "More apples"]);
+  // An open edit waits in its conversation. One that is opened in another gives what was written to the text field.
+  const change = page.getByRole("button", { name: "Change this message" }).first();
+  await change.click();
+  await chat.edited.fill("Pears");
+  await row(page, "Bread").click();
+  await chat.replies.getByText("Bread!").waitFor();
+  assert.equal(await chat.edited.count(), 0);
+  await row(page, "Apples").click();
+  await chat.edited.waitFor();
+  assert.equal(await chat.edited.inputValue(), "Pears");
+  await row(page, "Bread").click();
+  await chat.replies.getByText("Bread!").waitFor();
+  await change.click();
+  await chat.edited.waitFor();
+  assert.deepEqual([await chat.edited.inputValue(), await chat.input.inputValue()], ["Bread", "Pears"]);
+  const other = await page.context().newPage();
+  await page.close();
+  await other.goto(server.url);
+  await rows(other).first().waitFor();
+  assert.deepEqual(await rows(other).allInnerTexts(), ["Apples", "Bread"]);
+  await chatIn(other).greeting.waitFor();
+  await row(other, "Apples").click();
+  await chatIn(other).replies.getByText("More apples!").waitFor();
+});
+
+test("an answer that is left in the middle, or whose tab is closed, has a dot, and goes on when it is opened, also from another tab", async (t) => {
+  const [one, two] = [gate(), gate()];
+  const half = ({ opened }: typeof one) => [say("Half"), wait(opened), say(" and the rest.")];
+  const chat = await openChat(t, browser, { turns: [half(one), ...answers("Bread"), half(two)] });
+  const { page, server } = chat;
+  await chat.say("Apples");
+  await chat.replies.getByText("Half").waitFor();
+  await talk(chat, "Bread");
+  const dotted = (there: Page, title: string) =>
+    row(there, title).filter({ has: there.getByRole("img", { name: "Answer not read yet" }) });
+  await dotted(page, "Apples").waitFor();
+  const closed = await page.context().newPage();
+  await closed.goto(server.url);
+  await chatIn(closed).say("Cheese");
+  await chatIn(closed).replies.getByText("Half").waitFor();
+  await closed.close();
+  const other = await page.context().newPage();
+  const there = chatIn(other);
+  await other.goto(server.url);
+  for (const [title, rest] of [
+    ["Cheese", two],
+    ["Apples", one],
+  ] as const) {
+    await dotted(other, title).click();
+    await there.questions.getByText(title).waitFor();
+    await there.replies.getByText("Half").waitFor();
+    await other.getByRole("button", { name: "Stop answering" }).waitFor();
+    rest.open();
+    await there.answered();
+    assert.equal(await shown(there.answer), "Half and the rest.");
+    await dotted(page, title).waitFor({ state: "detached" });
+  }
+  await row(page, "Apples").click();
+  await chat.replies.getByText("Half and the rest.").waitFor();
+  assert.equal(server.model.asked.length, 3);
+});
+
+test("what is deleted in the middle of its answer is ended at the server, and comes back as far as it went", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Half"), hang], ...answers("Bread")] });
+  const { page, server } = chat;
+  await chat.say("Apples");
+  await chat.replies.getByText("Half").waitFor();
+  await talk(chat, "Bread");
+  await row(page, "Apples").press("Delete");
+  await server.model.asked[0]?.aborted;
+  await page.getByRole("button", { name: "Undo" }).click();
+  await row(page, "Apples").click();
+  await chat.replies.getByText("Half").waitFor();
+  await chat.answered();
+});
+
+test("two tabs show one conversation live, and each can go on with it", async (t) => {
+  const chat = await openChat(t, browser, { turns: answers("One", "Two", "Three", "Four", "Five", "Six", "Seven") });
+  const { page, server } = chat;
+  await chat.ask("One", "One!");
+  const other = await page.context().newPage();
+  const there = chatIn(other);
+  await other.goto(server.url);
+  await row(other, "One").click();
+  await there.replies.getByText("One!").waitFor();
+  await there.ask("Two", "Two!");
+  await chat.replies.getByText("Two!").waitFor();
+  await chat.ask("Three", "Three!");
+  await there.replies.getByText("Three!").waitFor();
+  assert.deepEqual(
+    server.model.asked[2]?.messages.map(({ content }) => content),
+    ["One", "One!", "Two", "Two!", "Three"],
+  );
+  // One that hears nothing of the others, as after a sleep of the machine.
+  const deaf = await page.context().newPage();
+  await deaf.addInitScript(`BroadcastChannel.prototype.addEventListener = () => {};
+    Object.defineProperty(BroadcastChannel.prototype, "onmessage", { set() {} });`);
+  await deaf.goto(server.url);
+  await row(deaf, "One").click();
+  await chatIn(deaf).replies.getByText("Three!").waitFor();
+  await there.ask("Four", "Four!");
+  await chatIn(deaf).say("Five");
+  const note = deaf.locator(".busy-note").getByText("This conversation went on in another tab.");
+  await note.waitFor();
+  await chatIn(deaf).replies.getByText("Four!").waitFor();
+  assert.equal(await chatIn(deaf).input.inputValue(), "Five");
+  await chatIn(deaf).input.press("Enter");
+  await chatIn(deaf).replies.getByText("Five!").waitFor();
+  // Nor does it show another branch of what it has not seen.
+  await deaf.getByRole("button", { name: "Answer again" }).click();
+  await chatIn(deaf).replies.getByText("Six!").waitFor();
+  await there.replies.getByText("Six!").waitFor();
+  await deaf.reload();
+  await chatIn(deaf).replies.getByText("Six!").waitFor();
+  await there.ask("Seven", "Seven!");
+  await deaf.getByRole("button", { name: "Previous" }).click();
+  await note.waitFor();
+  await chatIn(deaf).replies.getByText("Seven!").waitFor();
+});
+
+test("what waits in two tabs is sent once, in its order, also when the tab that wrote the answer has crashed", async (t) => {
+  const rest = gate();
+  const turns = [[say("Half"), wait(rest.opened), say(" and the rest.")], ...answers("Both", "Last")];
+  const chat = await openChat(t, browser, { turns });
+  const { page, server } = chat;
+  await chat.say("First");
+  await chat.replies.getByText("Half").waitFor();
+  const other = await page.context().newPage();
+  const there = chatIn(other);
+  await other.goto(server.url);
+  await row(other, "First").click();
+  await there.replies.getByText("Half").waitFor();
+  for (const [tab, text] of [
+    [chat, "Here"],
+    [there, "There"],
+  ] as const) {
+    await tab.say(text);
+    for (const it of [page, other]) await it.locator(".pending-message").getByText(text).waitFor();
+  }
+  const device = await page.context().newCDPSession(page);
+  const crash = page.waitForEvent("crash");
+  // A page that has crashed answers nothing.
+  void device.send("Page.crash").catch(() => {});
+  await crash;
+  rest.open();
+  await there.replies.getByText("Both!").waitFor();
+  assert.equal(await other.locator(".pending-message").count(), 0);
+  await there.ask("Last", "Last!");
+  assert.deepEqual(
+    server.model.asked[2]?.messages.map(({ content }) => content),
+    ["First", "Half and the rest.", "Here\n\nThere", "Both!", "Last"],
+  );
+});
+
+test("while an answer comes it alone is stored, the list is not read again, and another tab has it with the rest of the conversation", async (t) => {
+  const [more, rest] = [gate(), gate()];
+  const long = "A long answer. ".repeat(3_000);
+  const second = [say("Half"), wait(more.opened), say(" and more"), wait(rest.opened), say(" and the rest.")];
+  const chat = await openChat(t, browser, { turns: [[say(long)], second] });
+  const { page, server } = chat;
+  await page.addInitScript(() => {
+    const { put } = IDBObjectStore.prototype;
+    const { getAll } = IDBIndex.prototype;
+    const work: string[] = [];
+    Object.assign(window, { work });
+    IDBObjectStore.prototype.put = function (value, ...given) {
+      const { length } = JSON.stringify(value);
+      if (this.name === "conversations")
+        work.push(length > 40_000 ? "all" : length < 1_000 && "answer" in value ? "answer" : "other");
+      return put.call(this, value, ...given);
+    };
+    IDBIndex.prototype.getAll = function (...given) {
+      work.push("list");
+      return getAll.apply(this, given);
+    };
+  });
+  const worked = (pattern: RegExp) =>
+    page.waitForFunction((source) => new RegExp(source).test(String(Reflect.get(window, "work"))), pattern.source);
+  await page.reload();
+  await chat.say("One");
+  await chat.answered();
+  await chat.say("Two");
+  await chat.replies.getByText("Half").waitFor();
+  await worked(/all(,list)+$/);
+  more.open();
+  await worked(/answer/);
+  const other = await page.context().newPage();
+  const there = chatIn(other);
+  await other.goto(server.url);
+  await row(other, "One").click();
+  await there.replies.getByText("Half and more").waitFor();
+  rest.open();
+  await there.replies.getByText("Half and more and the rest.").waitFor();
+  await there.answered();
+  assert.equal(await there.questions.count(), 2);
+  await worked(/^((?!answer,list).)*answer,all(,list)+$/);
+});
+
+test("where the browser keeps nothing, a new conversation can be taken back for a while", async (t) => {
+  const chat = await openChat(t, browser, { turns: answers("Apples") });
+  const { page } = chat;
+  await page.addInitScript(() => {
+    IDBFactory.prototype.open = () => {
+      throw new DOMException("forbidden", "SecurityError");
+    };
+  });
+  await page.reload();
+  await chat.ask("Apples", "Apples!");
+  await page.getByText("The browser does not keep this conversation").waitFor();
+  await begin(page);
+  await chat.greeting.waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await chat.replies.getByText("Apples!").waitFor();
+});
+
+/** Changes the first message, with which another branch begins. */
+async function change(chat: ChatPage, text: string): Promise<void> {
+  await chat.page.getByRole("button", { name: "Change this message" }).first().click();
+  await chat.edited.fill(text);
+  await chat.edited.press("Enter");
+  await chat.replies.getByText(`${text}!`).waitFor();
+  await chat.answered();
+}
+
+test("a conversation has the name that its agent gives it, or else the person; it is exported under it as its branch in sight, and leaves the list when it is gone", async (t) => {
+  const names = [undefined, undefined, undefined, "Breakfast", "Lunch"];
+  const chat = await openChat(t, browser, {
+    agent: {
+      instructions({ title }) {
+        const name = names.shift();
+        if (name) title(name);
+        return "Be brief.";
+      },
+    },
+    turns: answers("Which?", "What? A/B", "Bread", "Toast", "Soup"),
+  });
+  const { page } = chat;
+  await chat.ask("Which?", "Which?!");
+  await change(chat, "What? A/B");
+  await talk(chat, "Bread");
+  await chat.ask("Toast", "Toast!");
+  await row(page, "Breakfast").press("F2");
+  await page.keyboard.type("Mine");
+  await page.keyboard.press("Enter");
+  await chat.ask("Soup", "Soup!");
+  await row(page, "Mine").press("F2");
+  await page.keyboard.press("Delete");
+  await page.keyboard.press("Enter");
+  await row(page, "Lunch").waitFor();
+  const one = page.getByRole("listitem").filter({ has: row(page, "A/B") });
+  await one.getByRole("button", { name: "Options for" }).click();
+  const download = page.waitForEvent("download");
+  await one.getByRole("button", { name: "Export" }).click();
+  assert.equal((await download).suggestedFilename(), "What A B.md");
+  const path = await (await download).path();
+  const exported = await readFile(path, "utf8");
+  assert.match(exported, /What\? A\/B!/);
+  assert.doesNotMatch(exported, /Which/);
+  await page.evaluate(`new Promise((resolve) => {
+    indexedDB.open("agent-chat").onsuccess = ({ target }) => {
+      const change = target.result.transaction(["conversations", "summaries"], "readwrite");
+      const rows = change.objectStore("conversations");
+      rows.getAll().onsuccess = ({ target: { result } }) => {
+        const { id } = result.find(({ tree }) => tree[0].text !== "Bread");
+        for (const name of ["conversations", "summaries"]) change.objectStore(name).delete(id);
+      };
+      change.oncomplete = () => resolve(target.result.close());
+    };
+  })`);
+  await one.getByRole("button", { name: "Options for" }).click();
+  await one.getByRole("button", { name: "Export" }).click();
+  await row(page, "A/B").waitFor({ state: "detached" });
+});
+
+test("a row is renamed, deleted and brought back by the keyboard, and everything can be forgotten", async (t) => {
+  const chat = await openChat(t, browser, { turns: answers("Apples", "Bread", "Cheese") });
+  const { page } = chat;
+  await chat.ask("Apples", "Apples!");
+  await talk(chat, "Bread");
+  await begin(page);
+  await chat.greeting.waitFor();
+  await row(page, "Apples").focus();
+  await page.keyboard.press("ArrowUp");
+  await page.clock.setFixedTime(Date.now() + 86_400_000);
+  await page.keyboard.press("F2");
+  await page.keyboard.type("Bak");
+  // A row of another day comes before it.
+  await page.locator("agent-chat").evaluate((it) => (it as AgentChat).send("Cheese"));
+  await row(page, "Cheese").waitFor();
+  await page.keyboard.type("ing");
+  await page.keyboard.press("Enter");
+  await row(page, "Baking").waitFor();
+  assert.equal(await chat.input.inputValue(), "");
+  await row(page, "Baking").press("F2");
+  await page.keyboard.type("Bakery");
+  await chat.input.click();
+  await row(page, "Bakery").waitFor();
+  assert.equal(await isFocused(chat.input), true, "where it was put");
+  await row(page, "Bakery").press("ArrowDown");
+  await page.keyboard.press("F2");
+  await page.keyboard.type("Never mind");
+  await page.keyboard.press("Escape");
+  await row(page, "Apples").press("Delete");
+  await row(page, "Apples").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await row(page, "Apples").waitFor();
+  // The one that is shown.
+  await row(page, "Cheese").press("Delete");
+  await chat.greeting.waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await chat.replies.getByText("Cheese!").waitFor();
+  await page.evaluate(fillList(7, 1));
+  await page.reload();
+  await row(page, "Bakery").waitFor();
+  // Rows that were not in view yet have no inner text.
+  const titles = async () => (await rows(page).allTextContents()).map((title) => title.trim());
+  assert.deepEqual(
+    (await titles()).filter((title) => !/^Number/.test(title)),
+    ["Cheese", "Bakery", "Apples"],
+  );
+  const search = page.getByRole("searchbox");
+  await search.fill("number 3");
+  await row(page, "Bakery").waitFor({ state: "detached" });
+  await row(page, "Number 3").press("Delete");
+  await page.getByText("Nothing found.").waitFor();
+  await search.fill("Baker");
+  await row(page, "Bakery").waitFor();
+  await search.fill("");
+  await row(page, "Apples").waitFor();
+  assert.equal(await isFocused(search), true, "it stays as long as somebody writes there");
+  await search.blur();
+  await search.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Forget everything" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Forget everything" }).click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await chat.greeting.waitFor();
+  await rows(page).first().waitFor({ state: "detached" });
+  await page.reload();
+  await chat.greeting.waitFor();
+  assert.equal(await rows(page).count(), 0);
+});
+
+test("of two hundred conversations the list reads no messages, and finds by title and text; the oldest gives way to a new one", async (t) => {
+  const chat = await openChat(t, browser, { turns: answers("Apples", "Cherries", "Bread") });
+  const { page } = chat;
+  // A Thursday.
+  await page.clock.setFixedTime(new Date(2026, 0, 15, 12));
+  await chat.ask("Apples", "Apples!");
+  await change(chat, "Cherries");
+  await row(page, "Cherries").waitFor({ state: "attached" });
+  await page.evaluate(fillList(199, 4));
+  await page.addInitScript(`{
+    const { get, getAll } = IDBObjectStore.prototype;
+    window.readRows = 0;
+    for (const [name, read] of Object.entries({ get, getAll })) {
+      IDBObjectStore.prototype[name] = function (...given) {
+        if (this.name === "conversations") window.readRows += 1;
+        return read.apply(this, given);
+      };
+    }
+  }`);
+  await page.reload();
+  await row(page, "Number 198").waitFor({ state: "attached" });
+  assert.equal(await page.evaluate("window.readRows"), 1, "that of the tab");
+  /** The heading of each group, and how many rows it has. */
+  const groups = () =>
+    page
+      .locator(".list-day")
+      .evaluateAll((all) => all.map((it) => [it.textContent, it.nextElementSibling?.children.length]));
+  const weeks = [
+    ["this week", 48],
+    ["last week", 115],
+  ];
+  assert.deepEqual(await groups(), [["today", 13], ["yesterday", 24], ...weeks]);
+  await page.clock.setFixedTime(new Date(2026, 1, 12, 12));
+  const spoken = await listen(page);
+  const search = page.getByRole("searchbox");
+  // Keyboards of phones put a space behind a word.
+  await search.fill("number 19 ");
+  await row(page, "Number 20").waitFor({ state: "detached" });
+  assert.deepEqual(await groups(), [["January 2026", 10]]);
+  await search.fill("PEARS ");
+  await page.waitForFunction(
+    () => document.querySelector("agent-chat")?.shadowRoot?.querySelectorAll('[part="conversation"]').length === 199,
+  );
+  // What stands in another branch would not be in sight there.
+  await search.fill("apples");
+  await untilHeard(page, spoken, "Nothing found.");
+  await search.fill("");
+  await talk(chat, "Bread");
+  await page.getByText("The oldest conversation was deleted to make room.").waitFor();
+  await row(page, "Number 198").waitFor({ state: "detached" });
+  assert.equal(await rows(page).count(), 200);
+});
+
+/** Puts a finger down on an element, moves it so far in pixels, and takes it away; `halfway` is looked at before that. */
+async function swipe(target: Locator, x: number, y: number, halfway = async () => {}): Promise<void> {
+  const page = target.page();
+  const box = await target.boundingBox();
+  assert.ok(box);
+  const device = await page.context().newCDPSession(page);
+  const move = (type: "touchStart" | "touchMove", part: number) =>
+    device.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: [{ x: box.x + box.width / 2 + x * part, y: box.y + box.height / 2 + y * part }],
+    });
+  await move("touchStart", 0);
+  for (let step = 1; step <= 8; step += 1) await move("touchMove", step / 8);
+  await halfway();
+  await device.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  await device.detach();
+}
+
+test("on a phone the list lies over the chat, follows a finger, and closes with a swipe, a request to go back, Escape, its button and a choice", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: answers("Apples", "Bread"),
+    browser: { ...PHONE, reducedMotion: "reduce" },
+  });
+  const { page } = chat;
+  await chat.ask("Apples", "Apples!");
+  await talk(chat, "Bread");
+  await page.evaluate(fillList(30, 1));
+  await page.reload();
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  const opener = page.getByRole("button", { name: "Conversations" });
+  const entries = await page.evaluate(() => history.length);
+  /** Where the sheet has followed the finger. */
+  const left = async () => Math.round((await list.boundingBox())?.x ?? Number.NaN);
+  const open = async () => {
+    // Not by a tap, which Chromium ignores for a while after a quick swipe.
+    await opener.click();
+    await list.waitFor();
+  };
+  const closed = async () => {
+    await list.waitFor({ state: "hidden" });
+    await page.waitForFunction(
+      (element) => (element.getRootNode() as ShadowRoot).activeElement === element,
+      await opener.elementHandle(),
+    );
+  };
+  await open();
+  await page.waitForFunction(
+    (element) => (element.getRootNode() as ShadowRoot).activeElement === element,
+    await list.getByRole("button", { name: "New conversation" }).elementHandle(),
+  );
+  assert.deepEqual(await axeFindings(page), []);
+  const heights = await list
+    .locator("button:visible, input:visible")
+    .evaluateAll((all) =>
+      all.map((it) => it.getBoundingClientRect()).map(({ width, height }) => Math.min(width, height)),
+    );
+  assert.ok(heights.length > 12 && heights.every((height) => height >= 44), String(heights));
+  const device = await page.context().newCDPSession(page);
+  const edges = () =>
+    list.evaluate((it) => {
+      const { paddingTop, paddingBottom, paddingLeft } = getComputedStyle(it);
+      return [paddingTop, paddingBottom, paddingLeft];
+    });
+  for (const [insets, padding] of [
+    [{ top: 47, bottom: 34, left: 20 }, ["55px", "42px", "28px"]],
+    [{}, ["8px", "8px", "8px"]],
+  ] as const) {
+    await device.send("Emulation.setSafeAreaInsetsOverride", { insets });
+    assert.deepEqual(await edges(), padding, "below a notch and above a bar");
+  }
+  const spoken = await listen(page);
+  await page.getByRole("searchbox").fill("nothing like this");
+  await untilHeard(page, spoken, "Nothing found.");
+  await page.getByRole("searchbox").fill("number 3");
+  await untilHeard(page, spoken, "Results: 1");
+  await page.keyboard.press("Escape");
+  await closed();
+  await open();
+  await row(page, "Bread").press("Delete");
+  await list.getByRole("button", { name: "Undo" }).press("Enter");
+  await row(page, "Bread").and(page.locator(":focus")).waitFor();
+  await swipe(row(page, "Bread"), -60, 0, async () => assert.equal(await left(), -44));
+  await swipe(row(page, "Bread"), 300, 0, async () => assert.equal(await left(), 0));
+  await swipe(row(page, "Number 5"), -40, -300);
+  await page.waitForFunction(
+    (element) => (element as Element).scrollTop > 100,
+    await list.locator(".list-rows").elementHandle(),
+  );
+  assert.equal(await left(), 0);
+  await swipe(list, -250, 10);
+  await closed();
+  await page.locator("agent-chat").evaluate((element) => element.setAttribute("dir", "rtl"));
+  await open();
+  await swipe(list, -250, 10);
+  await swipe(list, 250, 10);
+  await closed();
+  await open();
+  // Where nothing has the focus, it is the browser that asks to close: so does Android's gesture.
+  await list.getByRole("button", { name: "New conversation" }).evaluate((button) => button.blur());
+  await page.keyboard.press("Escape");
+  await closed();
+  await open();
+  await page.keyboard.press("Escape");
+  await closed();
+  await open();
+  await page.getByRole("button", { name: "Close the list" }).tap();
+  await closed();
+  assert.equal(await page.evaluate(() => history.length), entries);
+  await open();
+  await row(page, "Apples").tap();
+  await chat.replies.getByText("Apples!").waitFor();
+  await list.waitFor({ state: "hidden" });
+  assert.equal(await isFocused(chat.input), false, "whose keyboard would cover the conversation");
+});
+
+test("a phone held across has room to rename, and what another tab forgets leaves no sheet without rows", async (t) => {
+  const chat = await openChat(t, browser, { turns: answers("Apples"), browser: PHONE });
+  const { page, server } = chat;
+  await chat.ask("Apples", "Apples!");
+  await openList(page);
+  await page.setViewportSize({ width: 844, height: 200 });
+  await page.getByRole("button", { name: "Options for “Apples”" }).tap();
+  await page.getByRole("button", { name: "Rename" }).tap();
+  const field = page.getByRole("textbox", { name: "Rename" });
+  await page.waitForFunction(
+    (element) => {
+      const { top, bottom } = (element as Element).getBoundingClientRect();
+      return top >= 0 && bottom <= innerHeight && bottom - top >= 44;
+    },
+    await field.elementHandle(),
+  );
+  await field.fill("Pears");
+  await field.press("Enter");
+  // Wide enough for a column, if there were others.
+  await page.setViewportSize({ width: 932, height: 430 });
+  await page.getByRole("navigation", { name: "Conversations" }).waitFor({ state: "hidden" });
+  await openList(page);
+  const other = await page.context().newPage();
+  await other.goto(server.url);
+  await openList(other);
+  await other.getByRole("button", { name: "Forget everything" }).tap();
+  await other.getByRole("button", { name: "Delete" }).tap();
+  await page.getByRole("navigation", { name: "Conversations" }).waitFor({ state: "hidden" });
+  await chat.input.fill("Still there");
+});
+
+test("in a site's panel conversations are listed if the script says so, and an Escape closes the list alone", async (t) => {
+  const { page, ...chat } = await visit(t, browser, { turns: answers("Apples"), script: "data-conversations" });
+  await button(page).click();
+  await chat.ask("Apples", "Apples!");
+  await openList(page);
+  await row(page, "Apples").waitFor();
+  await page.keyboard.press("Escape");
+  await row(page, "Apples").waitFor({ state: "hidden" });
+  await chat.input.waitFor();
+  await begin(page);
+  await chat.greeting.waitFor();
+  await page.reload();
+  await openList(page);
+  await row(page, "Apples").click();
+  await chat.replies.getByText("Apples!").waitFor();
+});

@@ -1,0 +1,79 @@
+/** The chat page under `parley dev`: it says why the agent is broken, and the conversation goes on with the next one. */
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { chatIn, shown } from "../browser/chat-page.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { Command } from "../support/command.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+const browser = await launchBrowser({ after });
+
+const agent = (name: string, welcome: string) =>
+  `export default { id: "a", name: "${name}", agent: "Guide", model: "demo", chat: { welcome: "${welcome}" } };`;
+
+test("the page shows where the agent is broken until it is fine again, without losing the conversation", async (t) => {
+  const folder = temporaryProject(t, { "agent.ts": agent("First", "Hello one") });
+  const command = new Command(["dev", folder], { env: { PORT: "0" } });
+  t.after(() => {
+    command.kill("SIGKILL");
+    return command.end();
+  });
+  const address = await command.printed("stdout", /^(http:\/\/\S+#dev=\S+)\n$/m);
+  const { page, complaints } = await openPage(t, browser, { viewport: { width: 360, height: 640 } });
+  await page.goto(address);
+  const chat = chatIn(page);
+  await page.getByText("Hello one").waitFor();
+  assert.equal(new URL(page.url()).hash, "");
+  const bar = page.locator(".dev-bar");
+  const broken = page.locator(".dev-bar", { hasText: /agent\.ts:1:\d+/ });
+  await bar.waitFor({ state: "attached" });
+  assert.equal(await bar.getAttribute("role"), "status");
+  assert.equal((await bar.boundingBox())?.height ?? 0, 0);
+
+  const write = (text: string) => writeFileSync(join(folder, "agent.ts"), text);
+  write(agent("Second", "Hello two"));
+  await page.getByText("Hello two").waitFor();
+  await page.waitForFunction(() => document.title === "Second");
+  await chat.say("Hello");
+  await chat.answered();
+
+  write(`const broken: = 1;\n${agent("Third", "<b>")}`);
+  await broken.waitFor();
+  assert.match(await shown(bar), /^agent\.ts cannot be loaded: .*\nThe last good agent goes on answering\.$/);
+  const box = await bar.boundingBox();
+  assert.ok(box && box.x >= 0 && box.x + box.width <= 360 && box.y + box.height <= 640, JSON.stringify(box));
+  // This tab still knows the token.
+  await page.reload();
+  await broken.waitFor();
+  assert.equal(await chat.replies.count(), 1);
+
+  write(agent("Third", "Hello three"));
+  await broken.waitFor({ state: "detached" });
+  await chat.say("And again");
+  await chat.answered(2);
+  assert.equal(await chat.error.count(), 0);
+  assert.deepEqual(complaints, []);
+});
+
+test("a page without the token asks nothing of /dev/ and loads nothing for it", async (t) => {
+  const folder = temporaryProject(t, { "agent.ts": agent("First", "Hello one") });
+  const command = new Command(["dev", folder], { env: { PORT: "0" } });
+  t.after(() => {
+    command.kill("SIGKILL");
+    return command.end();
+  });
+  const address = await command.printed("stdout", /^(http:\/\/\S+\/)#dev=\S+\n$/m);
+  const { page, complaints } = await openPage(t, browser);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.goto(address);
+  await page.getByText("Hello one").waitFor();
+  assert.deepEqual(
+    asked.filter((url) => /\/dev\/|\/bar-/.test(url)),
+    [],
+  );
+  assert.deepEqual(complaints, []);
+});

@@ -1,0 +1,292 @@
+/** Who is asking, in the browser: what one user has said is not for the next one, on no screen, in no storage, in no tab. */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { Page } from "playwright-core";
+import type { RunContext } from "../../server/agent/run-context.ts";
+import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.ts";
+import type { AgentChat, AgentChatLauncher } from "../../widget/element/public-types.ts";
+import { type ChatElement, chatIn, failOnComplaints, shown } from "../browser/chat-page.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { say, type Turn, wait } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer, type TestServer } from "../support/start-server.ts";
+
+const browser = await launchBrowser({ after });
+
+/** The token is the user's id, but for those that have expired. A session of the server's own site is as good. */
+const byToken: Authenticate = ({ token, headers }) => {
+  const id = token ?? /session=(\w+)/.exec(headers.cookie ?? "")?.[1];
+  if (id === undefined || id.startsWith("expired")) throw new Unauthorized("Your session has ended.");
+  return { id };
+};
+
+const SIGN_IN = "Please sign in to write here.";
+
+const turnsOf = (...texts: string[]): Turn[] => texts.map((text) => [say(text)]);
+
+/** A server that knows its users, and notes whose messages come. */
+async function startWithUsers(
+  t: TestContext,
+  turns: readonly Turn[],
+): Promise<{ server: TestServer; users: string[] }> {
+  const users: string[] = [];
+  const instructions = ({ user, metadata }: RunContext) => {
+    users.push([user?.id, ...Object.entries(metadata).flat()].join(" "));
+    return "Help.";
+  };
+  const env = { PARLEY_ALLOWED_ORIGINS: "*" };
+  return { server: await startServer(t, { authenticate: byToken, turns, agent: { instructions }, env }), users };
+}
+
+/** A page of another site, whose script has run before the element is drawn. */
+async function openSite(t: TestContext, { url }: TestServer, script: string, expected?: RegExp) {
+  const html = `<agent-chat server="${url}"></agent-chat>
+    <script>const chat = document.querySelector("agent-chat"); ${script}
+      addEventListener("agent-chat-login-required", () => { document.title += "!"; });</script>
+    <script src="${url}/widget.js" async></script>`;
+  const site = await startSite(t, { "/": sitePage(html) });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints, expected);
+  await page.goto(site.url);
+  return { page, site, ...chatIn(page) };
+}
+
+const set = (page: Page, token: string | undefined) =>
+  page.locator("agent-chat").evaluate((chat: AgentChat, to) => {
+    chat.userToken = to;
+  }, token);
+
+const signOut = (page: Page) => page.locator("agent-chat").evaluate((chat: AgentChat) => chat.signOut());
+
+/** All that the element has in the browser, as a text. */
+const stored = (page: Page): Promise<string> =>
+  page.evaluate(`(async () => {
+    const names = await indexedDB.databases();
+    let rows = [];
+    if (names.some(({ name }) => name === "agent-chat")) {
+      const opening = indexedDB.open("agent-chat");
+      await new Promise((resolve) => { opening.onsuccess = resolve; });
+      const reading = opening.result.transaction("conversations").objectStore("conversations").getAll();
+      await new Promise((resolve) => { reading.onsuccess = resolve; });
+      opening.result.close();
+      rows = reading.result;
+    }
+    return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, rows]);
+  })()`);
+
+/** All that the element has drawn, whether it is seen or not. */
+const drawn = (page: Page): Promise<string> =>
+  page.locator("agent-chat").evaluate((chat) => {
+    const field = chat.shadowRoot?.querySelector("textarea")?.value ?? "";
+    return `${chat.shadowRoot?.textContent ?? ""}${field}`;
+  });
+
+async function assertNothingOf(page: Page, what: RegExp, tab: string): Promise<void> {
+  assert.doesNotMatch(await drawn(page), what, tab);
+  assert.doesNotMatch(await stored(page), what, tab);
+}
+
+/** Attaches a file that takes until the returned function is called, whose promise resolves when the file was judged. */
+const attachSlowly = (page: Page, name: string) =>
+  page.locator("agent-chat").evaluateHandle((chat: AgentChat, fileName) => {
+    const file = new File(["no picture"], fileName);
+    const held = { open(_bytes: ArrayBuffer) {} };
+    const bytes = new Promise<ArrayBuffer>((resolve) => {
+      held.open = resolve;
+    });
+    const part = {
+      arrayBuffer() {
+        return bytes;
+      },
+    };
+    Object.assign(file, {
+      slice() {
+        return part;
+      },
+    });
+    const attached = chat.attach([file]);
+    return () => {
+      held.open(new ArrayBuffer(8));
+      return attached;
+    };
+  }, name);
+
+const isEmpty = (chat: ChatElement) => chat.questions.first().waitFor({ state: "detached" });
+
+test("of a user who has signed out nothing is left, on screen, in storage and in other tabs, and the next one is asked as themself", async (t) => {
+  const { server, users } = await startWithUsers(
+    t,
+    turnsOf("Fine, Ada.", "Once more, Ada.", "Fine, Bob.", "Fine, Eve."),
+  );
+  const one = await openSite(t, server, `chat.userToken = "ada"; chat.metadata = { page: "home" };`);
+  await one.ask("Ada here", "Fine, Ada.");
+  await one.input.fill("Ada was writing");
+  const page = await one.page.context().newPage();
+  await page.goto(one.site.url);
+  const two = { page, ...chatIn(page) };
+  await two.ask("Ada again", "Once more, Ada.");
+  assert.match(await stored(page), /Ada again/);
+  await signOut(one.page);
+  await Promise.all([isEmpty(one), isEmpty(two)]);
+  await one.page.getByText(SIGN_IN).waitFor();
+  await two.page.getByText(SIGN_IN).waitFor();
+  for (const tab of [one, two]) await assertNothingOf(tab.page, /Ada|agent-chat-user/, "after the sign-out");
+  await one.input.fill("Bob here");
+  await set(one.page, "bob");
+  await one.greeting.waitFor();
+  await one.input.press("Enter");
+  await one.answered();
+  assert.equal(await shown(one.answer), "Fine, Bob.");
+  // Without a sign-out, the page has another user.
+  await one.input.fill("Bob was writing");
+  const readOn = await attachSlowly(one.page, "Bob.png");
+  await set(one.page, "eve");
+  await isEmpty(one);
+  await one.greeting.waitFor();
+  await readOn.evaluate((go) => go());
+  await assertNothingOf(one.page, /Bob/, "after Bob");
+  await one.ask("Eve here", "Fine, Eve.");
+  assert.deepEqual(users, ["ada page home", "ada page home", "bob page home", "eve page home"]);
+});
+
+for (const [way, blocked] of [
+  ["a socket", false],
+  ["HTTP", true],
+] as const) {
+  test(`a token that has expired is asked for again over ${way}, and the message is answered once`, async (t) => {
+    const { server, users } = await startWithUsers(t, turnsOf("One.", "Two."));
+    const script = `const tokens = ["ada", "ada", "expired", "ada"]; let asked = 0;
+      ${blocked ? 'window.WebSocket = function () { throw new Error("blocked"); };' : ""}
+      chat.userToken = async () => { asked++; document.title = asked; return tokens[Math.min(asked - 1, 3)]; };`;
+    const chat = await openSite(t, server, script);
+    await chat.ask("First", "One.");
+    await chat.ask("Second", "Two.");
+    assert.deepEqual(users, ["ada", "ada"]);
+    assert.equal(await chat.page.title(), "4");
+    assert.equal(await chat.questions.count(), 2);
+  });
+}
+
+test("where the user has to sign in, the chat says so, keeps what was written, and goes on once they have", async (t) => {
+  const { server, users } = await startWithUsers(t, turnsOf("One.", "Two."));
+  const script = `window.token = sessionStorage.getItem("token") ?? "ada"; chat.userToken = () => window.token;`;
+  const chat = await openSite(t, server, script);
+  await chat.ask("First", "One.");
+  await chat.page.evaluate(() => {
+    sessionStorage.setItem("token", "expired");
+    Object.assign(window, { token: "expired" });
+  });
+  await chat.say("Second");
+  await chat.page.getByText(SIGN_IN).waitFor();
+  assert.match(await chat.page.title(), /!/);
+  assert.equal(await chat.input.inputValue(), "Second");
+  assert.equal(await chat.questions.count(), 0);
+  await chat.page.reload();
+  await chat.page.getByText(SIGN_IN).waitFor();
+  assert.doesNotMatch(await drawn(chat.page), /First|Second/);
+  await set(chat.page, "ada");
+  await chat.replies.getByText("One.").waitFor();
+  await chat.page.waitForFunction(
+    () => document.querySelector("agent-chat")?.shadowRoot?.querySelector("textarea")?.value,
+  );
+  assert.equal(await chat.input.inputValue(), "Second");
+  await chat.ask("Second", "Two.");
+  assert.deepEqual(users, ["ada", "ada"]);
+});
+
+test("while the user is not known nothing is shown, and an answer goes on after a reload with the token", async (t) => {
+  const rest = gate();
+  const { server } = await startWithUsers(t, [[say("Half "), wait(rest.opened), say("done.")]]);
+  const script = `let give; const given = new Promise((resolve) => { give = resolve; });
+    if (!sessionStorage.visited) give(); sessionStorage.visited = "yes";
+    chat.userToken = async () => { await given; return "ada"; };`;
+  const chat = await openSite(t, server, script);
+  await chat.say("Go");
+  await chat.answer.getByText("Half").waitFor();
+  await chat.page.reload();
+  await chat.input.waitFor();
+  assert.doesNotMatch(await drawn(chat.page), /Half|Go/);
+  await chat.page.evaluate("give()");
+  await chat.answer.getByText("Half").waitFor();
+  rest.open();
+  await chat.answered();
+  assert.equal(await shown(chat.answer), "Half done.");
+});
+
+test("a session cookie of the server's own site says who is there, without a token; when it is gone, so is the conversation, which waits for its user in the list", async (t) => {
+  const { server, users } = await startWithUsers(t, turnsOf("Fine.", "Fine, too."));
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  const signIn = (id: string) => page.context().addCookies([{ name: "session", value: id, url: server.url }]);
+  await signIn("ada");
+  await page.goto(server.url);
+  const chat = chatIn(page);
+  await chat.ask("Ada here", "Fine.");
+  await page.reload();
+  await chat.replies.getByText("Fine.").waitFor();
+  await signIn("bob");
+  await page.reload();
+  await chat.greeting.waitFor();
+  assert.doesNotMatch(await drawn(page), /Ada here/);
+  await chat.ask("Bob here", "Fine, too.");
+  assert.deepEqual(users, ["ada", "bob"]);
+  await page.context().clearCookies();
+  await page.reload();
+  await page.getByText(SIGN_IN).waitFor();
+  await page.waitForFunction(() => !Object.keys(localStorage).some((name) => name.startsWith("agent-chat-user")));
+  assert.doesNotMatch(await drawn(page), /Bob here/);
+  await signIn("ada");
+  await page.reload();
+  await page.locator('[part="conversation"]').waitFor();
+  assert.doesNotMatch(await drawn(page), /Bob here/);
+});
+
+test("a page of another site sends the token and no cookie", async (t) => {
+  const { server, users } = await startWithUsers(t, turnsOf("Fine."));
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  const cookies: string[] = [];
+  page.on("request", async (request) => {
+    if (request.url().includes("/api/")) cookies.push(String((await request.allHeaders()).cookie));
+  });
+  await page.context().addCookies([{ name: "session", value: "eve", url: server.url }]);
+  const script = `window.WebSocket = function () { throw new Error("blocked"); }; document.querySelector("agent-chat").userToken = "ada";`;
+  const site = await startSite(t, {
+    "/": sitePage(
+      `<agent-chat server="${server.url}"></agent-chat><script>${script}</script><script src="${server.url}/widget.js" async></script>`,
+    ),
+  });
+  await page.goto(site.publicUrl);
+  await chatIn(page).ask("Hi", "Fine.");
+  assert.deepEqual(users, ["ada"]);
+  assert.deepEqual([...new Set(cookies)], ["undefined"]);
+});
+
+test("a launcher hands the token on to its chat, and forgets it with the user", async (t) => {
+  const { server, users } = await startWithUsers(t, turnsOf("Fine."));
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  const site = await startSite(t, { "/": sitePage(`<script src="${server.url}/widget.js"></script>`) });
+  await page.goto(site.url);
+  const launcher = page.locator("agent-chat-launcher");
+  await launcher.evaluate((element: AgentChatLauncher) => {
+    element.userToken = () => "ada";
+    return element.open();
+  });
+  const chat = chatIn(page);
+  await chat.ask("Ada here", "Fine.");
+  await launcher.evaluate((element: AgentChatLauncher) => element.signOut());
+  await page.getByText(SIGN_IN).waitFor();
+  await launcher.evaluate((element: AgentChatLauncher) => {
+    element.label = "Help";
+    return element.updateComplete;
+  });
+  assert.deepEqual(
+    await launcher.evaluate((element: AgentChatLauncher) => [element.userToken, element.chat?.userToken]),
+    [undefined, undefined],
+  );
+  assert.doesNotMatch(await stored(page), /Ada|agent-chat-user/);
+  assert.deepEqual(users, ["ada"]);
+});

@@ -1,0 +1,234 @@
+/**
+ * All conversations that the browser keeps, for elements that list them, which load this. Several tabs may show one:
+ * each of them receives its answer, and one at a time goes on with it.
+ */
+
+import type { PendingChange } from "./conversation.ts";
+import type { StoredConversation, Summary } from "./row.ts";
+import { type ConversationStore, isLeased, LEASE_MS, type Shown, UNKNOWN, type Writer } from "./store.ts";
+
+/** So many are kept, and so many characters of all messages: the oldest go. */
+const MAX_CONVERSATIONS = 200;
+const MAX_CHARS = 60_000_000;
+
+/** How often it is tried while another element may go on. */
+const CLAIM_EVERY_MS = 250;
+const pause = () => new Promise((resolve) => setTimeout(resolve, CLAIM_EVERY_MS));
+
+/** The element's keeper. */
+export interface LibraryHost {
+  /** Names the element in the store. */
+  readonly writer: string;
+  readonly shown: Shown;
+  reload(): Promise<void>;
+  readonly stored: Promise<void>;
+  /** `isGone`: what was shown is not in the store any more. */
+  show(id: string | undefined, isGone?: boolean): Promise<void>;
+  changed(): void;
+  save(): void;
+  queue(change?: PendingChange): Promise<unknown>;
+}
+
+export interface LibraryOptions {
+  readonly server: URL;
+  readonly store: ConversationStore;
+  /** Whose conversations they are. */
+  readonly read: () => { readonly agent: string; readonly user?: string };
+  /** Another text as soon as there is another message, or a run has begun or ended; empty without messages. */
+  readonly progress: () => string;
+  /** Ends a run at the server. */
+  readonly cancel: (run: string) => void;
+}
+
+/** What elements of all tabs say to each other. */
+interface News {
+  readonly id: string;
+  /** It was saved: see `LibraryOptions.progress`. */
+  readonly revision?: number;
+  readonly progress?: string;
+  /** Nothing but its answer has grown: all that is listed of it is as it was. */
+  readonly isGrowing?: boolean;
+  /** The person calls it so. */
+  readonly name?: string;
+  /** It was deleted, `toMakeRoom` by nobody: whoever shows it keeps it. */
+  readonly isGone?: boolean | "toMakeRoom";
+  /** Something else is pending in it. */
+  readonly isQueued?: boolean;
+}
+
+export class Library {
+  /** How many old conversations were deleted to make room. */
+  dropped = 0;
+  /** How many of the user were there when they were listed last, also those with an agent of another name. */
+  kept = 0;
+  /** To be called when what is listed has changed. */
+  readonly listeners = new Set<() => void>();
+  readonly #keeper: LibraryHost;
+  readonly #options: LibraryOptions;
+  #channel: BroadcastChannel | undefined;
+  #makingRoom = Promise.resolve();
+  /** What the person calls conversations that another element goes on with. */
+  readonly #names = new Map<string, string>();
+
+  constructor(keeper: LibraryHost, options: LibraryOptions) {
+    this.#keeper = keeper;
+    this.#options = options;
+  }
+
+  /** An open channel may keep the browser from showing a page again as it was left. */
+  listen(isOn: boolean): void {
+    if (isOn === (this.#channel !== undefined)) return;
+    this.#channel?.close();
+    this.#channel = undefined;
+    if (!isOn) return;
+    try {
+      this.#channel = new BroadcastChannel(`agent-chat:${this.#options.server.href}`);
+      this.#channel.onmessage = ({ data }) => this.#heard(data);
+    } catch {
+      // Firefox forbids it with storage: then no other tab has anything to say.
+    }
+  }
+
+  tell(news: News): void {
+    this.#channel?.postMessage({ ...news, writer: this.#keeper.writer });
+    // One after the other: two saves may both find that there is no room, and each would delete the same one.
+    if (news.revision !== undefined && !news.isGrowing)
+      this.#makingRoom = this.#makingRoom.then(() => this.#makeRoom());
+    this.#changed(news);
+  }
+
+  /**
+   * Whether this element may go on with the conversation. Waits for another one that is about to; what that one has
+   * said is shown then, and the answer is no.
+   */
+  async claim(): Promise<boolean> {
+    const { store, progress } = this.#options;
+    const { shown } = this.#keeper;
+    if (shown.id === undefined || shown.savedAt === 0) return true;
+    const before = progress();
+    // A clock that is set back meanwhile would have it wait for long.
+    for (const end = performance.now() + 2 * LEASE_MS; performance.now() < end; ) {
+      if (await store.claim(shown.id, this.#writer).catch(() => true)) {
+        this.#keeper.shown.followsUntil = 0;
+        return true;
+      }
+      await this.#keeper.reload();
+      // Another one has gone on with it: what was to be done was meant for what stood here before.
+      if (before !== progress()) return false;
+      await pause();
+    }
+    return false;
+  }
+
+  /** The conversations of the user who is here, with this agent: the newest comes first. */
+  async list(): Promise<readonly Summary[]> {
+    const { store, read } = this.#options;
+    const { agent, user = "" } = read();
+    const mine = (await store.list()).filter((it) => it.kept === "browser" && it.user === user);
+    this.kept = mine.length;
+    return mine.filter((it) => it.agent === agent).toSorted((a, b) => b.updatedAt - a.updatedAt);
+  }
+
+  /** As the person calls it from now on; without a text by its first message again. */
+  async rename(id: string, text: string): Promise<void> {
+    const name = text.trim();
+    this.#names.set(id, name);
+    for (const end = performance.now() + 2 * LEASE_MS; performance.now() < end && this.#names.get(id) === name; ) {
+      const isKept = await this.#name(id, name || undefined);
+      // The tab that goes on with it stores the name with the rest, unless it has just gone.
+      this.tell({ id, name });
+      if (isKept) break;
+      await pause();
+    }
+    if (this.#names.get(id) === name) this.#names.delete(id);
+  }
+
+  async #name(id: string, name: string | undefined): Promise<boolean> {
+    const { shown } = this.#keeper;
+    if (shown.id === id) {
+      shown.name = name;
+      this.#keeper.changed();
+      this.#keeper.save();
+      return true;
+    }
+    const row = await this.#options.store.load(id);
+    return !row || row.name === name || this.#put({ ...row, name }, row.revision);
+  }
+
+  /** Deletes a conversation, ends its answer, and returns what brings it back. */
+  async remove(id: string): Promise<() => Promise<void>> {
+    const wasShown = this.#keeper.shown.id === id;
+    if (wasShown) await this.#keeper.show(undefined);
+    await this.#keeper.stored;
+    const row = await this.#options.store.load(id);
+    await this.#options.store.delete(id);
+    if (row?.run) this.#options.cancel(row.run.run);
+    this.tell({ id, isGone: true });
+    return async () => {
+      if (row) await this.#put(row, 0);
+      if (wasShown) await this.#keeper.show(id);
+      this.tell({ id });
+    };
+  }
+
+  /** Deletes all that is kept of the user, also what an agent of another name has said here. */
+  async clear(): Promise<void> {
+    const { store, read } = this.#options;
+    const { user = "" } = read();
+    for (const it of await store.list()) if (it.kept === "browser" && it.user === user) await this.remove(it.id);
+    this.dropped = 0;
+  }
+
+  get #writer(): Writer {
+    return { writer: this.#keeper.writer, revision: this.#keeper.shown.revision };
+  }
+
+  #put(row: StoredConversation, revision: number): Promise<boolean> {
+    return this.#options.store.save({ ...row, revision: row.revision + 1 }, { writer: this.#keeper.writer, revision });
+  }
+
+  async #makeRoom(): Promise<void> {
+    const all = (await this.#options.store.list().catch(() => [])).filter(({ kept }) => kept === "browser");
+    let count = all.length;
+    let chars = all.reduce((sum, { size }) => sum + size, 0);
+    for (const it of all.toSorted((a, b) => a.updatedAt - b.updatedAt)) {
+      const { id } = it;
+      if (count <= MAX_CONVERSATIONS && chars <= MAX_CHARS) return;
+      if (id === this.#keeper.shown.id || isLeased(it)) continue;
+      count -= 1;
+      chars -= it.size;
+      await this.#options.store.delete(id).catch(() => undefined);
+      this.dropped += 1;
+      this.tell({ id, isGone: "toMakeRoom" });
+    }
+  }
+
+  #heard(news: News): void {
+    const { id, revision, progress, name, isGone, isQueued } = news;
+    const { shown } = this.#keeper;
+    if (name !== undefined) this.#names.delete(id);
+    if (id === shown.id) {
+      if (isQueued) void this.#keeper.queue();
+      if (name !== undefined) shown.name = name || undefined;
+      if (isGone === "toMakeRoom") {
+        // Nobody else writes what is gone.
+        Object.assign(shown, UNKNOWN, { followsUntil: 0 });
+        this.#keeper.save();
+      } else if (isGone) void this.#keeper.show(undefined, true);
+      else if (revision !== undefined) {
+        shown.isWriter = false;
+        shown.followsUntil = Date.now() + LEASE_MS;
+        // Both receive the same answer.
+        if (progress === this.#options.progress()) shown.revision = revision;
+        else void this.#keeper.reload();
+      }
+    }
+    this.#changed(news);
+  }
+
+  #changed({ isGrowing, isQueued }: News): void {
+    // Nothing of it is listed.
+    if (isGrowing || isQueued) return;
+    for (const listener of this.listeners) listener();
+  }
+}

@@ -1,0 +1,214 @@
+/** What is stored of a conversation, and what is made of it again. Bytes of files and keys are never part of it. */
+
+import type { ContentPart, HistoryMessage } from "../../server/protocol/chat.ts";
+import { isRecord, toJson } from "../../server/protocol/json.ts";
+import { hasFiles, type StoredState } from "./branch-states.ts";
+import type { SessionData } from "./chat-session.ts";
+import type { ConversationData, PendingMessage } from "./conversation.ts";
+import { type Message, textOf } from "./messages.ts";
+
+/** Everything that a reload must not lose. */
+export interface StoredConversation extends SessionData {
+  readonly id: string;
+  /** Another agent at the same address must not get it. */
+  readonly agent: string;
+  /** As `/api/info` names them; empty or absent without a user. */
+  readonly user?: string;
+  /** For the tab that has it, or for the browser, which lists it. */
+  readonly kept: "tab" | "browser";
+  /** What the person calls it. */
+  readonly name?: string | undefined;
+  /** When it was saved, in milliseconds. */
+  readonly updatedAt: number;
+  /** How often it was saved. */
+  readonly revision: number;
+}
+
+/** What a list of conversations shows, without any of their messages. */
+export interface Summary
+  extends Pick<StoredConversation, "id" | "agent" | "user" | "kept" | "name" | "updatedAt" | "revision"> {
+  readonly title: string;
+  /** Whether its answer was not received to its end. */
+  readonly isRunning: boolean;
+  /** In characters, about. */
+  readonly size: number;
+  /** The element that has written it last, and until when no other one may. */
+  readonly writer: string;
+  readonly until: number;
+}
+
+/** Grows when older versions of this file could misread what is written. */
+const VERSION = 5;
+
+const TITLE_CHARS = 60;
+
+export type Row = StoredConversation & { readonly version: number };
+
+/** What is pending in a conversation. It is kept beside the row: each tab may add to it. */
+export interface Queue {
+  readonly id: string;
+  readonly pending: readonly PendingMessage[];
+}
+
+export function summaryOf(conversation: StoredConversation, writer: string, until: number): Summary {
+  const { id, agent, user = "", name, updatedAt, revision, run, tree, states, root } = conversation;
+  // What a page adds before the person has said anything, such as a greeting, would fill the list.
+  const kept = tree.some(({ role }) => role === "user") ? conversation.kept : "tab";
+  const title = titleOf(conversation);
+  return {
+    id,
+    agent,
+    user,
+    kept,
+    name,
+    updatedAt,
+    revision,
+    title,
+    isRunning: !!run,
+    size: charsOf([...tree, ...Object.values(states), root]),
+    writer,
+    until,
+  };
+}
+
+/** What the person calls it, else the agent, else their first message. */
+function titleOf({ name, title, tree, head }: StoredConversation): string {
+  const branch = branchOf(tree, head);
+  const first = branch.find(({ role }) => role === "user") ?? branch[0];
+  const [file] = first?.role === "user" ? first.files : [];
+  const said = ((first && textOf(first).trim()) || (file?.name ?? "")).replace(/\s+/g, " ");
+  return name ?? title ?? [...said].slice(0, TITLE_CHARS).join("");
+}
+
+/** A copy to be stored. */
+export function toRow({ pending: _, ...conversation }: StoredConversation): Row {
+  const { states } = statesOf(conversation);
+  return { ...conversation, version: VERSION, tree: conversation.tree.map(withoutPictures), states };
+}
+
+/** An answer that comes, while the rest of its conversation stays as it was written before. */
+export interface AnswerRow extends Pick<StoredConversation, "id" | "updatedAt" | "revision" | "run"> {
+  readonly answer: Message;
+}
+
+export const answerKey = (id: string): string => `${id} answer`;
+
+/** What has changed since a conversation was written; `undefined` if it is more than an answer that comes. */
+export function answerRow(written: StoredConversation | undefined, now: StoredConversation): AnswerRow | undefined {
+  const { id, updatedAt, revision, run, tree } = now;
+  if (!run || tree.length !== written?.tree.length) return undefined;
+  const known: object = { ...written, updatedAt, revision, run, tree };
+  const changed = tree.filter((message, index) => message !== written.tree[index]);
+  const isSame = Object.entries(now).every(([name, value]) => known[name as keyof object] === value);
+  const [answer] = changed;
+  if (!isSame || !answer || changed.length > 1) return undefined;
+  return { id: answerKey(id), updatedAt, revision, run, answer };
+}
+
+export function withAnswer(row: Row | undefined, stored: AnswerRow | undefined): Row | undefined {
+  if (!row || !stored || stored.revision <= row.revision) return row;
+  const { id: _, answer, ...rest } = stored;
+  const whole = { ...row, ...rest, tree: row.tree.map((it) => (it.id === answer?.id ? answer : it)) };
+  return isSound(whole) ? whole : row;
+}
+
+/** A row of another version, or a damaged one, gives `undefined`. */
+export function fromRow(row: Row | undefined): StoredConversation | undefined {
+  if (row?.version !== VERSION || !isSound(row)) return undefined;
+  const { version: _, ...rest } = row;
+  const { lost } = statesOf(row);
+  if (lost.size === 0) return rest;
+  // The agent knows nothing of a branch whose state could not be stored: it goes on as a new conversation.
+  const parents = new Set<string | undefined>();
+  // What the page has added goes on with no state.
+  for (const { role, id, parent } of row.tree.toReversed()) if (role !== "page" || parents.has(id)) parents.add(parent);
+  const ends = row.tree.filter(({ id, role }) => role === "assistant" && lost.has(id) && !parents.has(id));
+  return {
+    ...rest,
+    tree: row.tree.map((message) => (ends.includes(message) ? { ...message, forgotten: true } : message)),
+    states: { ...row.states, ...Object.fromEntries(ends.map(({ id }) => [id, { rest: {} }])) },
+  };
+}
+
+/**
+ * The states of messages, without files, and the messages behind which none is known: a signed state without its files
+ * would be another one, which the server refuses.
+ */
+export function statesOf({ tree, states, root }: Pick<ConversationData, "tree" | "states" | "root">) {
+  const kept: Record<string, StoredState> = {};
+  const afterFiles = new Set<string | undefined>();
+  const lost = new Set<string | undefined>(root === null ? [undefined] : []);
+  for (const message of tree) {
+    const { id, parent } = message;
+    const stored = states[id];
+    if (message.role === "user" ? message.files.length > 0 : afterFiles.has(parent)) afterFiles.add(id);
+    const isLost = lost.has(parent) && (stored === undefined || !!stored?.from);
+    if (stored !== undefined) kept[id] = isLost ? null : withoutFilesAdded(stored, afterFiles.has(id));
+    if (isLost || kept[id] === null) lost.add(id);
+  }
+  return { states: kept, lost };
+}
+
+export function branchOf(tree: readonly Message[], head: string | undefined): readonly Message[] {
+  const byId = new Map(tree.map((message) => [message.id, message]));
+  const branch: Message[] = [];
+  for (let at = byId.get(head ?? ""); at; at = byId.get(at.parent ?? "")) branch.push(at);
+  return branch.toReversed();
+}
+
+/** Whether it can be shown: scripts of the site and tools of the browser can change what is stored. */
+function isSound({ tree, head, states, root, run = { run: "", after: 0 } }: Row): boolean {
+  const isComplete = isRecord(states) && (root === null || isRecord(root)) && Array.isArray(tree);
+  if (!isComplete || typeof run.run !== "string" || typeof run.after !== "number") return false;
+  // Each stands behind its parent: nothing goes round in circles.
+  const known = new Set<string | undefined>([undefined]);
+  return tree.every((it) => isMessage(it) && known.has(it.parent) && known.add(it.id)) && known.has(head);
+}
+
+export function pendingOf(queue: Queue | undefined): readonly PendingMessage[] {
+  const isSound = (it: unknown) =>
+    isRecord(it) && typeof it.id === "string" && typeof it.text === "string" && Array.isArray(it.files);
+  return Array.isArray(queue?.pending) ? queue.pending.filter(isSound) : [];
+}
+
+function isMessage(value: unknown): value is Message {
+  if (!isRecord(value) || !/^m\d+$/.test(`${value.id}`)) return false;
+  if (value.role === "assistant") return Array.isArray(value.blocks);
+  return typeof value.text === "string" && (value.role === "page" || Array.isArray(value.files));
+}
+
+/** Messages and states never change: each is measured once. */
+const sizes = new WeakMap<object, number>();
+
+export function sizeOf(part: object): number {
+  const size = sizes.get(part) ?? toJson(part).length;
+  sizes.set(part, size);
+  return size;
+}
+
+export const charsOf = (parts: readonly (object | null)[]): number =>
+  parts.reduce((sum, part) => sum + (part ? sizeOf(part) : 0), 0);
+
+export function withoutPictures<It extends Message | PendingMessage>(message: It): It {
+  if (!("files" in message) || message.files.length === 0) return message;
+  return { ...message, files: message.files.map(({ picture: _, ...file }) => file) };
+}
+
+/** `isAfterFiles`: the message of its exchange has files, which cannot be seen in an exchange that is sealed. */
+function withoutFilesAdded(stored: StoredState, isAfterFiles: boolean): StoredState {
+  const { open } = stored?.rest ?? {};
+  if (open?.messages.some(hasFiles) || (open?.sealed !== undefined && isAfterFiles)) return null;
+  const slim = stored?.added?.map(withoutFileParts);
+  if (!stored || !slim || slim.every((message, index) => message === stored.added?.[index])) return stored;
+  return stored.rest.signature ? null : { ...stored, added: slim };
+}
+
+function withoutFileParts(message: HistoryMessage): HistoryMessage {
+  if (message.role !== "user" || typeof message.content === "string" || !hasFiles(message)) return message;
+  return { ...message, content: message.content.map((part) => (part.type === "text" ? part : notice(part))) };
+}
+
+function notice(part: ContentPart): ContentPart {
+  const name = part.type === "file" ? part.file.filename : "an image";
+  return { type: "text", text: `[${name} was attached here earlier and is no longer included]` };
+}

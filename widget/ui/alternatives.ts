@@ -1,0 +1,67 @@
+/** The way to what else stands in the place of a message. Loaded with the first that has alternatives. */
+
+import { html, type TemplateResult } from "lit";
+import type { Message } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/alternatives.css";
+import { ChatPart } from "./chat-part.ts";
+import { iconButton } from "./controls.ts";
+import { icon } from "./icons.ts";
+
+const previous = icon("M14 6.5L8.5 12l5.5 5.5");
+const next = icon("M10 6.5l5.5 5.5l-5.5 5.5");
+
+const sheet = sheetOf(styles);
+
+export class AlternativesElement extends ChatPart {
+  static override properties = {
+    message: { attribute: false },
+    ids: { attribute: false },
+    canSwitch: { attribute: false },
+  };
+  message!: Message;
+  /** All that stand in its place, itself included. */
+  ids: readonly string[] = [];
+  canSwitch = false;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+  }
+
+  protected override render(): TemplateResult {
+    const { strings } = this.context;
+    const number = this.ids.indexOf(this.message.id) + 1;
+    const count = this.ids.length;
+    const go = (part: string, to: number) => () => void this.#go(part, to);
+    const unless = (isEnd: boolean) => ({ disabled: !this.canSwitch || isEnd });
+    return html`
+      <div part="alternatives" class="alternatives" role="group" aria-label=${this.#label(number)}>
+        ${iconButton("previous", strings.previous, previous, go("previous", number - 1), unless(number === 1))}
+        <span aria-hidden="true">${number}/${count}</span>
+        ${iconButton("next", strings.next, next, go("next", number + 1), unless(number === count))}
+      </div>
+    `;
+  }
+
+  #label(number: number): string {
+    const { answerOf, messageOf } = this.context.strings;
+    return (this.message.role === "user" ? messageOf : answerOf)(number, this.ids.length);
+  }
+
+  /** The button that was pressed goes with its message: the same one of the other message has the focus then. */
+  async #go(part: string, number: number): Promise<void> {
+    const { message, context } = this;
+    const id = this.ids[number - 1];
+    if (id === undefined) return;
+    const root = this.getRootNode() as ShadowRoot;
+    const label = this.#label(number);
+    await context.actions.switchTo(message, id);
+    const others = [...root.querySelectorAll<AlternativesElement>("agent-chat-alternatives")];
+    const shown = others.find((it) => it.message.id === id);
+    if (!shown) return;
+    const enabled = (selector: string) => shown.querySelector<HTMLElement>(`${selector}:enabled`);
+    (enabled(`[part="${part}"]`) ?? enabled("button"))?.focus({ preventScroll: true });
+    context.actions.announce(label);
+  }
+}

@@ -1,0 +1,489 @@
+/** The card that asks the person about tool calls. Loaded with the first call that waits. */
+
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { formatBytes } from "../i18n/format.ts";
+import { type Strings, toolName } from "../i18n/strings.ts";
+import type { ToolBlock } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/approval.css";
+import { ChatPart } from "./chat-part.ts";
+import { icon, icons } from "./icons.ts";
+import { isTaken } from "./keys.ts";
+
+const hand = icon(
+  "M8 12.5V6.3a1.4 1.4 0 0 1 2.8 0V11m0-.5V4.8a1.4 1.4 0 0 1 2.8 0V11m0-.3V6.1a1.4 1.4 0 0 1 2.8 0v6m0-2.5a1.4 1.4 0 0 1 2.8 0V15a5.8 5.8 0 0 1-5.8 5.8h-.9a6 6 0 0 1-4.9-2.5L4.4 14a1.5 1.5 0 0 1 2.3-1.9L8 13.5",
+);
+
+/** Longer values are shown by their beginning, in characters. */
+const LONG_VALUE = 300;
+
+/** A longer text, or one with line breaks, is changed in a field of several lines. */
+const LONG_TEXT = 60;
+
+/** Objects in objects are laid out so deep; what is deeper is shown as JSON. */
+const DEEPEST = 3;
+
+/** The longest reason, in characters. */
+const MAX_REASON = 500;
+
+/** Timers take no more. A call that expires later is looked at again. */
+const MAX_TIMEOUT_MS = 3_600_000;
+
+/** Controls, what changes the direction, and what is not seen: they could have a value read as another one. */
+const MISLEADING = /(?![\n\t])\p{Cc}|[\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
+
+/** What the person has typed in place of the arguments, by their names. */
+type Edits = Map<string, string | boolean>;
+
+const sheet = sheetOf(styles);
+
+/** The calls of an answer that wait, each with what it would do and the buttons that decide. The last decision sends all. */
+export class ApprovalElement extends ChatPart {
+  static override properties = {
+    calls: { attribute: false },
+    canDecide: { attribute: false },
+    declining: { state: true },
+    wrong: { state: true },
+  };
+  calls: readonly ToolBlock[] = [];
+  /** Whether decisions can be sent: the run that asks has ended, and no other one has begun. */
+  canDecide = false;
+  /** Id of the call that is about to be declined. */
+  private declining: string | undefined;
+  /** Names of the fields whose values do not fit. */
+  private wrong: readonly string[] = [];
+  /** By id of the call; present while its arguments are being changed. */
+  readonly #edits = new Map<string, Edits>();
+  /** What is shown to its end, by call and label. */
+  readonly #whole = new Set<string>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    clearTimeout(this.#timer);
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (!changed.has("calls")) return;
+    const before: readonly ToolBlock[] = changed.get("calls") ?? [];
+    for (const { callId, arguments: input, refused, decidedAt } of this.calls) {
+      const isSeen = before.some((it) => it.callId === callId && it.decidedAt === decidedAt);
+      if (refused === undefined || isSeen) continue;
+      // They are corrected, not typed anew.
+      const asked = Object.fromEntries(entriesOf(input).map(([name, value]) => [name, textOf(value)]));
+      const differing = entriesOf(refused).filter(([name, value]) => textOf(value) !== asked[name]);
+      const edits = differing.map(
+        ([name, value]) => [name, typeof value === "boolean" ? value : textOf(value)] as const,
+      );
+      this.#edits.set(callId, new Map(edits));
+    }
+  }
+
+  protected override updated(changed: PropertyValues): void {
+    clearTimeout(this.#timer);
+    if (!this.#isExpired) {
+      const left = Math.min(...this.calls.map(({ approval }) => Date.parse(approval?.expires_at ?? ""))) - Date.now();
+      this.#timer = setTimeout(() => this.requestUpdate(), Math.min(left + 1, MAX_TIMEOUT_MS));
+    }
+    if (changed.has("declining") && this.declining !== undefined) this.querySelector<HTMLElement>(".reason")?.focus();
+    if (changed.has("wrong")) this.querySelector<HTMLElement>("[aria-invalid='true']")?.focus();
+  }
+
+  /** One that has expired holds up the others, which are decided together. */
+  get #isExpired(): boolean {
+    return this.calls.some(({ approval }) => !(Date.parse(approval?.expires_at ?? "") > Date.now()));
+  }
+
+  protected override render(): TemplateResult {
+    const { strings, agent } = this.context;
+    const { calls } = this;
+    const isExpired = this.#isExpired;
+    // What cannot be undone is approved by its own button only.
+    const hasAll = calls.length > 1 && !calls.some(({ approval }) => approval?.danger);
+    return html`
+      <section
+        part="approval"
+        class=${isExpired ? "approval expired" : "approval"}
+        tabindex="-1"
+        aria-label=${strings.needsDecision(agent)}
+        translate="no"
+        @keydown=${pressOnce}
+      >
+        ${calls.map((call) => this.#renderCall(call, isExpired))}
+        ${isExpired ? this.#renderExpired() : hasAll ? this.#renderAll() : nothing}
+      </section>
+    `;
+  }
+
+  #renderCall(call: ToolBlock, isExpired: boolean): TemplateResult {
+    const { strings } = this.context;
+    const { callId, tool, approval } = call;
+    const id = `asked-${callId}`;
+    const isChanged = this.#edits.has(callId);
+    return html`
+      <div class=${approval?.danger ? "asked dangerous" : "asked"} role="group" aria-labelledby=${id}>
+        <p class="question">${hand}<bdi id=${id}>${approval?.text || tool}</bdi></p>
+        ${isChanged ? this.#renderFields(call) : this.#renderValues(call)}
+        ${approval?.editable && !call.decision && !isExpired ? this.#renderChange(call, id) : nothing}
+        <details>
+          <summary>${strings.details}</summary>
+          <pre dir="ltr" tabindex="0" role="group" aria-label=${strings.toolArguments}>${tool} ${plain(formatJson(shownArguments(call)))}</pre>
+        </details>
+        ${isExpired ? nothing : this.#renderButtons(call, id)}
+      </div>
+    `;
+  }
+
+  #renderValues(call: ToolBlock): TemplateResult {
+    const { strings } = this.context;
+    const rows = rowsOf(shownArguments(call), strings);
+    return html`<dl>
+      ${rows.map(({ label, value }) => {
+        const name = `${call.callId} ${label}`;
+        const isCut = value.length > LONG_VALUE && !this.#whole.has(name);
+        return html`
+          <dt><bdi>${plain(label)}</bdi></dt>
+          <dd>
+            <bdi>${plain(isCut ? `${value.slice(0, LONG_VALUE).replace(/[\uD800-\uDBFF]$/, "")}…` : value)}</bdi>
+            ${
+              isCut
+                ? html`<button type="button" class="small-button" @click=${() => this.#showWhole(name)}>
+                    ${strings.showAll(formatBytes(value.length, strings.lang))}
+                  </button>`
+                : nothing
+            }
+          </dd>
+        `;
+      })}
+    </dl>`;
+  }
+
+  #renderChange({ callId, arguments: input }: ToolBlock, id: string): TemplateResult | typeof nothing {
+    if (entriesOf(input).length === 0) return nothing;
+    return html`
+      <button
+        type="button"
+        part="edit-arguments"
+        id=${`change-${callId}`}
+        class="small-button change"
+        aria-pressed=${this.#edits.has(callId)}
+        aria-labelledby=${`change-${callId} ${id}`}
+        ?disabled=${!this.canDecide}
+        @click=${() => this.#toggleEdit(callId)}
+      >
+        ${icons.edit}${this.context.strings.change}
+      </button>
+    `;
+  }
+
+  /** A field for each argument, of the kind that its value has; for what is made of others, its JSON. */
+  #renderFields(call: ToolBlock): TemplateResult {
+    const { callId } = call;
+    const edits = this.#edits.get(callId);
+    return html`<div class="fields">
+      ${entriesOf(call.arguments).map(([name, value]) => {
+        const key = `${callId} ${name}`;
+        const isWrong = this.wrong.includes(key);
+        const text = String(edits?.get(name) ?? textOf(value));
+        const input = ({ currentTarget }: Event) => {
+          const field = currentTarget as HTMLInputElement;
+          edits?.set(name, field.type === "checkbox" ? field.checked : field.value);
+        };
+        // What is typed does not change the field under the hands.
+        const isLong = typeof value === "object" || textOf(value).length > LONG_TEXT || textOf(value).includes("\n");
+        return html`
+          <label>
+            <bdi>${plain(labelOf(name))}</bdi>
+            ${
+              typeof value === "boolean"
+                ? html`<input type="checkbox" .checked=${(edits?.get(name) ?? value) === true} @change=${input} />`
+                : isLong
+                  ? html`<textarea rows="3" dir="auto" .value=${text} aria-invalid=${isWrong} @input=${input}></textarea>`
+                  : html`<input
+                      type="text"
+                      inputmode=${typeof value === "number" ? "decimal" : "text"}
+                      dir="auto"
+                      .value=${text}
+                      aria-invalid=${isWrong}
+                      @input=${input}
+                    />`
+            }
+            ${isWrong ? html`<span class="wrong" role="alert">${this.context.strings.checkValue}</span>` : nothing}
+          </label>
+        `;
+      })}
+    </div>`;
+  }
+
+  /** One line in place: the reason is for the agent, and may be left out. */
+  #renderReason(call: ToolBlock): TemplateResult {
+    const { whyDeclined } = this.context.strings;
+    return html`<input
+      class="reason"
+      dir="auto"
+      maxlength=${MAX_REASON}
+      aria-label=${whyDeclined}
+      placeholder=${whyDeclined}
+      @keydown=${(event: KeyboardEvent) => this.#reasonKey(event, call)}
+    />`;
+  }
+
+  #renderButtons(call: ToolBlock, id: string): TemplateResult {
+    const { strings } = this.context;
+    const { approval, decision, callId } = call;
+    const isOne = this.calls.length === 1;
+    // Where there are several, the page may have drawn the others itself.
+    const pressed = (approved: boolean) => (isOne && !decision ? nothing : decision?.approved === approved);
+    // One of several is filled when it is marked; what is filled from the start is the button for all.
+    const filled = isOne || decision?.approved ? " filled" : "";
+    return html`
+      <div class="choices">
+        ${this.declining === callId ? this.#renderReason(call) : nothing}
+        <button
+          type="button"
+          part="decline"
+          id=${`decline-${callId}`}
+          class="small-button"
+          aria-pressed=${pressed(false)}
+          aria-labelledby=${`decline-${callId} ${id}`}
+          ?disabled=${!this.canDecide}
+          @click=${(event: MouseEvent) => this.#pressDecline(call, event)}
+        >
+          ${decision && !decision.approved ? icons.check : nothing}${strings.decline}
+        </button>
+        <button
+          type="button"
+          part="approve"
+          id=${`approve-${callId}`}
+          class=${`small-button${filled}${approval?.danger ? " danger" : ""}`}
+          aria-pressed=${pressed(true)}
+          aria-labelledby=${`approve-${callId} ${id}`}
+          ?disabled=${!this.canDecide}
+          @click=${(event: MouseEvent) => this.#pressApprove(call, event)}
+        >
+          ${decision?.approved ? icons.check : nothing}${approval?.danger && call.title ? toolName(call, strings) : strings.approve}
+        </button>
+      </div>
+    `;
+  }
+
+  #renderAll(): TemplateResult {
+    return html`
+      <div class="choices all">
+        <button
+          type="button"
+          part="approve-all"
+          class="small-button filled"
+          ?disabled=${!this.canDecide}
+          @click=${this.#approveAll}
+        >
+          ${this.context.strings.approveAll}
+        </button>
+      </div>
+    `;
+  }
+
+  #renderExpired(): TemplateResult {
+    const { strings, actions } = this.context;
+    const ask = () => void actions.send({ text: strings.pleaseAskAgain, attachments: [], files: [] });
+    return html`
+      <div class="choices too-late">
+        <p>${strings.approvalExpired}</p>
+        <button type="button" part="ask-me-again" class="small-button" ?disabled=${!this.canDecide} @click=${ask}>
+          ${strings.askMeAgain}
+        </button>
+      </div>
+    `;
+  }
+
+  /** The second click of two meant the same as the first. */
+  #pressApprove(call: ToolBlock, { detail }: MouseEvent): void {
+    if (detail > 1) return;
+    this.wrong = [];
+    const changed = this.#changedArguments(call);
+    if (this.wrong.length > 0) return;
+    this.declining = undefined;
+    const approved = { approved: true, ...(changed !== undefined && { arguments: changed }) };
+    this.#decide(call, call.decision?.approved ? undefined : approved);
+  }
+
+  #pressDecline(call: ToolBlock, { detail }: MouseEvent): void {
+    if (detail > 1) return;
+    const { callId, decision } = call;
+    if (decision && !decision.approved) this.#decide(call, undefined);
+    else if (this.declining === callId) this.#decline(call);
+    else {
+      this.context.actions.holdScroll();
+      this.declining = callId;
+    }
+  }
+
+  #decline(call: ToolBlock): void {
+    const reason = this.querySelector<HTMLInputElement>(".reason")?.value.trim();
+    this.declining = undefined;
+    this.#decide(call, { approved: false, ...(reason && { reason }) });
+  }
+
+  #decide({ callId }: ToolBlock, decision: ToolBlock["decision"]): void {
+    if (decision) this.#edits.delete(callId);
+    void this.context.actions.decide(callId, decision);
+  }
+
+  readonly #approveAll = ({ detail }: MouseEvent): void => {
+    if (detail > 1) return;
+    this.wrong = [];
+    // One that was marked is as it was marked.
+    const open = this.calls.filter(({ decision }) => !decision);
+    const changed = open.map((call) => this.#changedArguments(call));
+    if (this.wrong.length > 0) return;
+    this.declining = undefined;
+    open.forEach((call, index) => {
+      const edited = changed[index];
+      this.#decide(call, { approved: true, ...(edited !== undefined && { arguments: edited }) });
+    });
+  };
+
+  #reasonKey(event: KeyboardEvent, call: ToolBlock): void {
+    if (isTaken(event) || event.repeat || !/^(Enter|Escape)$/.test(event.key)) return;
+    // Escape closes the line, and neither the panel around the chat nor an answer that is coming.
+    event.preventDefault();
+    if (event.key === "Enter") this.#decline(call);
+    else {
+      (this.#groupOf(event)?.querySelector('[part="decline"]') as HTMLElement | null)?.focus({ preventScroll: true });
+      this.declining = undefined;
+    }
+  }
+
+  #groupOf({ target }: Event): Element | null {
+    return (target as Element).closest(".asked");
+  }
+
+  #toggleEdit(callId: string): void {
+    this.context.actions.holdScroll();
+    if (!this.#edits.delete(callId)) this.#edits.set(callId, new Map());
+    this.wrong = [];
+    this.requestUpdate();
+  }
+
+  /** The arguments as the person has changed them, as JSON; absent where they are as they were. */
+  #changedArguments({ callId, arguments: input }: ToolBlock): string | undefined {
+    const edits = this.#edits.get(callId);
+    if (!edits?.size) return undefined;
+    const entries = entriesOf(input);
+    const wrong: string[] = [];
+    const values = entries.map(([name, value]) => {
+      const edit = edits.get(name);
+      if (edit === undefined) return [name, value] as const;
+      const read = typedValue(edit, value);
+      if (read === undefined) wrong.push(`${callId} ${name}`);
+      return [name, read] as const;
+    });
+    this.wrong = [...this.wrong, ...wrong];
+    const changed = JSON.stringify(Object.fromEntries(values));
+    return changed === JSON.stringify(Object.fromEntries(entries)) ? undefined : changed;
+  }
+
+  #showWhole(name: string): void {
+    this.context.actions.holdScroll();
+    this.#whole.add(name);
+    this.requestUpdate();
+  }
+}
+
+/** A key that is held down presses a button once, and does not go on in the field that has the focus then. */
+function pressOnce(event: KeyboardEvent): void {
+  if (event.repeat && event.key === "Enter" && !(event.target as Element).matches("textarea")) event.preventDefault();
+}
+
+/** As the person has changed them. */
+function shownArguments({ arguments: input, decision }: ToolBlock): string {
+  return decision?.arguments ?? input;
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function entriesOf(json: string): [string, unknown][] {
+  const value = parse(json);
+  return isObject(value) && !Array.isArray(value) ? Object.entries(value) : [];
+}
+
+interface Row {
+  readonly label: string;
+  readonly value: string;
+}
+
+/** The arguments as people read them: every value with a label. */
+function rowsOf(json: string, strings: Strings): Row[] {
+  const value = parse(json);
+  if (!isObject(value)) return json.trim() === "" ? [] : [{ label: strings.toolArguments, value: json }];
+  return rowsIn(value, "", strings, 1);
+}
+
+function rowsIn(value: object, before: string, strings: Strings, depth: number): Row[] {
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const own = Array.isArray(value) ? `${Number(name) + 1}` : labelOf(name);
+    const label = before ? `${before} › ${own}` : own;
+    if (Array.isArray(inner) && inner.length > 0 && !inner.some(isObject)) {
+      return [{ label, value: inner.map((it) => wordsOf(it, strings)).join(", ") }];
+    }
+    if (isObject(inner) && wordsOf(inner, strings) !== "–" && depth < DEEPEST)
+      return rowsIn(inner, label, strings, depth + 1);
+    return [{ label, value: wordsOf(inner, strings) }];
+  });
+}
+
+function wordsOf(value: unknown, { yes, no }: Strings): string {
+  if (typeof value === "boolean") return value ? yes : no;
+  const isEmpty = value === null || value === "" || (isObject(value) && Object.keys(value).length === 0);
+  return isEmpty ? "–" : textOf(value);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+/** "order_id" and "orderId" as "Order id". */
+function labelOf(name: string): string {
+  const words = name
+    .replace(/(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, " ")
+    .replace(/[_\-.\s]+/g, " ")
+    .trim();
+  if (words === "") return name;
+  const lower = words.replace(/\p{Lu}(?=\p{Ll})/gu, (letter) => letter.toLowerCase());
+  return lower.charAt(0).toUpperCase() + lower.slice(1);
+}
+
+/** What was typed, as a value of the kind that was there; `undefined` where it is none. */
+function typedValue(edit: string | boolean, before: unknown): unknown {
+  if (typeof edit === "boolean" || typeof before === "string") return edit;
+  if (typeof before !== "number") return parse(edit);
+  const digits = edit.trim().replace(/[\u0660-\u0669]/g, (digit) => `${digit.charCodeAt(0) - 0x660}`);
+  // "1,500" is more than a thousand to some people, and less than two to others.
+  if (!/^[-+]?\d*[.,\u066b]?\d+$/.test(digits) || /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(digits)) return undefined;
+  return Number(digits.replace(/[,\u066b]/, "."));
+}
+
+/** With characters that mislead written out. */
+function plain(text: string): string {
+  return text.replace(MISLEADING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function formatJson(json: string): string {
+  const value = parse(json);
+  return value === undefined ? json : JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,117 @@
+import type { ReactiveController, ReactiveControllerHost } from "lit";
+import type { Message } from "../../session/messages.ts";
+import type { ChatContext } from "../context.ts";
+
+interface Drawing {
+  /** What it shows. */
+  readonly subject: unknown;
+  /** Whether the page had a function for it. */
+  readonly isWanted: boolean;
+  readonly element: HTMLElement | undefined;
+  /** Hand the element on, where it is not a child of the chat itself. */
+  readonly slots: HTMLSlotElement[];
+}
+
+/** The key of the drawing that says whose message it is. Calls of tools have others. */
+const HEADER = "";
+
+/**
+ * What the page draws of one message: its header, and calls of tools. The drawings become children of the outermost of
+ * our elements, the chat or its launcher, and stand in slots of the message: so the page's style sheets and scripts
+ * reach them.
+ */
+export class PageDrawings implements ReactiveController {
+  readonly #host: ReactiveControllerHost & HTMLElement;
+  /** By `HEADER`, or the id of a call. */
+  readonly #drawings = new Map<string, Drawing>();
+
+  constructor(host: ReactiveControllerHost & HTMLElement) {
+    this.#host = host;
+    host.addController(this);
+  }
+
+  hostConnected(): void {
+    this.#host.requestUpdate();
+  }
+
+  hostUpdated(): void {
+    for (const { element, slots } of this.#drawings.values()) if (element) this.#place(element, slots);
+  }
+
+  hostDisconnected(): void {
+    for (const drawing of this.#drawings.values()) remove(drawing);
+  }
+
+  /** Draws what is new or has changed. To be called before the message is drawn. */
+  update(message: Message, { messageHeader, toolRenderers: renderers, actions }: ChatContext): void {
+    const { id: messageId, role } = message;
+    const name = role === "page" ? message.name : undefined;
+    const header = messageHeader && (() => messageHeader({ messageId, role, name }));
+    this.#update(HEADER, messageId, `${messageId}.`, "messageHeader", header);
+    for (const call of role === "assistant" ? message.blocks : []) {
+      if (call.type !== "tool") continue;
+      const { callId, tool } = call;
+      const renderer = Object.hasOwn(renderers, tool) ? renderers[tool] : undefined;
+      const decide = (decision: typeof call.decision) => void actions.decide(callId, decision);
+      const drawing = renderer && (() => renderer(call, { decide }));
+      this.#update(callId, call, `${messageId}.${callId}`, `toolRenderers.${tool}`, drawing);
+    }
+  }
+
+  /** Name of the slot with the drawing of a call, or else of the header; `undefined` where the chat shows its own. */
+  slotOf(key = HEADER): string | undefined {
+    return this.#drawings.get(key)?.element?.slot;
+  }
+
+  #update(key: string, subject: unknown, slot: string, name: string, drawing?: () => Node | undefined): void {
+    const known = this.#drawings.get(key);
+    const isWanted = drawing !== undefined;
+    if (known ? known.subject === subject && known.isWanted === isWanted : !isWanted) return;
+    const element = drawing && draw(drawing, slot, name);
+    const isKept = known !== undefined && known.element === element;
+    if (known && !isKept) remove(known);
+    this.#drawings.set(key, { subject, isWanted, element, slots: isKept ? known.slots : [] });
+  }
+
+  #place(element: HTMLElement, slots: HTMLSlotElement[]): void {
+    const hosts = hostsAround(this.#host);
+    const outermost = hosts.pop();
+    if (!outermost || element.parentNode === outermost) return;
+    outermost.append(element);
+    for (const host of hosts) {
+      const slot = Object.assign(document.createElement("slot"), { name: element.slot, slot: element.slot });
+      slots.push(slot);
+      host.append(slot);
+    }
+  }
+}
+
+/** The chat around a part, and the launcher around that chat: their shadow roots are ours, all others are the page's. */
+function hostsAround(part: Node): Element[] {
+  const hosts: Element[] = [];
+  let root = part.getRootNode();
+  while (root instanceof ShadowRoot && (hosts.length === 0 || root.host.localName === "agent-chat-launcher")) {
+    hosts.push(root.host);
+    root = root.host.getRootNode();
+  }
+  return hosts;
+}
+
+function remove({ element, slots }: Drawing): void {
+  if (element?.parentNode) element.remove();
+  for (const slot of slots.splice(0)) slot.remove();
+}
+
+function draw(drawing: () => Node | undefined, slot: string, name: string): HTMLElement | undefined {
+  try {
+    const node = drawing();
+    if (!node) return undefined;
+    const element = node instanceof HTMLElement ? node : document.createElement("div");
+    if (element !== node) element.append(node);
+    element.slot = slot;
+    return element;
+  } catch (error) {
+    console.warn(`agent-chat: ${name} has failed, so the chat shows its own.`, error);
+    return undefined;
+  }
+}

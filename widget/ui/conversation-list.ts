@@ -1,0 +1,476 @@
+/** The list of conversations that the browser keeps. Loaded where it does. */
+
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import { daysSince } from "../i18n/format.ts";
+import { lazy } from "../loading/lazy.ts";
+import type { ConversationKeeper } from "../session/keeper.ts";
+import type { Library } from "../session/library.ts";
+import { type Message, textOf } from "../session/messages.ts";
+import { branchOf, type Summary } from "../session/row.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/conversation-list.css";
+import { ChatPart } from "./chat-part.ts";
+import { ListSheet } from "./controllers/list-sheet.ts";
+import { iconButton, smallButton } from "./controls.ts";
+import { icon, icons } from "./icons.ts";
+import { isTaken, useKey } from "./keys.ts";
+
+/** From so many on, they can be searched. */
+const SEARCH_FROM = 10;
+
+const UNDO_FOR_MS = 10_000;
+
+const more = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
+
+const sheet = sheetOf(styles);
+
+const transcripts = lazy(() => import("./export.ts"), "exportTranscript");
+
+/** Rows of one day, or of an earlier time. */
+interface Group {
+  readonly title: string;
+  readonly rows: readonly Summary[];
+}
+
+export class ConversationListElement extends ChatPart {
+  static override properties = {
+    keeper: { attribute: false },
+    shown: { attribute: false },
+    user: { attribute: false },
+    isOpen: { attribute: false },
+    rows: { state: true },
+    query: { state: true },
+    found: { state: true },
+    unfolded: { state: true },
+    renamed: { state: true },
+    deleted: { state: true },
+    isForgetting: { state: true },
+    isSearching: { state: true },
+  };
+  keeper!: ConversationKeeper;
+  /** Id of the conversation that is shown. */
+  shown: string | undefined;
+  user = "";
+  /** Whether it lies over the chat. */
+  isOpen = false;
+  private rows: readonly Summary[] = [];
+  private query = "";
+  /** Ids of those whose messages have what is searched. */
+  private found: ReadonlySet<string> = new Set();
+  /** Id of the row whose buttons are shown. */
+  private unfolded: string | undefined;
+  /** Id of the row that is being renamed. */
+  private renamed: string | undefined;
+  /** Brings back what was deleted last, and gives it the focus. */
+  private deleted: (() => Promise<void>) | undefined;
+  /** Whether the search has the focus: it must not go while somebody writes there. */
+  private isSearching = false;
+  /** Whether it was asked whether all are to go. */
+  private isForgetting = false;
+  #library: Library | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** What is being read of the list, and what is read behind it. */
+  #loading = Promise.resolve();
+  #waiting: Promise<void> | undefined;
+  readonly #refresh = () => void this.#load();
+
+  constructor() {
+    super();
+    new ListSheet(this, () => this.context.actions.toggleList());
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+    if (this.hasUpdated) void this.#load();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#library?.listeners.delete(this.#refresh);
+    this.#library = undefined;
+    clearTimeout(this.#timer);
+    this.deleted = undefined;
+    this.context.actions.listed(0, 0);
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (changed.has("keeper") || changed.has("user")) this.rows = [];
+    // The agent's name comes later.
+    if (changed.has("keeper") || changed.has("user") || changed.has("context")) void this.#load();
+    if (changed.has("isOpen") && !this.isOpen) {
+      this.query = "";
+      this.unfolded = undefined;
+      this.isForgetting = false;
+    }
+    // What was deleted can still be brought back there.
+    const deleted = this.deleted ? 1 : 0;
+    const others = this.rows.filter(({ id }) => id !== this.#shownId).length + deleted;
+    if (changed.has("rows") || changed.has("shown") || changed.has("deleted")) {
+      this.context.actions.listed(this.rows.length + deleted, others);
+    }
+  }
+
+  protected override updated(changed: PropertyValues): void {
+    if (changed.has("isOpen") && this.isOpen) this.querySelector<HTMLElement>(".list-new")?.focus();
+    if (changed.get("isForgetting") !== undefined) {
+      this.querySelector<HTMLElement>(this.isForgetting ? '[part="keep-all"]' : ".list-forget")?.focus();
+    }
+    if (changed.has("renamed")) {
+      const field = this.querySelector<HTMLInputElement>(".list-name");
+      // Only Chromium gives the focus to what is selected.
+      field?.focus();
+      field?.select();
+    }
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    if (this.rows.length === 0 && !this.deleted) return nothing;
+    const { strings, actions } = this.context;
+    const close = () => this.isOpen && actions.toggleList();
+    return html`
+      <div class="list-backdrop" ?hidden=${!this.isOpen} @click=${close}></div>
+      <nav
+        part="conversations"
+        class=${this.isOpen ? "list is-open" : "list"}
+        aria-label=${strings.conversations}
+        @keydown=${this.#keyDown}
+      >
+        <div class="list-head">
+          <button type="button" class="list-new" @click=${() => this.#show(undefined)}>
+            ${icons.compose}<span>${strings.newConversation}</span>
+          </button>
+          ${iconButton("close-list", strings.closeList, icons.close, close, { className: "icon-button list-close" })}
+        </div>
+        ${this.rows.length >= SEARCH_FROM || this.query || this.isSearching ? this.#renderSearch() : nothing}
+        <div class="list-rows">
+          ${repeat(
+            this.#groups(),
+            // A new day may come before the one in which a row has the focus.
+            ({ title }) => title,
+            ({ title, rows }) => html`
+              <p class="list-day" role="heading" aria-level=${this.context.headingLevel - 1}>${title}</p>
+              <ul>
+                ${repeat(
+                  rows,
+                  ({ id }) => id,
+                  (row) => this.#renderRow(row),
+                )}
+              </ul>
+            `,
+          )}
+          ${this.#matching().length === 0 && this.query ? html`<p class="list-note">${strings.nothingFound}</p>` : nothing}
+        </div>
+        ${this.#renderFoot()}
+      </nav>
+    `;
+  }
+
+  /** A row may come before the element is drawn with what is shown now. */
+  get #shownId(): string | undefined {
+    return this.keeper.shown.id;
+  }
+
+  #renderSearch(): TemplateResult {
+    const { strings } = this.context;
+    const setSearching = ({ type }: Event) => {
+      this.isSearching = type === "focus";
+    };
+    return html`<input
+      class="list-search"
+      type="search"
+      autocomplete="off"
+      enterkeyhint="search"
+      aria-label=${strings.searchConversations}
+      placeholder=${strings.searchConversations}
+      .value=${this.query}
+      @focus=${setSearching}
+      @blur=${setSearching}
+      @input=${({ target }: Event) => this.#search((target as HTMLInputElement).value)}
+    />`;
+  }
+
+  #renderRow(row: Summary): TemplateResult {
+    const { strings } = this.context;
+    const { id, isRunning } = row;
+    const title = this.#titleOf(row);
+    const isShown = id === this.#shownId;
+    const isUnfolded = id === this.unfolded;
+    if (id === this.renamed) return this.#renderName(row);
+    return html`
+      <li class=${isUnfolded ? "is-unfolded" : ""}>
+        <button
+          type="button"
+          part="conversation"
+          class="list-row"
+          aria-current=${isShown ? "true" : nothing}
+          title=${title}
+          data-id=${id}
+          @click=${() => this.#show(id)}
+        >
+          <span dir="auto">${title}</span>
+          ${isRunning && !isShown ? html`<i role="img" aria-label=${strings.unreadAnswer}></i>` : nothing}
+        </button>
+        <button
+          type="button"
+          class="icon-button list-more"
+          aria-label=${strings.conversationOptions(title)}
+          aria-expanded=${isUnfolded}
+          @click=${() => {
+            this.unfolded = isUnfolded ? undefined : id;
+          }}
+        >
+          ${more}
+        </button>
+        ${
+          isUnfolded
+            ? html`<div class="list-options">
+                ${smallButton("rename", strings.rename, () => this.#rename(id))}
+                ${smallButton("export", strings.exportConversation, () => void this.#export(row))}
+                ${smallButton("delete", strings.deleteConversation, () => void this.#delete(row))}
+              </div>`
+            : nothing
+        }
+      </li>
+    `;
+  }
+
+  /** In the place of a row, the field with its name. */
+  #renderName(row: Summary): TemplateResult {
+    const { strings } = this.context;
+    const end = (event: Event, isKept: boolean) => {
+      if (this.renamed !== row.id) return;
+      const name = (event.target as HTMLInputElement).value;
+      this.renamed = undefined;
+      this.unfolded = undefined;
+      if (isKept && name !== this.#titleOf(row)) void this.#library?.rename(row.id, name);
+      if (event.type === "keydown") void this.updateComplete.then(() => this.#rowOf(row.id)?.focus());
+    };
+    return html`<li>
+      <input
+        class="list-name"
+        dir="auto"
+        enterkeyhint="done"
+        maxlength="200"
+        aria-label=${strings.rename}
+        .value=${this.#titleOf(row)}
+        @blur=${(event: Event) => end(event, true)}
+        @keydown=${(event: KeyboardEvent) => {
+          if (isTaken(event) || !/^(Enter|Escape)$/.test(event.key)) return;
+          event.preventDefault();
+          end(event, event.key === "Enter");
+        }}
+      />
+    </li>`;
+  }
+
+  #renderFoot(): TemplateResult {
+    const { strings } = this.context;
+    const { dropped, kept } = this.#library ?? { dropped: 0, kept: 0 };
+    const forget = (isForgetting: boolean) => () => {
+      this.isForgetting = isForgetting;
+    };
+    return html`
+      <div class="list-foot">
+        ${
+          this.deleted
+            ? html`<p role="status">${strings.deleted}</p>
+                ${smallButton("undo", strings.undo, () => void this.#undo())}`
+            : nothing
+        }
+        ${dropped > 0 ? html`<p>${strings.conversationsDropped(dropped)}</p>` : nothing}
+        ${
+          this.isForgetting
+            ? html`<p role="alert">${strings.forgetAllSure(kept)}</p>
+                ${smallButton("forget-all", strings.deleteConversation, () => void this.#forgetAll())}
+                ${smallButton("keep-all", strings.keepConversations, forget(false))}`
+            : this.rows.length > 0
+              ? html`<p>${strings.keptHere}</p>
+                  <button type="button" class="list-forget" @click=${forget(true)}>${strings.forgetAll}</button>`
+              : nothing
+        }
+      </div>
+    `;
+  }
+
+  /** Reads the list. What changes while it is being read is read once more, behind it. */
+  #load(): Promise<void> {
+    this.#waiting ??= this.#loading.then(() => {
+      this.#waiting = undefined;
+      return this.#read();
+    });
+    this.#loading = this.#waiting;
+    return this.#loading;
+  }
+
+  async #read(): Promise<void> {
+    const { keeper, user } = this;
+    const isCurrent = () => this.isConnected && keeper === this.keeper && user === this.user;
+    const library = await keeper.library();
+    if (!library || !isCurrent()) return;
+    if (library !== this.#library) {
+      this.#library?.listeners.delete(this.#refresh);
+      this.#library = library;
+      library.listeners.add(this.#refresh);
+    }
+    const rows = await library.list().catch(() => []);
+    if (isCurrent()) this.rows = rows;
+  }
+
+  #titleOf({ title }: Summary): string {
+    return title || this.context.strings.newConversation;
+  }
+
+  #rowOf(id: string): HTMLElement | undefined {
+    return this.#rowElements().find((row) => row.dataset.id === id);
+  }
+
+  #rowElements(): HTMLElement[] {
+    return [...this.querySelectorAll<HTMLElement>(".list-row")];
+  }
+
+  #matching(): readonly Summary[] {
+    const query = this.query.trim().toLowerCase();
+    return this.rows.filter((row) => this.#titleOf(row).toLowerCase().includes(query) || this.found.has(row.id));
+  }
+
+  #groups(): readonly Group[] {
+    const { lang } = this.context.strings;
+    const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
+    const month = new Intl.DateTimeFormat(lang, { month: "long", year: "numeric" });
+    const titleOf = (time: number): string => {
+      const days = daysSince(time);
+      if (days < 2) return relative.format(-days, "day");
+      // Weeks begin on Mondays.
+      const weekday = (new Date().getDay() + 6) % 7;
+      if (days <= weekday + 7) return relative.format(days <= weekday ? 0 : -1, "week");
+      return month.format(time);
+    };
+    const groups: { title: string; rows: Summary[] }[] = [];
+    for (const row of this.#matching()) {
+      const title = titleOf(row.updatedAt);
+      const group = groups.at(-1);
+      if (group?.title === title) group.rows.push(row);
+      else groups.push({ title, rows: [row] });
+    }
+    return groups;
+  }
+
+  #show(id: string | undefined): void {
+    // The one that is shown stays as it is.
+    const row = this.rows.find((it) => it.id === id);
+    if (row && id === this.#shownId) {
+      if (this.isOpen) this.context.actions.toggleList();
+      return;
+    }
+    void this.context.actions.openConversation(id);
+    if (row) this.context.actions.announce(this.#titleOf(row));
+  }
+
+  #rename(id: string): void {
+    this.renamed = id;
+  }
+
+  async #export(row: Summary): Promise<void> {
+    const { strings, actions } = this.context;
+    const stored = await this.keeper.load(row.id).catch(() => undefined);
+    if (!stored) {
+      actions.alert(strings.nothingFound);
+      return this.#load();
+    }
+    const { exportTranscript } = await transcripts.load();
+    const messages = branchOf(stored.tree, stored.head);
+    const text = exportTranscript("markdown", messages, this.context);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/markdown" }));
+    link.download = `${this.#titleOf(row).replace(/[\\/:*?"<>|\s]+/g, " ")}.md`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    this.unfolded = undefined;
+  }
+
+  async #delete({ id }: Summary): Promise<void> {
+    const rows = this.#rowElements();
+    const next = rows[rows.findIndex((row) => row.dataset.id === id) + 1] ?? rows.at(-2);
+    const nextId = next?.dataset.id;
+    this.unfolded = undefined;
+    clearTimeout(this.#timer);
+    const { strings, actions } = this.context;
+    const bringBack = await this.#library?.remove(id);
+    this.deleted = async () => {
+      await bringBack?.();
+      await this.#load();
+      await this.updateComplete;
+      this.#rowOf(id)?.focus();
+    };
+    actions.announce(strings.deleted, strings.undo);
+    this.#timer = setTimeout(() => {
+      this.deleted = undefined;
+    }, UNDO_FOR_MS);
+    await this.#load();
+    await this.updateComplete;
+    (nextId ? this.#rowOf(nextId) : this.querySelector<HTMLElement>('[part="undo"]'))?.focus();
+  }
+
+  async #undo(): Promise<void> {
+    const { deleted } = this;
+    this.deleted = undefined;
+    await deleted?.();
+  }
+
+  async #forgetAll(): Promise<void> {
+    this.isForgetting = false;
+    this.deleted = undefined;
+    await this.#library?.clear();
+    if (this.isOpen) this.context.actions.toggleList();
+    await this.#load();
+  }
+
+  /** Through titles at once, and then through texts, which have to be read first. */
+  #search(query: string): void {
+    this.query = query;
+    this.found = new Set();
+    clearTimeout(this.#timer);
+    this.deleted = undefined;
+    if (query.trim().length > 1) this.#timer = setTimeout(() => void this.#searchTexts(query), 200);
+  }
+
+  async #searchTexts(query: string): Promise<void> {
+    // Keyboards of phones put a space behind a word.
+    const wanted = query.trim().toLowerCase();
+    for (const { id } of this.rows) {
+      const stored = await this.keeper.load(id).catch(() => undefined);
+      if (query !== this.query) return;
+      const has = (message: Message) => textOf(message).toLowerCase().includes(wanted);
+      if (stored && branchOf(stored.tree, stored.head).some(has)) this.found = new Set(this.found).add(id);
+    }
+    const { strings, actions } = this.context;
+    const { length } = this.#matching();
+    actions.announce(length === 0 ? strings.nothingFound : strings.conversationsFound(length));
+  }
+
+  readonly #keyDown = (event: KeyboardEvent): void => useKey(event, (pressed) => this.#commandOf(pressed));
+
+  #commandOf({ key, target }: KeyboardEvent): (() => void) | undefined {
+    if (key === "Escape") {
+      if (this.isForgetting || this.unfolded !== undefined) {
+        return () => {
+          this.isForgetting = false;
+          this.unfolded = undefined;
+        };
+      }
+      return this.isOpen ? () => this.context.actions.toggleList() : undefined;
+    }
+    const rows = this.#rowElements();
+    const at = rows.indexOf(target as HTMLElement);
+    const row = this.rows.find(({ id }) => id === rows[at]?.dataset.id);
+    if (key === "ArrowDown" && (target as Element).matches(".list-row, .list-search, .list-new")) {
+      return () => rows[at + 1]?.focus();
+    }
+    if (!row) return undefined;
+    if (key === "ArrowUp") return () => rows[at - 1]?.focus();
+    if (key === "F2") return () => this.#rename(row.id);
+    return key === "Delete" ? () => void this.#delete(row) : undefined;
+  }
+}

@@ -1,0 +1,112 @@
+/** Messages that were written while an answer was running, above the text field. Loaded with the first one. */
+
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type { ChatSession, SessionStatus } from "../session/chat-session.ts";
+import type { PendingMessage } from "../session/conversation.ts";
+import { asks, isSendable, lacksFiles } from "../session/pending.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/pending.css";
+import { ChatPart } from "./chat-part.ts";
+import { HEARD_AFTER_MS } from "./controllers/announcer.ts";
+import { iconButton, smallButton } from "./controls.ts";
+import { icons } from "./icons.ts";
+
+const sheet = sheetOf(styles);
+
+export class PendingElement extends ChatPart {
+  static override properties = {
+    session: { attribute: false },
+    list: { attribute: false },
+    status: { attribute: false },
+  };
+  session!: ChatSession;
+  list: readonly PendingMessage[] = [];
+  status: SessionStatus = "idle";
+  #announced = "";
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+  }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    const last = this.list.at(-1);
+    if (!last) return;
+    const { strings, agent } = this.context;
+    const isAsking = asks(this.session, last);
+    const text = !isAsking ? strings.pending(agent) : this.status === "idle" ? strings.sendAnyway : "";
+    const isMore = changed.has("list") && this.list.length > (changed.get("list")?.length ?? 0);
+    if (isMore || text !== this.#announced) this.#announce(text, isAsking);
+    // In a low window, only one of them is seen.
+    if (isMore) void this.updateComplete.then(() => this.#scrollToEnd());
+    this.#announced = text;
+  }
+
+  #scrollToEnd(): void {
+    const list = this.querySelector("ul");
+    if (list) list.scrollTop = list.scrollHeight;
+  }
+
+  /** A question comes behind what is said of the answer, and not at all where what is pending is sent meanwhile. */
+  #announce(text: string, isQuestion: boolean): void {
+    const { actions } = this.context;
+    if (!isQuestion) actions.announce(text);
+    else if (text) {
+      setTimeout(() => this.isConnected && text === this.#announced && actions.announce(text), HEARD_AFTER_MS);
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const { strings } = this.context;
+    // A key that is held down presses one button: the next message may stand there by then.
+    const pressOnce = (event: KeyboardEvent) => event.repeat && event.key === "Enter" && event.preventDefault();
+    return html`
+      <ul part="pending" class="pending" aria-label=${this.#announced || strings.sendNow} @keydown=${pressOnce}>
+        ${this.list.map((message, index) => {
+          const next = this.list[index + 1];
+          const isAsking = asks(this.session, message);
+          const isEnd = !next || asks(this.session, next) !== isAsking;
+          return html`
+            ${this.#renderMessage(message)} ${isEnd ? this.#renderLine(isAsking, !next) : nothing}
+          `;
+        })}
+      </ul>
+    `;
+  }
+
+  #renderMessage(message: PendingMessage): TemplateResult {
+    const { strings, actions } = this.context;
+    const { id, text, files } = message;
+    const names = new Intl.ListFormat(strings.lang).format(files.map(({ name }) => name));
+    const isLost = lacksFiles(this.session, message);
+    // The second click of two was for the message that was here.
+    const takeOut = ({ detail }: MouseEvent, toChange: boolean) => detail < 2 && actions.takeOut(id, toChange);
+    return html`
+      <li class="pending-message">
+        <div class="pending-said">
+          ${text ? html`<div class="pending-text" dir="auto" title=${text}>${text}</div>` : nothing}
+          ${isLost ? html`<div class="pending-files">${strings.fileLost(names)}</div>` : names ? html`<div class="pending-files pending-names" title=${names}>${names}</div>` : nothing}
+        </div>
+        ${iconButton("edit", strings.change, icons.edit, (event) => takeOut(event, true))}
+        ${iconButton("withdraw", strings.withdraw, icons.close, (event) => takeOut(event, false))}
+      </li>
+    `;
+  }
+
+  /** Below messages that all wait for the same. */
+  #renderLine(isAsking: boolean, isLast: boolean): TemplateResult {
+    const { strings, agent, actions } = this.context;
+    const send = (label: string) => smallButton("send-pending", label, () => void actions.sendPending(true));
+    const declines = this.session.waitingCalls.length > 0;
+    const texts = [...(isAsking ? [] : [strings.pending(agent)]), ...(declines ? [strings.writingDeclines] : [])];
+    // A message that waits for a key, and an answer that is being stopped, come first.
+    const isTime = this.status === "running" || this.status === "idle";
+    const maySend = isTime && this.list.some((it) => isSendable(this.session, it));
+    return html`
+      <li class="pending-line">
+        ${texts.length > 0 ? html`<div>${texts.map((text) => html`<div>${text}</div>`)}</div>` : nothing}
+        ${maySend && (isAsking || isLast) ? send(isAsking && this.status === "idle" ? strings.sendAnyway : strings.sendNow) : nothing}
+      </li>
+    `;
+  }
+}
