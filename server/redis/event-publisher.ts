@@ -18,6 +18,8 @@ export interface PublishedRunOptions {
   /** The key of the run's name, and what it holds while this process has the name. */
   claimKey: string;
   claim: string;
+  /** The events of the run that this process still has, in batches: for a Redis that has lost what it had. */
+  kept(): Iterable<readonly NumberedEvent[]>;
   /** Redis has more events than before. */
   onWritten(): void;
   /** Another process has the run's name: nothing more is written. */
@@ -116,16 +118,17 @@ export class EventPublisher {
       const { batch, oldestId } = run.keepBatch();
       const ttl = batch.isLast ? Math.max(graceMs, MIN_GRACE_MS) : keepMs;
       keys.push(run.options.stream, run.options.claimKey);
-      values.push(`0-${batch.lastId}`, batch.text, `0-${oldestId}`, ttl, run.options.claim);
+      values.push(`0-${batch.lastId}`, batch.text, `0-${oldestId}`, ttl, run.options.claim, run.writtenId);
       return { run, batch };
     });
-    const taken = (await this.#redis.script(APPEND, keys, values)) as number[];
+    const [taken, lost] = (await this.#redis.script(APPEND, keys, values)) as [taken: number[], lost: number[]];
     for (const [index, { run, batch }] of written.entries()) {
-      run.dropBatch(batch);
+      if (lost.includes(index)) run.writeAgain();
+      else run.dropBatch(batch);
       if (taken.includes(index) && !run.isClosed) {
         run.close();
         run.options.onTaken();
-      } else run.options.onWritten();
+      } else if (!lost.includes(index)) run.options.onWritten();
       // A run that has more to write waits behind all others.
       this.#unwritten.delete(run);
       if (!run.isWritten) this.#unwritten.add(run);
@@ -151,6 +154,7 @@ export class PublishedRun {
   /** What Redis holds, to know what it may drop. */
   readonly #kept: { lastId: number; bytes: number }[] = [];
   #keptBytes = 0;
+  #writtenId = 0;
   #isEnded = false;
   #isClosed = false;
 
@@ -173,6 +177,11 @@ export class PublishedRun {
     return this.#batches.length === 0 && this.#gathered.length === 0;
   }
 
+  /** Number of the newest event that Redis has taken; 0 before that. */
+  get writtenId(): number {
+    return this.#writtenId;
+  }
+
   get batches(): readonly Batch[] {
     return this.#batches;
   }
@@ -185,11 +194,22 @@ export class PublishedRun {
     this.#onEvents();
   }
 
-  /** Writes the claim again, if no event will do so. */
+  /** Writes the claim again, if no event will do so. Where Redis has lost events, they are written again, too. */
   renew(): void {
-    if (this.#isClosed || this.#isEnded || !this.isWritten) return;
-    this.#batches.push({ lastId: this.#kept.at(-1)?.lastId ?? 0, text: "", isLast: false });
+    if (this.#isClosed || !this.isWritten) return;
+    this.#batches.push({ lastId: this.#writtenId, text: "", isLast: this.#isEnded });
     this.#onEvents();
+  }
+
+  /** Redis has lost events that it had taken. */
+  writeAgain(): void {
+    if (this.#isClosed) return;
+    this.#batches = [];
+    this.#gathered = [];
+    this.#kept.length = 0;
+    this.#keptBytes = 0;
+    this.#writtenId = 0;
+    for (const events of this.options.kept()) this.#addBatch(events);
   }
 
   /** Nothing more is written, and what waits is dropped. */
@@ -204,10 +224,14 @@ export class PublishedRun {
    * that they are gone.
    */
   endBatch(): void {
-    const last = this.#gathered.at(-1);
-    if (last === undefined) return;
-    this.#batches.push({ lastId: last.id, text: JSON.stringify(this.#gathered), isLast: isTerminal(last) });
+    this.#addBatch(this.#gathered);
     this.#gathered = [];
+  }
+
+  #addBatch(events: readonly NumberedEvent[]): void {
+    const last = events.at(-1);
+    if (last === undefined) return;
+    this.#batches.push({ lastId: last.id, text: JSON.stringify(events), isLast: isTerminal(last) });
     let bytes = this.#batches.reduce((sum, { text }) => sum + text.length, 0);
     while (bytes > this.#maxBytes && this.#batches.length > 1) bytes -= this.#batches.shift()?.text.length ?? 0;
   }
@@ -228,23 +252,33 @@ export class PublishedRun {
 
   /** Redis has the batch. It may have given way meanwhile. */
   dropBatch(batch: Batch): void {
+    this.#writtenId = batch.lastId;
     if (this.#batches[0] === batch) this.#batches.shift();
   }
 }
 
 /**
- * For each run two keys, stream and claim, and five values. A batch that is there already was written by a command whose answer
- * was lost: Redis refuses its number. One without events renews the claim. A claim that is gone was lost by Redis. Gives the runs whose name another process has.
+ * For each run two keys, stream and claim, and six values. A batch that is there already was written by a command whose answer
+ * was lost: Redis refuses its number. One without events renews the claim. A claim that is gone was lost by Redis. Gives the
+ * runs whose name another process has, and those of which Redis has lost events that it had: of these nothing is written.
  */
 const APPEND = `
-local taken = {}
+local taken, lost = {}, {}
+-- Whether the stream has this event, or a newer one.
+local function has(stream, id)
+  if id == 0 then return true end
+  local newest = redis.pcall('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+  return type(newest) == 'table' and tonumber(string.match(newest[1], '%d+$')) >= id
+end
 for run = 0, #KEYS / 2 - 1 do
   local stream, key = KEYS[2 * run + 1], KEYS[2 * run + 2]
-  local id, events, oldest, ttl, own = unpack(ARGV, 5 * run + 1, 5 * run + 5)
+  local id, events, oldest, ttl, own = unpack(ARGV, 6 * run + 1, 6 * run + 5)
   -- Whatever else is there gives way, or one run would keep the others from being written.
   local claim = redis.pcall('GET', key)
   if type(claim) == 'string' and claim ~= own then
     table.insert(taken, run)
+  elseif not has(stream, tonumber(ARGV[6 * run + 6])) then
+    table.insert(lost, run)
   else
     redis.call('SET', key, own, 'PX', ttl)
     local function add() return redis.pcall('XADD', stream, 'MINID', oldest, id, 'events', events) end
@@ -257,4 +291,4 @@ for run = 0, #KEYS / 2 - 1 do
     redis.call('PEXPIRE', stream, ttl)
   end
 end
-return taken`;
+return {taken, lost}`;

@@ -105,8 +105,8 @@ export class RedisRunStore implements RunStore {
     this.#publisher = new EventPublisher(redis, { ...options, keepMs: CLAIM_MS });
     this.#inbox = new Inbox(redis, (message) => this.#receive(message));
     this.#timer = setInterval(() => this.#renewClaims(), RENEW_CLAIMS_MS).unref();
-    // It may have lost everything.
-    redis.onReturn(() => this.#renewClaims());
+    // It may have lost everything, also of runs that have ended.
+    redis.onReturn(() => this.#renewAll());
   }
 
   async claim(key: string, run: Run, isNamed: boolean): Promise<RunHandle> {
@@ -206,6 +206,7 @@ export class RedisRunStore implements RunStore {
       stream: eventsKey(this.#redis, token),
       claimKey: this.#claimKey(key),
       claim,
+      kept: () => run.kept(),
       onWritten: () => this.#tell(own, "news"),
       onTaken: () => this.#lose(key, run),
     });
@@ -239,6 +240,11 @@ export class RedisRunStore implements RunStore {
   }
 
   #renewClaims(): void {
+    for (const { events } of this.#named.values()) if (!events.isEnded) events.renew();
+    void this.#publisher.flush();
+  }
+
+  #renewAll(): void {
     for (const { events } of this.#named.values()) events.renew();
     void this.#publisher.flush();
   }

@@ -147,6 +147,15 @@ export class EventLog {
     return this.#entries.slice(from, to).map(({ event }) => event);
   }
 
+  /** All events that are still there, in batches. */
+  *kept(): Iterable<readonly NumberedEvent[]> {
+    for (let position = this.#droppedId; position < this.#lastId; ) {
+      const events = this.after(position);
+      yield events;
+      position += events.length;
+    }
+  }
+
   readerMoved(): void {
     this.#trim();
     if (this.#wakeWriter !== undefined && !this.isFull) this.wakeWriter();

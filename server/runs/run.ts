@@ -142,6 +142,11 @@ export class Run implements RunHandle {
     this.#log.follow(listener);
   }
 
+  /** The events that are still there, in batches. */
+  kept(): Iterable<readonly NumberedEvent[]> {
+    return this.#log.kept();
+  }
+
   /** Ends the run as the kind says; its readers get the last event. */
   abort(kind: AbortKind): void {
     if (!this.#log.isEnded) {

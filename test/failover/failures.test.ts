@@ -99,6 +99,25 @@ testWithRedis("Redis is killed and started again, empty: runs that go on are sha
   assert.deepEqual(texts(await first.rest()), [" two", " three.", "One two three."]);
 });
 
+testWithRedis("Redis is killed and started again, empty: runs that have ended are shared again", async (t, redis) => {
+  const { owner, other, held } = await startHeld(t, redis);
+  held.open();
+  const run = newRun();
+  const message = { message: "Hi", run };
+  await (await openLine.sse(t, owner, message)).rest();
+  const elsewhere = () => ask(t, other, { resume: run, after: 1 });
+  assert.equal((await elsewhere()).status, 200);
+  await redis.kill();
+  await Promise.all([logged(owner, /Redis is away/), logged(other, /Redis is away/)]);
+  await redis.restart();
+  await Promise.all([logged(owner, /Redis is back/), logged(other, /Redis is back/)]);
+  while ((await elsewhere()).status === 404) await pause(20);
+  const second = await openLine.sse(t, other, { resume: run, after: 1 });
+  assert.deepEqual(texts(await second.rest()), [" two", " three.", "One two three."]);
+  const again = await openLine.socket(t, other, message);
+  assert.equal((await again.rest()).at(-1)?.data, "One two three.", "answered once");
+});
+
 testWithRedis("a frozen Redis holds up no answer for longer than its time limit", async (t, redis) => {
   const { owner, held } = await startHeld(t, redis);
   held.open();

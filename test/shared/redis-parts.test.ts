@@ -36,7 +36,7 @@ async function connected(
 const LIMITS = { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 };
 
 const openRun = (publisher: EventPublisher, stream: string, claimKey = "claim") =>
-  publisher.open({ stream, claimKey, claim: "mine", onWritten: () => {}, onTaken: () => {} });
+  publisher.open({ stream, claimKey, claim: "mine", kept: () => [], onWritten: () => {}, onTaken: () => {} });
 
 for (const [moment, sent] of [
   ["before a command has left", () => Promise.resolve()],
@@ -60,7 +60,7 @@ test("runs that have more to write each time do not keep others from being writt
   let last = 1;
   // While a command is under way, the runs before the others have said more, and it is time to write that, too.
   const busy = {
-    async script(_source: string, keys: readonly string[]): Promise<number[]> {
+    async script(_source: string, keys: readonly string[]): Promise<number[][]> {
       for (const [index, key] of keys.entries()) if (index % 2 === 0) written.add(key);
       if (last < 20) {
         last++;
@@ -68,7 +68,7 @@ test("runs that have more to write each time do not keep others from being writt
         void publisher.flush();
       }
       rounds.push(written.size);
-      return [];
+      return [[], []];
     },
   } as unknown as RedisConnection;
   const rounds: number[] = [];
@@ -83,12 +83,12 @@ test("a run that is over is written without waiting for others that go on", asyn
   let commands = 0;
   // While a command is under way, the other run has said more.
   const busy = {
-    async script(): Promise<number[]> {
+    async script(): Promise<number[][]> {
       if (++commands < 20) {
         other.add([{ type: "token", data: "x", id: commands + 1 }]);
         void publisher.flush();
       }
-      return [];
+      return [[], []];
     },
   } as unknown as RedisConnection;
   const publisher = new EventPublisher(busy, LIMITS);
@@ -152,6 +152,7 @@ testWithRedis(
       stream: "stream",
       claimKey: "claim",
       claim: "mine",
+      kept: () => [[{ type: "token", data: "x", id: 1 }]],
       onWritten: () => {},
       onTaken: () => taken++,
     });
@@ -171,6 +172,9 @@ testWithRedis(
     assert.match(await redis.command("GET", "claim"), /mine/);
     assert.match(await redis.command("XLEN", "stream"), /^:1\r/);
     assert.equal(taken, 0);
+    await redis.command("DEL", "stream");
+    await renew();
+    assert.match(await redis.command("XLEN", "stream"), /^:1\r/, "what Redis has lost is written again");
     await redis.command("SET", "claim", "another");
     await renew();
     assert.deepEqual([taken, run.isClosed], [1, true]);
