@@ -3,9 +3,9 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { freePort } from "../support/free-port.ts";
 import { COMMANDS, type Driver, until } from "./driver.ts";
 
 const DRIVER = "/usr/bin/WebKitWebDriver";
@@ -27,14 +27,6 @@ function findMiniBrowser(): string | undefined {
 
 /** Where WebKit's MiniBrowser is on this machine, if all is there that drives it. */
 export const webkitPath: string | undefined = findMiniBrowser();
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
-}
 
 export async function launchWebkit(binary: string): Promise<Driver> {
   const screen = spawn(SCREEN, ["-displayfd", "3", "-screen", "0", "1400x1000x24", "-nolisten", "tcp"], {

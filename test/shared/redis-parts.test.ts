@@ -13,7 +13,8 @@ import { RedisRunStore } from "../../server/redis/run-store.ts";
 import { EARLY_CANCELS, type MarkKind } from "../../server/runs/run-store.ts";
 import { post } from "../support/chat-transports.ts";
 import { run, start } from "../support/command.ts";
-import { freePort, NO_REDIS, type RedisServer, startRedis, testWithRedis } from "../support/redis-server.ts";
+import { freePort } from "../support/free-port.ts";
+import { NO_REDIS, type RedisServer, startRedis, testWithRedis } from "../support/redis-server.ts";
 import { say } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 

@@ -2,8 +2,9 @@
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { createConnection, createServer } from "node:net";
+import { createConnection } from "node:net";
 import { type TestContext, test } from "node:test";
+import { freePort } from "./free-port.ts";
 import { type Cleanup, type ServerOptions, startServer, type TestServer } from "./start-server.ts";
 
 /** Why the tests are skipped, for the runner: there is no `redis-server` (Debian: `apt-get install redis-server`). */
@@ -32,8 +33,7 @@ export async function startRedis(t: Cleanup, ...settings: readonly string[]): Pr
     child = spawn("redis-server", args, { stdio: "ignore" });
     while (!(await answers(port))) {
       await new Promise((resolve) => setTimeout(resolve, 10));
-      // Somebody else's connection may have had the port for a moment.
-      if (child.exitCode !== null) child = spawn("redis-server", args, { stdio: "ignore" });
+      if (child.exitCode !== null) throw new Error(`redis-server ended with exit code ${child.exitCode}`);
     }
   };
   const kill = async () => {
@@ -72,15 +72,6 @@ export function startTwo(
 ): Promise<[owner: TestServer, other: TestServer]> {
   const shared = { ...options, env: { ...options.env, PARLEY_REDIS_URL: redis.url } };
   return Promise.all([startServer(t, shared), startServer(t, shared)]);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 const answers = (port: number) =>

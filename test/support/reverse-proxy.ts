@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { REPOSITORY } from "./command.ts";
+import { freePort } from "./free-port.ts";
 import type { Cleanup } from "./start-server.ts";
 
 export interface ReverseProxy {
@@ -163,17 +163,6 @@ function edited(file: string, edits: Edits): string {
     text = text.replaceAll(what, by);
   }
   return text;
-}
-
-/** A port of this machine that nobody listens on. */
-export async function freePort(host: string): Promise<number> {
-  const server = createServer();
-  server.listen(0, host);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function canConnect(host: string, port: number): Promise<boolean> {
