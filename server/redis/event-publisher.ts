@@ -201,15 +201,17 @@ export class PublishedRun {
     this.#onEvents();
   }
 
-  /** Redis has lost events that it had taken. */
+  /** Redis has lost events that it had taken: they come before what waits, which the process may have dropped elsewhere. */
   writeAgain(): void {
     if (this.#isClosed) return;
+    const [waiting, takenId] = [this.#batches, this.#writtenId];
     this.#batches = [];
-    this.#gathered = [];
     this.#kept.length = 0;
     this.#keptBytes = 0;
     this.#writtenId = 0;
-    for (const events of this.options.kept()) this.#addBatch(events);
+    for (const events of this.options.kept()) this.#addBatch(events.filter(({ id }) => id <= takenId));
+    this.#batches.push(...waiting.filter(({ text }) => text !== ""));
+    this.#dropOldest();
   }
 
   /** Nothing more is written, and what waits is dropped. */
@@ -232,6 +234,10 @@ export class PublishedRun {
     const last = events.at(-1);
     if (last === undefined) return;
     this.#batches.push({ lastId: last.id, text: JSON.stringify(events), isLast: isTerminal(last) });
+    this.#dropOldest();
+  }
+
+  #dropOldest(): void {
     let bytes = this.#batches.reduce((sum, { text }) => sum + text.length, 0);
     while (bytes > this.#maxBytes && this.#batches.length > 1) bytes -= this.#batches.shift()?.text.length ?? 0;
   }
@@ -260,7 +266,8 @@ export class PublishedRun {
 /**
  * For each run two keys, stream and claim, and six values. A batch that is there already was written by a command whose answer
  * was lost: Redis refuses its number. One without events renews the claim. A claim that is gone was lost by Redis. Gives the
- * runs whose name another process has, and those of which Redis has lost events that it had: of these nothing is written.
+ * runs whose name another process has, and those of which Redis has lost events that it had: these begin anew, without what is
+ * left of them.
  */
 const APPEND = `
 local taken, lost = {}, {}
@@ -279,6 +286,7 @@ for run = 0, #KEYS / 2 - 1 do
     table.insert(taken, run)
   elseif not has(stream, tonumber(ARGV[6 * run + 6])) then
     table.insert(lost, run)
+    redis.call('DEL', stream)
   else
     redis.call('SET', key, own, 'PX', ttl)
     local function add() return redis.pcall('XADD', stream, 'MINID', oldest, id, 'events', events) end

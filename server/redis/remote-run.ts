@@ -168,9 +168,11 @@ class RemoteReader implements RunReader {
       "COUNT",
       READ_COUNT,
     )) as Entry[];
-    const events = entries.flatMap(eventsOf).filter(({ id }) => id > this.#position);
-    const [first, last] = [events[0], events.at(-1)];
-    if (first === undefined || last === undefined) {
+    const there = entries.flatMap(eventsOf).filter(({ id }) => id > this.#position);
+    // Behind a gap nothing is handed out.
+    const events = there.filter(({ id }, index) => id === this.#position + 1 + index);
+    const last = events.at(-1);
+    if (there.length === 0) {
       const end = await newestEvent(this.#redis, this.#stream);
       // It was written since the first look.
       if (end !== undefined && end.id > this.#position) return this.#read();
@@ -180,7 +182,7 @@ class RemoteReader implements RunReader {
       }
       return [];
     }
-    if (first.id !== this.#position + 1) {
+    if (last === undefined) {
       throw new ApiError("run_expired", `Event ${this.#position + 1} of this run is no longer kept.`);
     }
     this.#position = last.id;

@@ -1,12 +1,16 @@
 /** What clients see when a server, Redis, or the way between them fails: every event once and in order, or one error. */
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { post } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
-import { type RedisServer, startTwo, testWithRedis } from "../support/redis-server.ts";
+import { NO_REDIS, type RedisServer, startRedis, startTwo, testWithRedis } from "../support/redis-server.ts";
 import { startRelay } from "../support/relay.ts";
 import { ask, newRun, openLine } from "../support/run-lines.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
@@ -117,6 +121,59 @@ testWithRedis("Redis is killed and started again, empty: runs that have ended ar
   const again = await openLine.socket(t, other, message);
   assert.equal((await again.rest()).at(-1)?.data, "One two three.", "answered once");
 });
+
+test("Redis comes back with an older copy: each event is there once", { skip: NO_REDIS }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "parley-redis-"));
+  const redis = await startRedis(t, "--dir", folder);
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const held = gate();
+  // Too much to be written by one command.
+  const [a, b] = ["a".repeat(40_000), "b".repeat(40_000)];
+  const [owner, other] = await startTwo(t, redis, {
+    turns: [[say(a), say(b), wait(held.opened), say("c"), say("d")]],
+  });
+  const run = newRun();
+  const first = await openLine.sse(t, owner, { message: "Hi", run });
+  await first.next();
+  const elsewhere = (after: number) => openLine.sse(t, other, { resume: run, after });
+  const second = await elsewhere(0);
+  assert.deepEqual(texts([await second.next(), await second.next()]), [a, b]);
+  await redis.command("SAVE");
+  held.open();
+  const after = ["c", "d", `${a}${b}cd`];
+  assert.deepEqual(texts(await second.rest()), after);
+  await redis.kill();
+  await Promise.all([logged(owner, /Redis is away/), logged(other, /Redis is away/)]);
+  await redis.restart();
+  await Promise.all([logged(owner, /Redis is back/), logged(other, /Redis is back/)]);
+  assert.deepEqual(texts(await (await elsewhere(2)).rest()), after, "all is written again");
+  assert.deepEqual(texts(await (await elsewhere(0)).rest()), [a, b, ...after]);
+});
+
+testWithRedis(
+  "Redis lacks events of a run: its readers elsewhere learn so, and get nothing behind them",
+  async (t, redis) => {
+    const [first, second] = [gate(), gate()];
+    const turns = [[say("One"), wait(first.opened), say(" two"), wait(second.opened), say(" three.")]];
+    const [owner, other] = await startTwo(t, redis, { turns });
+    const run = newRun();
+    const own = await openLine.sse(t, owner, { message: "Hi", run });
+    await own.next();
+    const reader = await openLine.sse(t, other, { resume: run, after: 0 });
+    assert.equal((await reader.next()).data, "One");
+    first.open();
+    assert.equal((await reader.next()).data, " two");
+    second.open();
+    await reader.rest();
+    const [stream = ""] = (await redis.command("KEYS", "*:events:*")).match(/parley:\S+/) ?? [];
+    assert.match(await redis.command("XDEL", stream, "0-2"), /^:1\r/);
+    const late = await openLine.sse(t, other, { resume: run, after: 0 });
+    assert.equal((await late.next()).data, "One");
+    await assert.rejects(late.next(), "it ends, for a client to come back");
+    const refusal = await ask(t, other, { resume: run, after: 1 });
+    assert.match(await refusal.text(), /run_expired/);
+  },
+);
 
 testWithRedis("a frozen Redis holds up no answer for longer than its time limit", async (t, redis) => {
   const { owner, held } = await startHeld(t, redis);

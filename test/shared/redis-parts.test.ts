@@ -126,6 +126,20 @@ testWithRedis("what is written to Redis a second time drives no older events out
   while (!(await redis.command("XLEN", "stream")).startsWith(":2")) await publisher.flush();
 });
 
+testWithRedis(
+  "what waits is written, also where Redis has lost what was before it, and the process, too",
+  async (t, redis) => {
+    const publisher = new EventPublisher(await connected(t, redis), LIMITS);
+    const run = openRun(publisher, "stream");
+    run.add([{ type: "token", data: "x", id: 1 }]);
+    await publisher.flush();
+    await redis.command("DEL", "stream");
+    run.add([{ type: "token", data: "y", id: 2 }]);
+    await publisher.finish(run);
+    assert.match(await redis.command("XRANGE", "stream", "-", "+"), /0-2/);
+  },
+);
+
 testWithRedis("a run whose keys in Redis are spoilt keeps no other from being written", async (t, redis) => {
   const publisher = new EventPublisher(await connected(t, redis), LIMITS);
   await redis.command("SADD", "spoilt-stream", "x");

@@ -72,8 +72,8 @@ async function socket(t: Cleanup, server: Address, wish: Wish, { key }: LineOpti
   const query = key === undefined ? "" : `?key=${key}`;
   const client = await connect(t, `${server.socketUrl}${query}`);
   client.socket.on("error", (error: NodeJS.ErrnoException) => {
-    // A proxy that is restarted may reset what it had open in place of closing it.
-    if (error.code !== "ECONNRESET") throw error;
+    // A server or a proxy that is killed may reset what it had open in place of closing it.
+    if (error.code !== "ECONNRESET" && error.code !== "EPIPE") throw error;
   });
   client.send("resume" in wish ? { type: "resume", run: wish.resume, after: wish.after } : wish);
   return line(
