@@ -22,7 +22,7 @@ const AT_ONCE = 20;
 async function startHaproxy(t: Cleanup, hosts: readonly string[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "haproxy-"));
   const port = await freePort();
-  const servers = hosts.map((host, index) => `  server parley${index} ${host} check inter 500ms`);
+  const servers = hosts.map((host, index) => `  server parley${index} ${host} check inter 5s`);
   writeFileSync(
     join(folder, "haproxy.cfg"),
     `defaults

@@ -31,7 +31,7 @@ export async function startRedis(t: Cleanup, ...settings: readonly string[]): Pr
   const start = async () => {
     const args = ["--port", String(port), "--save", "", "--bind", "127.0.0.1", ...settings];
     child = spawn("redis-server", args, { stdio: "ignore" });
-    while (!(await answers(port))) {
+    while (!(await answers(port, child.pid))) {
       await new Promise((resolve) => setTimeout(resolve, 10));
       if (child.exitCode !== null) throw new Error(`redis-server ended with exit code ${child.exitCode}`);
     }
@@ -74,11 +74,15 @@ export function startTwo(
   return Promise.all([startServer(t, shared), startServer(t, shared)]);
 }
 
-const answers = (port: number) =>
-  send(port, ["PING"]).then(
-    (answer) => answer.startsWith("+PONG"),
-    () => false,
-  );
+/** Whether it answers, and is this process: another test's could have the port. */
+async function answers(port: number, pid: number | undefined): Promise<boolean> {
+  try {
+    const isReady = (await send(port, ["PING"])).startsWith("+PONG");
+    return isReady && (await send(port, ["INFO", "server"])).includes(`\nprocess_id:${pid}\r`);
+  } catch {
+    return false;
+  }
+}
 
 async function monitor(t: Cleanup, port: number): Promise<() => string> {
   let seen = "";
@@ -101,5 +105,6 @@ function send(port: number, args: readonly (string | number)[]): Promise<string>
       socket.destroy();
     });
     socket.once("error", reject);
+    socket.once("close", () => reject(new Error(`${args[0]} was not answered`)));
   });
 }

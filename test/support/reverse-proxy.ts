@@ -113,7 +113,7 @@ export async function startReverseProxy(
         said += text;
       });
     }
-    for (let tried = 0; tried < 200; tried++) {
+    for (let tried = 0; tried < 1000; tried++) {
       if (child.exitCode !== null) assert.fail(`${name} ended: ${said}`);
       if (await canConnect(host, port)) return;
       await pause(25);
