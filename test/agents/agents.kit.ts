@@ -18,6 +18,7 @@ import { newRun, openLine } from "../support/run-lines.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { twice } from "../support/twice.ts";
 
 const isOfNode22 = process.env.AGENTS === "node-22";
 
@@ -55,7 +56,7 @@ const { dependencies } = JSON.parse(readFileSync(join(PACKAGES, "package.json"),
 };
 const newest = Object.keys(dependencies).map((name) => `${name}@latest`);
 const install = process.env.AGENTS === "newest" ? ["install", ...newest] : ["ci"];
-execFileSync("npm", [...install, "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder });
+await twice(() => execFileSync("npm", [...install, "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
 symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
 for (const path of [...Object.values(AGENTS), ...Object.values(APPROVING)])
   cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
@@ -93,7 +94,8 @@ async function startPython(): Promise<string | undefined> {
   const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
   const lift =
     process.env.AGENTS === "newest" ? ["--upgrade", "ag-ui-protocol", "pydantic-ai-slim[ag-ui,openai]", "uvicorn"] : [];
-  execFileSync(python, [...pip, ...(lift.length > 0 ? lift : ["-r", "test/agents/pydantic/requirements.txt"])]);
+  const wanted = lift.length > 0 ? lift : ["-r", "test/agents/pydantic/requirements.txt"];
+  await twice(() => execFileSync(python, [...pip, ...wanted]));
   const child = spawn(python, ["test/agents/pydantic/agent.py"], {
     env: { ...process.env, OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1`, NO_PROXY: "*" },
     stdio: ["ignore", "ignore", "pipe"],

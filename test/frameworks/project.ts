@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { atEnd, type TestEnd } from "../support/at-end.ts";
 import { REPOSITORY } from "../support/command.ts";
 import { within } from "../support/deadline.ts";
+import { twice } from "../support/twice.ts";
 
 const run = promisify(execFile);
 
@@ -60,7 +61,7 @@ export async function pack(t: TestEnd): Promise<string> {
 export async function prepare(t: TestEnd, name: string, tarball: string, server: string): Promise<string> {
   const folder = temporaryFolder(t);
   for (const file of ["package.json", "package-lock.json"]) cpSync(join(SOURCES, name, file), join(folder, file));
-  await command(folder, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error");
+  await twice(() => command(folder, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"));
   for (const [source, target] of Object.entries(SHARED[name] ?? {})) {
     cpSync(join(SOURCES, source), join(folder, target), { recursive: true });
   }
@@ -70,7 +71,8 @@ export async function prepare(t: TestEnd, name: string, tarball: string, server:
     const text = readFileSync(join(folder, path), "utf8");
     writeFileSync(join(folder, path), text.replaceAll("https://chat.example.com", server));
   }
-  await command(folder, "npm", "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", tarball);
+  const install = ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", tarball];
+  await twice(() => command(folder, "npm", ...install));
   return folder;
 }
 

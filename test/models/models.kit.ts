@@ -16,11 +16,13 @@ import { REPOSITORY, start } from "../support/command.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { twice } from "../support/twice.ts";
 import { eventStream, fixture, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const folder = temporaryProject({ after } as Cleanup, { "load.mjs": "export const load = (name) => import(name);\n" });
 for (const name of ["package.json", "package-lock.json"]) cpSync(join("test/models", name), join(folder, name));
-execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder });
+const npmCi = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+await twice(() => execFileSync("npm", npmCi, { cwd: folder }));
 symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
 const { load } = await import(pathToFileURL(join(folder, "load.mjs")).href);
 

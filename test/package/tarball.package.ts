@@ -16,6 +16,7 @@ import { REPOSITORY } from "../support/command.ts";
 import { ask, serve, shell } from "../support/document-commands.ts";
 import { listen } from "../support/listen.ts";
 import { findBlock, readMarkdown } from "../support/markdown-file.ts";
+import { twice } from "../support/twice.ts";
 
 const run = promisify(execFile);
 const work = mkdtempSync(join(tmpdir(), "parley-package-"));
@@ -65,7 +66,7 @@ after(() => registry.close());
 
 const project = join(work, "project");
 mkdirSync(project);
-const installation = await npm(project, "install", manifest.name, "--registry", registryUrl);
+const installation = await twice(() => npm(project, "install", manifest.name, "--registry", registryUrl));
 writeFileSync(join(project, "agent.ts"), agentSource);
 
 test("the tarball holds what runs, the types and the licence, and nothing else", (t) => {
@@ -303,7 +304,7 @@ test("docs/deploying.md: a clone is built without Docker, and can be installed b
   await run("git", ["clone", "--quiet", "--no-checkout", REPOSITORY, folder]);
   await run("git", ["checkout", "HEAD", "package.json", "package-lock.json"], { cwd: folder });
   // The same packages are in the repository, by `npm ci`.
-  const planned = await npm(folder, ...install.split(" ").slice(1), "--dry-run");
+  const planned = await twice(() => npm(folder, ...install.split(" ").slice(1), "--dry-run"));
   assert.match(planned.stdout, /added \d+ packages/);
   symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
   await run("git", ["checkout", "HEAD", "."], { cwd: folder });
@@ -317,7 +318,8 @@ test("the image's step of npm installs the package with the client of Redis", as
   const [, install] = /^RUN npm pack --silent && npm (install .*)$/m.exec(dockerfile) ?? assert.fail();
   const image = join(work, "image");
   const local: Record<string, string> = { "/parley": image, [`./${manifest.name}-*.tgz`]: tarball };
-  await npm(work, ...(install ?? "").split(" ").map((word) => local[word] ?? word));
+  const words = (install ?? "").split(" ").map((word) => local[word] ?? word);
+  await twice(() => npm(work, ...words));
   assert.ok(ts.sys.fileExists(join(image, "node_modules/@redis/client/package.json")));
   const [, command] = /^ENTRYPOINT \["node", "\/parley\/(.*)"\]$/m.exec(dockerfile) ?? assert.fail();
   const { stdout } = await run("node", [join(image, command ?? ""), "--version"]);
@@ -327,7 +329,7 @@ test("the image's step of npm installs the package with the client of Redis", as
 test("installed by the repository's URL it is built, and serves", async () => {
   const folder = join(work, "by-url");
   mkdirSync(folder);
-  await npm(folder, "install", `git+file://${REPOSITORY.replace(/\/$/, "")}`);
+  await twice(() => npm(folder, "install", `git+file://${REPOSITORY.replace(/\/$/, "")}`));
   const { stdout } = await run("npx", ["parley", "--version"], { cwd: folder });
   assert.equal(stdout.trim(), manifest.version);
   const types = join(folder, "node_modules/parley-agent/dist/types/parley-agent.d.ts");

@@ -14,6 +14,7 @@ import { codeBlocks, readMarkdown } from "../support/markdown-file.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { twice } from "../support/twice.ts";
 
 const BLOCKS = codeBlocks(readMarkdown("docs/embedding.md")).filter(({ language }) => language === "js");
 
@@ -52,7 +53,7 @@ const folder = temporaryProject({ after } as Cleanup, {
 });
 for (const name of ["package.json", "package-lock.json"])
   cpSync(join("test/recipes/embedding", name), join(folder, name));
-execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder });
+await twice(() => execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
 // As npm installs it: Next follows no link out of its folder.
 mkdirSync(join(folder, "node_modules/parley-agent"));
 cpSync(join(REPOSITORY, "package.json"), join(folder, "node_modules/parley-agent/package.json"));

@@ -30,6 +30,7 @@ import { listen } from "../support/listen.ts";
 import { codeBlocks, findBlock, readMarkdown } from "../support/markdown-file.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { twice } from "../support/twice.ts";
 import { compileAgents } from "./compile.ts";
 
 const DOCS = readMarkdown("docs/hooks.md");
@@ -53,7 +54,7 @@ const folder = temporaryProject({ after } as Cleanup, {
     export default defineAgent({ name: "Traced", model: "demo", tools });`,
 });
 for (const name of ["package.json", "package-lock.json"]) cpSync(join("test/recipes", name), join(folder, name));
-execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder });
+await twice(() => execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
 symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
 const installed = createRequire(join(folder, "package.json"));
 

@@ -16,6 +16,7 @@ import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { twice } from "../support/twice.ts";
 import { compileAgents } from "./compile.ts";
 
 const RECIPES = codeBlocks(readMarkdown("docs/users.md")).filter(
@@ -44,7 +45,7 @@ const { dependencies, ...rest } = JSON.parse(readMarkdown("test/recipes/package.
 const needed = Object.entries(dependencies).filter(([name]) => /express|jose/.test(name));
 writeFileSync(join(folder, "package.json"), JSON.stringify({ ...rest, dependencies: Object.fromEntries(needed) }));
 cpSync("test/recipes/package-lock.json", join(folder, "package-lock.json"));
-execFileSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder });
+await twice(() => execFileSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
 symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
 
 const installed = createRequire(join(folder, "package.json"));

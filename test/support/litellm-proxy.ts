@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { closeAll } from "./at-end.ts";
 import { within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
+import { twice } from "./twice.ts";
 
 /** A row of `model_list`: the name that clients say, and what LiteLLM makes of it. */
 export interface LiteLlmModel {
@@ -125,7 +126,7 @@ export async function installLiteLlm(version: string): Promise<string> {
   try {
     await run("python3", ["-m", "venv", draft]);
     const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...PACKAGES];
-    await run(join(draft, "bin", "python"), pip);
+    await twice(() => run(join(draft, "bin", "python"), pip));
     // Only a whole installation gets the name. Scripts in `bin` know the old one: use `python -m`.
     moveInto(draft, folder);
   } finally {
