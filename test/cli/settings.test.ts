@@ -231,7 +231,9 @@ test("a password in a URL of the environment is a secret, as it is written and a
 
 test("a record is there as soon as what it is of is over, also if the process is killed then", async (t) => {
   const { command, url } = await start(t, [], { env: { PARLEY_LOG: "json" } });
-  assert.equal((await fetch(`${url}/nowhere`)).status, 404);
+  const answer = await fetch(`${url}/nowhere`);
+  assert.equal(answer.status, 404);
+  await answer.text();
   // The server reads the second request of a connection only when the first is over.
   assert.equal((await fetch(`${url}/health`)).status, 200);
   command.kill("SIGKILL");

@@ -12,7 +12,7 @@ export interface Setup {
   readonly path: string;
   /** For the server. */
   readonly env: Readonly<Record<string, string>>;
-  /** Makes every time of the proxy one second, so that a second is a long silence. */
+  /** Makes every time of the proxy two seconds, so that these are a long silence. */
   readonly impatient: Edits;
 }
 
@@ -27,15 +27,15 @@ const STRIPPED = { path: "/support", env: {} };
 const nginx = {
   proxy: "nginx",
   edits: [],
-  impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]],
+  impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 2s;"]],
 } as const;
 
 const haproxy = {
   proxy: "haproxy",
   edits: [],
   impatient: [
-    ["timeout client 620s", "timeout client 1s"],
-    ["timeout server 620s", "timeout server 1s"],
+    ["timeout client 620s", "timeout client 2s"],
+    ["timeout server 620s", "timeout server 2s"],
   ],
 } as const;
 

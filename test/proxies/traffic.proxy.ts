@@ -70,7 +70,7 @@ for (const setup of [...SETUPS, ...BELOW_A_PATH]) {
         text += value;
       }
     };
-    await readUntil(10, /^: keep-alive$/gm);
+    await readUntil(15, /^: keep-alive$/gm);
     more.open();
     await readUntil(1, /^event: done$/gm);
   });

@@ -214,7 +214,7 @@ async function hasRead({ url }: TestServer): Promise<void> {
 
 for (const [kind, begin] of Object.entries(BEGIN)) {
   test(`a ${kind} that is not there in time loses its slot, and the message that waits for it is served`, async (t) => {
-    const env = { PARLEY_MAX_LARGE_BODIES: "1", PARLEY_HEADER_SECONDS: "1", PARLEY_BODY_SECONDS: "1" };
+    const env = { PARLEY_MAX_LARGE_BODIES: "1", PARLEY_HEADER_SECONDS: "2", PARLEY_BODY_SECONDS: "2" };
     const server = await startServer(t, { turns: [[say("Fine")]], env });
     const slow = await connectRaw(t, server);
     await begin(slow);

@@ -54,9 +54,9 @@ testWithRedis("a reader at another server gets tokens as they come, and keeps th
   const run = newRun();
   const first = await openLine.sse(t, owner, { message: "Hi", run });
   await first.next();
-  await first.cut();
   const second = await openLine.socket(t, other, { resume: run, after: 0 });
   assert.equal((await second.next()).data, "A");
+  await first.cut();
   // Longer than a run without readers lives.
   await new Promise((resolve) => setTimeout(resolve, 2500));
   held.open();

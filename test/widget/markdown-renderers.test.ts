@@ -133,18 +133,23 @@ test("a renderer has to stop when its element leaves the page, not when that is 
   document.body.replaceChildren(element);
   const context = { strings: en, renderers: { chart }, theme: "light", headingLevel: 0 };
   Object.assign(element, { context, text: "```chart\nx\n```" });
-  await drawn();
+  // After a slow drawing the next one waits as long as that took.
+  const redrawn = async () => {
+    await element.updateComplete;
+    await drawn();
+  };
+  await redrawn();
   document.body.append(document.createElement("div"), element);
-  await drawn();
+  await redrawn();
   assert.deepEqual(
     signals.map(({ aborted }) => aborted),
     [false],
   );
   element.remove();
-  await drawn();
+  await redrawn();
   assert.equal(signals[0]?.aborted, true);
   document.body.append(element);
-  await drawn();
+  await redrawn();
   assert.deepEqual([signals.length, element.querySelectorAll("canvas").length], [2, 1]);
 });
 
