@@ -259,7 +259,9 @@ export class RedisRunStore implements RunStore {
 
   /** A client of that process reads the run. The answer shows that this process lives. */
   #hold(own: OwnRun, from: string): void {
-    own.elsewhere.hold(from);
+    const asksAgain = own.elsewhere.hold(from);
+    // A client there has not got the end: Redis may have dropped it, as it does when its memory is full.
+    if (asksAgain && own.events.isEnded) own.events.renew();
     this.#send(from, "news", own.token);
   }
 
@@ -288,11 +290,13 @@ class ReadersElsewhere {
     return this.#timers.keys();
   }
 
-  /** Keeps the run alive for a while. */
-  hold(inbox: string): void {
-    clearTimeout(this.#timers.get(inbox));
+  /** Keeps the run alive for a while. Gives whether this process has asked for it a moment ago, too. */
+  hold(inbox: string): boolean {
+    const timer = this.#timers.get(inbox);
+    clearTimeout(timer);
     this.#timers.set(inbox, setTimeout(() => this.#letGo(inbox), HOLD_MS).unref());
     this.#reader ??= readOn(this.#run);
+    return timer !== undefined;
   }
 
   #letGo(inbox: string): void {

@@ -151,6 +151,21 @@ test("Redis comes back with an older copy: each event is there once", { skip: NO
 });
 
 testWithRedis(
+  "Redis drops the events of a run that has ended: they are written again for who asks for them",
+  async (t, redis) => {
+    const { owner, other, held } = await startHeld(t, redis);
+    held.open();
+    const run = newRun();
+    await (await openLine.sse(t, owner, { message: "Hi", run })).rest();
+    const elsewhere = async () => (await openLine.sse(t, other, { resume: run, after: 1 })).rest();
+    const events = await elsewhere();
+    const [stream = ""] = (await redis.command("KEYS", "*:events:*")).match(/parley:\S+/) ?? [];
+    assert.match(await redis.command("DEL", stream), /^:1\r/);
+    assert.deepEqual(await elsewhere(), events);
+  },
+);
+
+testWithRedis(
   "Redis lacks events of a run: its readers elsewhere learn so, and get nothing behind them",
   async (t, redis) => {
     const [first, second] = [gate(), gate()];
