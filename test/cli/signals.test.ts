@@ -87,7 +87,7 @@ print(output.decode(), "ended with", os.waitstatus_to_exitcode(status))
 
 test("SIGHUP ends the server when its terminal was closed, where the log was for people", async () => {
   const command = [process.execPath, join(REPOSITORY, "dist/cli.js"), "start", "--host", "0.0.0.0", "--port", "0"];
-  const options = { env: { PATH: process.env.PATH ?? "" }, timeout: 15_000 };
+  const options = { env: { PATH: process.env.PATH ?? "" }, timeout: 60_000 };
   const { stdout } = await promisify(execFile)("python3", ["-c", IN_A_TERMINAL, ...command], options);
   assert.match(stdout, /Other machines can reach this server/);
   assert.doesNotMatch(stdout, /"level":/);

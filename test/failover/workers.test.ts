@@ -171,7 +171,7 @@ testWithRedis("workers end, and are not replaced, when their terminal was closed
   const command = [process.execPath, join(REPOSITORY, "dist/cli.js"), "start", "--workers", "2", "--port", "0"];
   const env = { PATH: process.env.PATH ?? "", PARLEY_REDIS_URL: redis.url };
   const script = ["-c", IN_A_TERMINAL, ...command];
-  const { stdout } = await promisify(execFile)("python3", script, { env, timeout: 15_000 });
+  const { stdout } = await promisify(execFile)("python3", script, { env, timeout: 60_000 });
   assert.match(stdout, /ended with 0\n$/);
 });
 

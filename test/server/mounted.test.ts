@@ -396,7 +396,7 @@ async function runScript(t: Cleanup, script: string, files: Record<string, strin
   const imports = `import { createParley } from ${JSON.stringify(pathToFileURL(join(DIST, "mount.js")).href)};\n`;
   const folder = temporaryProject(t, { "host.mjs": imports + script, ...files });
   const { PATH = "" } = process.env;
-  return promisify(execFile)(process.execPath, ["host.mjs"], { cwd: folder, env: { PATH }, timeout: 20_000 });
+  return promisify(execFile)(process.execPath, ["host.mjs"], { cwd: folder, env: { PATH }, timeout: 60_000 });
 }
 
 test("a host's process gets no signal handlers, no output and no settings of its folder, and ends by itself after close()", async (t) => {

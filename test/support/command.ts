@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { DEADLINE_MS, within } from "./deadline.ts";
+import { PROCESS_MS, within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
 
 export const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
@@ -80,7 +80,7 @@ export class Command {
   /** How it ended, by itself or by a signal; one that does not is killed. */
   async end(): Promise<CommandEnd> {
     try {
-      return await within(this.#ended, "the end of the command");
+      return await within(this.#ended, "the end of the command", PROCESS_MS);
     } finally {
       this.kill("SIGKILL");
     }
@@ -96,7 +96,7 @@ export class Command {
   }
 
   /** The first match in what it prints; fails when it ends without one. */
-  async printed(name: "stdout" | "stderr", pattern: RegExp, ms = DEADLINE_MS): Promise<string> {
+  async printed(name: "stdout" | "stderr", pattern: RegExp, ms = PROCESS_MS): Promise<string> {
     for (;;) {
       const match = pattern.exec(this.#output[name]);
       if (match !== null) return match[1] ?? match[0];

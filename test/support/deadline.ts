@@ -8,6 +8,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
  */
 export const DEADLINE_MS = 15_000;
 
+/** For what a process does that has to be started first, or ends: with many others beside it that takes far longer. */
+export const PROCESS_MS = 60_000;
+
 /** The promise's value, or a failure that says what did not come. */
 export async function within<Value>(promise: Promise<Value>, what: string, ms = DEADLINE_MS): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;

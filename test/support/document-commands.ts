@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { post } from "./chat-transports.ts";
 import { REPOSITORY } from "./command.ts";
-import { within } from "./deadline.ts";
+import { PROCESS_MS, within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
 import { temporaryProject } from "./temporary-project.ts";
 
@@ -43,7 +43,7 @@ export async function serve(t: Cleanup, text: string, cwd: string = REPOSITORY, 
     // Of the shell and all that it has started.
     if (child.exitCode === null) process.kill(-(child.pid ?? 0), "SIGKILL");
   });
-  return { url: await within(url, "the server's URL"), printed };
+  return { url: await within(url, "the server's URL", PROCESS_MS), printed };
 }
 
 interface Served {
