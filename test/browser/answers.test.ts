@@ -59,7 +59,7 @@ test("every kind of Markdown becomes an element of its own, a link opens elsewhe
     browser: { permissions: ["clipboard-read", "clipboard-write"] },
   });
   await chat.say("Show me");
-  await chat.answer.locator("h3").waitFor();
+  await chat.answered();
   const expected = {
     h1: "Title",
     h3: "Smaller",
@@ -166,7 +166,7 @@ test("a press on a thought that is about to close by itself closes it", async (t
   await chat.say("Think");
   await chat.thinking.getByText("Let me see.").waitFor();
   await clock.install();
-  await clock.pauseAt((await chat.page.evaluate(() => Date.now())) + 1_000);
+  await clock.pauseAt((await chat.page.evaluate(() => Date.now())) + 10_000);
   rest.open();
   while (!(await chat.replies.getByText("I see.").isVisible())) await clock.runFor(20);
   const row = chat.thinking.getByRole("button");

@@ -41,14 +41,13 @@ async function openAskingChat(...[t, ...rest]: Parameters<typeof startAskingSite
 test("several calls are decided one by one, over a reload, and sent with the last mark", async (t) => {
   const { page, part, chat, turn } = await openAskingChat(t);
   await chat.say("Cancel both");
-  const spoken = page.getByRole("alert").filter({ hasText: "Cancel order 4711? Write to the customer?" });
-  const heard = spoken.waitFor({ state: "attached" });
+  const heard = await listen(page);
   (await turn()).send(
     approval("1", "Cancel order 4711?", { order_id: "4711", notify: true }, { danger: true }),
     approval("2", "Write to the customer?", { to: "ada@example.org", lines: { first: "Dear", second: "Ada" } }),
     asked("Cancel order 4711?\nWrite to the customer?"),
   );
-  await heard;
+  await untilHeard(page, heard, "! Cancel order 4711? Write to the customer?");
   const card = part("approval");
   assert.match(await shown(card), /Cancel order 4711\?\s+Order id\s+4711\s+Notify\s+Yes/);
   assert.match(await shown(card), /Lines › First\s+Dear/);

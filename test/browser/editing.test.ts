@@ -143,6 +143,8 @@ test("an exchange stands where it was when another of its answers is shown, whic
   await canCopy(chat.page);
   await chat.page.getByRole("button", { name: "Answer again" }).click();
   await alternatives(chat, "Answer 3 of 3").group.waitFor();
+  // As long as the answer runs there is no way to another one.
+  await chat.error.waitFor();
   await chat.messages.evaluate((scroller) => scroller.scrollBy(0, -100));
   const top = () => chat.questions.nth(1).evaluate((it) => Math.round(it.getBoundingClientRect().top));
   const before = await top();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
-import { launchBrowser } from "../support/browser.ts";
+import { complained, launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { readMarkdown, tableRows } from "../support/markdown-file.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
@@ -69,8 +69,7 @@ test("label, icon, size and accent are those of the script tag", async (t) => {
 test("a double-click opens the panel as one click does; it is made large and small, and keeps text and focus in a small window", async (t) => {
   const { page, input } = await visit(t, browser);
   await button(page).dblclick();
-  await input.waitFor();
-  assert.equal(await isFocused(input), true);
+  await input.and(page.locator(":focus")).waitFor();
   const before = await panel(page).boundingBox();
   await page.getByRole("button", { name: "Enlarge chat" }).click();
   const large = await panel(page).boundingBox();
@@ -105,18 +104,18 @@ test("each wrong value and misspelt name is reported once, others' attributes ar
   );
   await button(page).click();
   await panel(page).waitFor();
-  const reports = complaints.splice(0).sort();
-  assert.equal(reports.length, 6, reports.join("\n"));
-  for (const [index, pattern] of [
+  const expected = [
     /auto-open must be a time in milliseconds, not "soon"/,
     /icon must be one of chat, spark, question, not "https:\/\/evil.example\/i.png"/,
     /position must be one of bottom-end, bottom-start, top-end, top-start, not "middle"/,
     /size must be one of medium, small, large, not "9"/,
     /^<agent-chat-launcher> toolRenderers must be set as a property once the element is defined, not "\[object Object\]"/,
     /the script tag has data-poistion\. Did you mean data-position\?/,
-  ].entries()) {
-    assert.match(reports[index] ?? "", pattern);
-  }
+  ];
+  for (const pattern of expected) await complained({ page, complaints }, pattern);
+  const reports = complaints.splice(0).sort();
+  assert.equal(reports.length, expected.length, reports.join("\n"));
+  for (const [index, pattern] of expected.entries()) assert.match(reports[index] ?? "", pattern);
 });
 
 const loaded = (page: Page): Promise<string[]> =>
@@ -310,9 +309,7 @@ test("a page opens the chat by code, before anything of it is loaded, hears of i
      };`,
   );
   await page.locator("#help").click();
-  const input = page.getByRole("textbox", { name: "Your question" });
-  await input.waitFor();
-  assert.equal(await isFocused(input), true);
+  await page.getByRole("textbox", { name: "Your question" }).and(page.locator(":focus")).waitFor();
   await page.keyboard.press("Escape");
   await panel(page).waitFor({ state: "hidden" });
   assert.equal(await isFocused(page.locator("#help")), true);

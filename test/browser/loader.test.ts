@@ -38,8 +38,7 @@ test("the button stands there with /widget.js alone, and one click opens the cha
   await opener.click();
   await page.getByRole("dialog", { name: "Chat" }).waitFor();
   await input.waitFor();
-  await page.waitForFunction(() => document.activeElement?.localName === "agent-chat-launcher");
-  assert.equal(await isFocused(input), true);
+  await input.and(page.locator(":focus")).waitFor();
   assert.equal(await button(page).getAttribute("aria-expanded"), "true");
   await chat.ask("Hi", "Hello.");
   await page.keyboard.press("Escape");
@@ -66,21 +65,18 @@ test("the keyboard opens it, and all else is loaded as soon as it has the focus"
   await page.keyboard.press("Tab");
   await asked;
   await page.keyboard.press("Enter");
-  await input.waitFor();
-  assert.equal(await isFocused(input), true);
+  await input.and(page.locator(":focus")).waitFor();
 });
 
 test("what could not be loaded comes by itself when it can, and the button says meanwhile that it waits", async (t) => {
-  const { page, input, complaints } = await visit(t, browser);
+  const { page, input } = await visit(t, browser, { expectedComplaints: /ERR_FAILED/ });
   await page.route(PANEL, (route) => route.abort());
   const failed = page.waitForEvent("requestfailed");
   await button(page).click();
   await page.locator('[part="launcher"][aria-busy="true"]').waitFor();
   await failed;
   await page.unroute(PANEL);
-  await input.waitFor();
-  assert.equal(await isFocused(input), true);
-  assert.ok(complaints.splice(0).every((text) => /ERR_FAILED/.test(text)));
+  await input.and(page.locator(":focus")).waitFor();
 });
 
 test("a preview that the page sets later is shown, and a bubble that was seen has the next page load nothing before its time", async (t) => {
