@@ -99,6 +99,8 @@ test("a message to a server that is down waits in sight, can be changed, and is 
   await chat.page.evaluate(() => {
     Math.random = () => 1_000;
   });
+  // The pause before it may have become long by itself.
+  await chat.page.getByRole("button", { name: "Try now" }).click();
   await connection.getByText(/Trying again in \d{4,} s/).waitFor();
   await chat.proxy.up();
   await chat.page.getByRole("button", { name: "Try now" }).click();
