@@ -52,7 +52,7 @@ for (const [key, press] of [
 ] as const) {
   test(`dismissed by ${key} it does not come again, and nothing opens by itself any more`, async (t) => {
     const { page } = await visit(t, browser, {
-      script: 'data-preview="Questions?" data-preview-after="0" data-auto-open="300"',
+      script: 'data-preview="Questions?" data-preview-after="0" data-auto-open="86400000"',
     });
     await preview(page).waitFor();
     for (const it of press) await page.keyboard.press(it);
