@@ -213,6 +213,11 @@ export class Page {
     await this.press("Enter");
   }
 
+  /** Waits until what has this name has the focus, which comes back a moment after something has closed. */
+  async hasFocus(name: string): Promise<void> {
+    await until(`the focus on ${name}`, async () => (await this.focused()) === name);
+  }
+
   /** The accessible name of what has the focus, through shadow roots. */
   focused(): Promise<string | undefined> {
     return this.run(() => {
