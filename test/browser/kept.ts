@@ -1,6 +1,7 @@
 /** What a tab has kept of its chats: read, changed or held back from outside. */
 
 import type { Page } from "playwright-core";
+import { within } from "../support/deadline.ts";
 
 /** Runs in the page, where names of functions do not survive: as a text. */
 const TOOLS = `
@@ -36,6 +37,14 @@ const run = <Result>(page: Page, code: string): Promise<Result> =>
 /** Everything that the tab has, as a text. */
 export const kept = (page: Page): Promise<string> =>
   run(page, "return JSON.stringify([Object.entries(sessionStorage), await all()]);");
+
+/** Resolves when this is no longer kept: databases are written a moment after the screen. */
+export async function untilForgotten(page: Page, text: RegExp): Promise<void> {
+  const waiting = async () => {
+    while (text.test(await kept(page))) await page.evaluate(() => new Promise(requestAnimationFrame));
+  };
+  await within(waiting(), `the end of ${text} in what is kept`);
+}
 
 /** Leaves the page as for another one of the same tab, and remembers under a name what is kept then. */
 export const leave = (page: Page, name: string): Promise<void> =>

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { type ChatPage, chatIn, contents, openChat, watchAddresses } from "../browser/chat-page.ts";
-import { goBack, holdKept, kept, leave } from "../browser/kept.ts";
+import { goBack, holdKept, leave, untilForgotten } from "../browser/kept.ts";
 import { chatTag, visit } from "../browser/launcher-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -37,7 +37,7 @@ test("a site that begins anew as soon as the page is there has an empty conversa
   await atOnce(chat, "chat.reset()");
   await chat.page.reload();
   await chat.greeting.waitFor();
-  assert.doesNotMatch(await kept(chat.page), /First/);
+  await untilForgotten(chat.page, /First/);
 });
 
 /** Reloads the page, and holds back what it has kept until the result is called. */

@@ -96,7 +96,7 @@ test("at 400 % zoom the answer's first line is anchored, most of the window is f
   assert.equal(await chat.page.locator('[part="disclaimer"]').isVisible(), false);
   middle.open();
   await chat.answered();
-  assert.equal(await chat.page.getByRole("button", { name: "Jump to latest", exact: true }).count(), 1);
+  await chat.page.getByRole("button", { name: "Jump to latest", exact: true }).waitFor();
   await chat.messages.press("Home");
   await chat.page.waitForFunction(
     (it) => it && it.getBoundingClientRect().y === 0,
