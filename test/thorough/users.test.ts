@@ -8,7 +8,7 @@ import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.
 import type { AgentChat, AgentChatLauncher } from "../../widget/element/public-types.ts";
 import { type ChatElement, chatIn, failOnComplaints, shown } from "../browser/chat-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
-import { gate } from "../support/deadline.ts";
+import { gate, within } from "../support/deadline.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
@@ -83,9 +83,17 @@ const drawn = (page: Page): Promise<string> =>
     return `${chat.shadowRoot?.textContent ?? ""}${field}`;
   });
 
+/** Databases are written a moment after the screen. */
+async function untilNotStored(page: Page, what: RegExp): Promise<void> {
+  const waiting = async () => {
+    while (what.test(await stored(page))) await page.evaluate(() => new Promise(requestAnimationFrame));
+  };
+  await within(waiting(), `the end of ${what} in what is stored`);
+}
+
 async function assertNothingOf(page: Page, what: RegExp, tab: string): Promise<void> {
   assert.doesNotMatch(await drawn(page), what, tab);
-  assert.doesNotMatch(await stored(page), what, tab);
+  await untilNotStored(page, what);
 }
 
 /** Attaches a file that takes until the returned function is called, whose promise resolves when the file was judged. */
@@ -180,7 +188,7 @@ test("where the user has to sign in, the chat says so, keeps what was written, a
   });
   await chat.say("Second");
   await chat.page.getByText(SIGN_IN).waitFor();
-  assert.match(await chat.page.title(), /!/);
+  await chat.page.waitForFunction(() => document.title.includes("!"));
   assert.equal(await chat.input.inputValue(), "Second");
   assert.equal(await chat.questions.count(), 0);
   await chat.page.reload();
@@ -288,6 +296,6 @@ test("a launcher hands the token on to its chat, and forgets it with the user", 
     await launcher.evaluate((element: AgentChatLauncher) => [element.userToken, element.chat?.userToken]),
     [undefined, undefined],
   );
-  assert.doesNotMatch(await stored(page), /Ada|agent-chat-user/);
+  await untilNotStored(page, /Ada|agent-chat-user/);
   assert.deepEqual(users, ["ada"]);
 });
