@@ -842,6 +842,42 @@ test("room is made by the oldest conversations that no tab shows or goes on with
   assert.deepEqual(textsOf(here.client.session.messages), ["Hi", "ok"]);
 });
 
+test("what waits for the person is the last to make room: an approval that is asked for, and messages that wait to be sent", async (t) => {
+  const parts = await chat(t);
+  const { server, store } = parts;
+  const { here, there, id } = await inTwoTabs(parts, t);
+  there.client.close();
+  const row = store.rows.get(id) as StoredConversation;
+  const asking: AssistantMessage = {
+    role: "assistant",
+    id: "m2",
+    parent: "m1",
+    blocks: [{ type: "tool", callId: "c1", tool: "cancel", arguments: "{}", status: "waiting" }],
+    status: "done",
+  };
+  for (let at = 1; at < 200; at += 1) store.rows.set(`c${at}`, { ...row, id: `c${at}`, updatedAt: at });
+  store.rows.set("c1", { ...row, id: "c1", updatedAt: 1, tree: [row.tree[0] as Message, asking] });
+  store.queues.set("c2", [{ id: "p1", text: "And this", files: [] }]);
+  const library = await here.client.keeper.library();
+  const room = (dropped: number) =>
+    within(
+      new Promise<void>((resolve) => library?.listeners.add(() => library.dropped === dropped && resolve())),
+      "room",
+    );
+  const hasRoom = room(1);
+  await here.client.keeper.show(undefined);
+  await ask(here, server, "One too many");
+  await hasRoom;
+  const isKept = (...ids: string[]) => ids.map((it) => store.rows.has(it));
+  assert.deepEqual(isKept("c1", "c2", "c3"), [true, true, false]);
+  for (const it of store.rows.keys()) store.queues.set(it, [{ id: "p1", text: "And this", files: [] }]);
+  const hasRoomAgain = room(2);
+  await here.client.keeper.show(undefined);
+  await ask(here, server, "Where all of them wait");
+  await hasRoomAgain;
+  assert.deepEqual(isKept("c1", "c2"), [false, true]);
+});
+
 test("a name waits for the lease of a tab that has just gone, and the last one counts", async (t) => {
   const parts = await chat(t);
   const { store } = parts;

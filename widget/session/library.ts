@@ -4,10 +4,11 @@
  */
 
 import type { PendingChange } from "./conversation.ts";
+import { waitingCalls } from "./messages.ts";
 import type { StoredConversation, Summary } from "./row.ts";
 import { type ConversationStore, isLeased, LEASE_MS, type Shown, UNKNOWN, type Writer } from "./store.ts";
 
-/** So many are kept, and so many characters of all messages: the oldest go. */
+/** So many are kept, and so many characters of all messages: the oldest go, those last that wait for the person. */
 const MAX_CONVERSATIONS = 200;
 const MAX_CHARS = 60_000_000;
 
@@ -191,16 +192,28 @@ export class Library {
     const all = (await this.#options.store.list().catch(() => [])).filter(({ kept }) => kept === "browser");
     let count = all.length;
     let chars = all.reduce((sum, { size }) => sum + size, 0);
-    for (const it of all.toSorted((a, b) => a.updatedAt - b.updatedAt)) {
-      const { id } = it;
-      if (count <= MAX_CONVERSATIONS && chars <= MAX_CHARS) return;
-      if (id === this.#keeper.shown.id || isLeased(it)) continue;
+    const hasRoom = () => count <= MAX_CONVERSATIONS && chars <= MAX_CHARS;
+    const waiting: Summary[] = [];
+    const drop = async ({ id, size }: Summary) => {
       count -= 1;
-      chars -= it.size;
+      chars -= size;
       await this.#options.store.delete(id).catch(() => undefined);
       this.dropped += 1;
       this.tell({ id, isGone: "toMakeRoom" });
+    };
+    for (const it of all.toSorted((a, b) => a.updatedAt - b.updatedAt)) {
+      if (hasRoom()) return;
+      if (it.id === this.#keeper.shown.id || isLeased(it)) continue;
+      if (await this.#isWaiting(it.id)) waiting.push(it);
+      else await drop(it);
     }
+    for (const it of waiting) if (!hasRoom()) await drop(it);
+  }
+
+  /** Whether a decision of the person is open in it, or something that they wrote is not sent. */
+  async #isWaiting(id: string): Promise<boolean> {
+    const { pending = [], tree = [] } = (await this.#options.store.load(id).catch(() => undefined)) ?? {};
+    return pending.length > 0 || tree.some((it) => it.role === "assistant" && waitingCalls(it).length > 0);
   }
 
   #heard(news: News): void {
