@@ -447,6 +447,52 @@ test("of two hundred conversations the list reads no messages, and finds by titl
   assert.equal(await rows(page).count(), 200);
 });
 
+/** The browser has room for so many characters more. */
+const limitRoom = (page: Page, chars: number): Promise<void> =>
+  page.evaluate(`(async () => {
+    const opening = indexedDB.open("agent-chat");
+    const database = await new Promise((resolve) => { opening.onsuccess = () => resolve(opening.result); });
+    const reading = database.transaction("conversations").objectStore("conversations").getAll();
+    await new Promise((resolve) => { reading.onsuccess = resolve; });
+    database.close();
+    const sizeOf = (value) => JSON.stringify(value).length;
+    const sizes = new Map(reading.result.map((it) => [it.id, sizeOf(it)]));
+    const sum = () => [...sizes.values()].reduce((all, size) => all + size, 0);
+    const limit = sum() + ${chars};
+    const { put, delete: remove } = IDBObjectStore.prototype;
+    IDBObjectStore.prototype.put = function (value) {
+      if (this.name === "conversations") {
+        if (sum() - (sizes.get(value.id) ?? 0) + sizeOf(value) > limit) throw new DOMException("", "QuotaExceededError");
+        sizes.set(value.id, sizeOf(value));
+      }
+      return put.call(this, value);
+    };
+    IDBObjectStore.prototype.delete = function (key) {
+      if (this.name === "conversations") sizes.delete(key.lower ?? key);
+      return remove.call(this, key);
+    };
+  })()`);
+
+test("where the browser has no more room, the oldest conversations go before anything of the one in sight, and the list says so", async (t) => {
+  const long = "Pears. ".repeat(40_000).trim();
+  const chat = await openChat(t, browser, { turns: [...answers("Apples"), [say(long)]] });
+  const { page } = chat;
+  await chat.ask("Apples", "Apples!");
+  await page.evaluate(fillList(3, 4, 100_000));
+  await page.reload();
+  await row(page, "Number 2").waitFor({ state: "attached" });
+  await limitRoom(page, 250_000);
+  await chat.say("Tell me of pears");
+  await chat.answered(2);
+  await page.getByText("The oldest conversation was deleted to make room.").waitFor({ state: "attached" });
+  await row(page, "Number 2").waitFor({ state: "detached" });
+  await row(page, "Number 1").waitFor({ state: "attached" });
+  await page.reload();
+  await chat.replies.nth(1).waitFor();
+  await chat.questions.first().getByText("Apples").waitFor();
+  assert.equal((await shown(chat.replies.nth(1).locator('[part="markdown"]'))).length, long.length);
+});
+
 /** Puts a finger down on an element, moves it so far in pixels, and takes it away; `halfway` is looked at before that. */
 async function swipe(target: Locator, x: number, y: number, halfway = async () => {}): Promise<void> {
   const page = target.page();

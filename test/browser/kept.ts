@@ -112,10 +112,11 @@ export const fillList = (count: number, messages: number, chars = 0): string =>
       const content = text ?? blocks[0].text;
       if (blocks) states[id] = { rest: {}, from: index - 1, added: [{ role: "user", content }, { role: "assistant", content }] };
     }
+    const size = JSON.stringify([tree, states]).length;
     for (let index = 0; index < ${count}; index += 1) {
       const [id, updatedAt] = ["filled" + index, summary.updatedAt - (index + 1) * 3_600_000];
       rows.put({ ...row, id, updatedAt, tree, states, head: tree.at(-1).id });
-      summaries.put({ ...summary, id, updatedAt, title: "Number " + index });
+      summaries.put({ ...summary, id, updatedAt, size, title: "Number " + index });
     }
     await new Promise((resolve) => { change.oncomplete = resolve; });
     database.close();

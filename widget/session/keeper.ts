@@ -412,7 +412,7 @@ export class ConversationKeeper implements LibraryHost {
       updatedAt,
       revision,
     };
-    const outcome = await store.save(row, by, isLast && shown.isWriter).then(
+    const outcome = await store.save(row, by, isLast && shown.isWriter, this.#library?.makeRoomFor).then(
       (isTaken) => (isTaken ? "stored" : "late"),
       () => "failed",
     );

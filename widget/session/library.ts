@@ -12,6 +12,9 @@ import { type ConversationStore, isLeased, LEASE_MS, type Shown, UNKNOWN, type W
 const MAX_CONVERSATIONS = 200;
 const MAX_CHARS = 60_000_000;
 
+/** How often old conversations are deleted because the browser has no room, at most. */
+const MAKE_ROOM_EVERY_MS = 30_000;
+
 /** How often it is tried while another element may go on. */
 const CLAIM_EVERY_MS = 250;
 const pause = () => new Promise((resolve) => setTimeout(resolve, CLAIM_EVERY_MS));
@@ -68,6 +71,7 @@ export class Library {
   readonly #options: LibraryOptions;
   #channel: BroadcastChannel | undefined;
   #makingRoom = Promise.resolve();
+  #makesRoomAfter = 0;
   /** What the person calls conversations that another element goes on with. */
   readonly #names = new Map<string, string>();
 
@@ -92,11 +96,20 @@ export class Library {
 
   tell(news: News): void {
     this.#channel?.postMessage({ ...news, writer: this.#keeper.writer });
-    // One after the other: two saves may both find that there is no room, and each would delete the same one.
-    if (news.revision !== undefined && !news.isGrowing)
-      this.#makingRoom = this.#makingRoom.then(() => this.#makeRoom());
+    if (news.revision !== undefined && !news.isGrowing) void this.#makeRoom();
     this.#changed(news);
   }
+
+  /**
+   * For a save that the browser has no room for: deletes the oldest conversations, about as many characters as are to be
+   * stored. `false`: that was done a moment ago. Browsers may take their time to have room again.
+   */
+  readonly makeRoomFor = async (chars: number): Promise<boolean> => {
+    if (performance.now() < this.#makesRoomAfter) return false;
+    this.#makesRoomAfter = performance.now() + MAKE_ROOM_EVERY_MS;
+    await this.#makeRoom(chars);
+    return true;
+  };
 
   /**
    * Whether this element may go on with the conversation. Waits for another one that is about to; what that one has
@@ -188,11 +201,18 @@ export class Library {
     return this.#options.store.save({ ...row, revision: row.revision + 1 }, { writer: this.#keeper.writer, revision });
   }
 
-  async #makeRoom(): Promise<void> {
+  /** One after the other: two saves may both find that there is no room, and each would delete the same one. */
+  #makeRoom(needed = 0): Promise<void> {
+    this.#makingRoom = this.#makingRoom.then(() => this.#deleteOldest(needed));
+    return this.#makingRoom;
+  }
+
+  async #deleteOldest(needed: number): Promise<void> {
     const all = (await this.#options.store.list().catch(() => [])).filter(({ kept }) => kept === "browser");
     let count = all.length;
     let chars = all.reduce((sum, { size }) => sum + size, 0);
-    const hasRoom = () => count <= MAX_CONVERSATIONS && chars <= MAX_CHARS;
+    const maxChars = Math.min(MAX_CHARS, chars - needed);
+    const hasRoom = () => count <= MAX_CONVERSATIONS && chars <= maxChars;
     const waiting: Summary[] = [];
     const drop = async ({ id, size }: Summary) => {
       count -= 1;

@@ -45,15 +45,18 @@ export interface Shown {
 /** What is shown and not in the store: it is stored anew. */
 export const UNKNOWN = { revision: 0, savedAt: 0 };
 
+export type MakeRoom = (chars: number) => Promise<boolean>;
+
 /** Keeps the conversations of one server. Its methods reject where the browser forbids storage or has no room. */
 export interface ConversationStore {
   list(): Promise<readonly Summary[]>;
   load(id: string): Promise<StoredConversation | undefined>;
   /**
    * Where there is little room, older messages are left out. `false`: another element has written something else, or
-   * is writing, or has deleted it. `isLeaving`: the page is left, and there is no time to look.
+   * is writing, or has deleted it. `isLeaving`: the page is left, and there is no time to look. `makeRoomFor` is asked
+   * first where there is little room, and resolves with whether it may be tried again.
    */
-  save(conversation: StoredConversation, by: Writer, isLeaving?: boolean): Promise<boolean>;
+  save(conversation: StoredConversation, by: Writer, isLeaving?: boolean, makeRoomFor?: MakeRoom): Promise<boolean>;
   /** Whether the element may go on with the conversation now: then no other may for a while. */
   claim(id: string, by: Writer): Promise<boolean>;
   /** Changes what is pending, whoever writes the conversation. Resolves with what is pending then. */
@@ -114,10 +117,16 @@ export class IndexedDbStore implements ConversationStore {
     return fromRow(row && { ...(withAnswer(row, answer) ?? row), pending: pendingOf(queue) });
   }
 
-  async save(conversation: StoredConversation, by: Writer, isLeaving = false): Promise<boolean> {
-    for (let room = MAX_CHARS; ; room /= 2) {
+  async save(
+    conversation: StoredConversation,
+    by: Writer,
+    isLeaving = false,
+    makeRoomFor?: MakeRoom,
+  ): Promise<boolean> {
+    const chars = charsOf(conversation.tree);
+    for (let room = MAX_CHARS; ; ) {
       try {
-        const isLarge = charsOf(conversation.tree) > room;
+        const isLarge = chars > room;
         const { id, run, updatedAt, revision } = conversation;
         // Another element may go on with it as soon as no answer comes here.
         const until = run && !isLeaving ? Date.now() + LEASE_MS : 0;
@@ -137,6 +146,7 @@ export class IndexedDbStore implements ConversationStore {
       } catch (error) {
         const isFull = error instanceof DOMException && error.name === "QuotaExceededError";
         if (!isFull || room < MIN_CHARS) throw error;
+        if (!(await makeRoomFor?.(chars))) room /= 2;
       }
     }
   }
