@@ -201,6 +201,38 @@ test("pictures hold no memory of the page once they are drawn, and are there whe
   assert.equal(await images.count(), 2);
 });
 
+test("a message that waits is not taken back into a text field whose files are too many with its own: it stays, which is said, and nothing is lost", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Half"), hang], [say("Received.")]],
+    env: { PARLEY_MAX_ATTACHMENTS: "2" },
+  });
+  const { page } = chat;
+  await chat.say("Trains?");
+  await chat.replies.getByText("Half").waitFor();
+  await chat.files.setInputFiles([picture, document]);
+  await chat.drafts.nth(1).waitFor();
+  await chat.say("These two");
+  const waiting = page.locator(".pending-message");
+  await waiting.waitFor();
+  await chat.drafts.first().waitFor({ state: "detached" });
+  await chat.files.setInputFiles([{ ...document, name: "other.pdf", buffer: Buffer.concat([PDF, PDF]) }]);
+  await chat.drafts.waitFor();
+  await chat.input.fill("And this one");
+  await waiting.getByRole("button", { name: "Change" }).click();
+  await refusals(chat).getByText("red.png and offer.pdf: not attached, a message takes at most 2 files.").waitFor();
+  await waiting.getByText("These two").waitFor();
+  assert.deepEqual([await chat.input.inputValue(), await chat.drafts.count()], ["And this one", 1]);
+  await chat.drafts.getByRole("button", { name: /Remove/ }).click();
+  await waiting.getByRole("button", { name: "Change" }).click();
+  await waiting.waitFor({ state: "detached" });
+  assert.deepEqual([await chat.input.inputValue(), await chat.drafts.count()], ["These two\n\nAnd this one", 2]);
+  await chat.input.press("Enter");
+  await waiting.waitFor();
+  await page.getByRole("button", { name: "Send now" }).click();
+  await chat.replies.getByText("Received.").waitFor();
+  assert.equal(received(chat)?.length, 2);
+});
+
 test("images that were sent and those in an answer open large, one after the other, and give the focus back", async (t) => {
   const drawn = `![Chart one](${PNG_URL}) and ![](${PNG_URL}) in a [![link](${PNG_URL})](https://example.org)`;
   const { page, ...chat } = await visit(t, browser, { turns: [[say(drawn), hang]] });

@@ -7,19 +7,9 @@ import type { OutgoingMessage } from "../session/chat-session.ts";
 import { iconButton } from "../ui/controls.ts";
 import { icons } from "../ui/icons.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
-import type { DraftFile, FileNote, FileRules } from "./read-file.ts";
-
-/** Room for what is still to be written, and for the JSON around it. */
-const SPARE_BYTES = 16_384;
+import type { Conditions, DraftFile, FileNote } from "./read-file.ts";
 
 const reader = lazy(() => import("./read-file.ts"), "readFile");
-
-/** What files are judged by when it is their turn. */
-interface Conditions {
-  readonly rules: FileRules;
-  /** What else is sent with the message: the state and the text. */
-  readonly sentWith: unknown;
-}
 
 /** Checks and reads files, and holds them until they are sent. */
 export class DraftFiles {
@@ -58,6 +48,13 @@ export class DraftFiles {
     this.#change({ files: this.files.filter((file) => file !== removed) });
   }
 
+  /** Says why files of another message cannot go with these, if they cannot. */
+  async refuse(others: readonly DraftFile[], conditions: Conditions): Promise<readonly FileNote[]> {
+    const { refuseTogether } = await reader.load();
+    this.#change({ refusals: refuseTogether(others, this.files, conditions) });
+    return this.refusals;
+  }
+
   /** Takes out files that were sent. */
   removeSent(sent: readonly DraftFile[]): void {
     this.replace(this.files.filter((file) => !sent.includes(file)));
@@ -78,12 +75,10 @@ export class DraftFiles {
     this.#change({ refusals: [] });
   }
 
-  async #addAll(files: readonly File[], { rules, sentWith }: Conditions): Promise<readonly FileNote[]> {
-    // A state may hold the files of all earlier messages.
-    const room = Math.max(0, rules.max_body_bytes - new Blob([JSON.stringify(sentWith)]).size - SPARE_BYTES);
+  async #addAll(files: readonly File[], conditions: Conditions): Promise<readonly FileNote[]> {
     const notes: FileNote[] = [];
     for (const file of files) {
-      const read = await this.#read(file, rules, room);
+      const read = await this.#read(file, conditions);
       const pending = this.pending.filter((other) => other !== file);
       if ("say" in read) this.#change({ pending, refusals: [...this.refusals, read] });
       else this.#change({ pending, files: [...this.files, read] });
@@ -93,10 +88,10 @@ export class DraftFiles {
   }
 
   /** Resolves to the file, or to why it is refused. */
-  async #read(file: File, rules: FileRules, room: number): Promise<DraftFile | FileNote> {
+  async #read(file: File, conditions: Conditions): Promise<DraftFile | FileNote> {
     try {
       const [{ readFile }] = await Promise.all([reader.load(), loadPart("agent-chat-files")]);
-      return await readFile(file, { rules, room, files: this.files });
+      return await readFile(file, this.files, conditions);
     } catch {
       // The file was moved, the system denies reading it, or the code that reads or draws it cannot be loaded.
       return { name: file.name, say: (strings, names) => strings.fileUnreadable(names) };

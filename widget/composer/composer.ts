@@ -130,6 +130,17 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     this.draft = "";
   }
 
+  /** Whether a message can join what is being written. If it has too many files for that, says so. */
+  async canJoin(message: OutgoingMessage): Promise<boolean> {
+    const { info: rules } = this;
+    const others = draftFilesOf(message);
+    if (!rules || others.length === 0) return true;
+    const sentWith = [this.session.stateFor(undefined), message.text, this.#text];
+    const notes = await this.#files.refuse(others, { rules, sentWith });
+    this.#announce(notes);
+    return notes.length === 0;
+  }
+
   /** Puts a message that was not sent above what is being written, to go on with both, and names the files that are gone. */
   restoreUnsent(message: OutgoingMessage): void {
     const { text, files, attachments } = message;

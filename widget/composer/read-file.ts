@@ -27,17 +27,36 @@ export interface FileNote {
   readonly say: (strings: Strings, names: string) => string;
 }
 
-/** What a file is judged by. */
-interface Limits {
+/** What files are judged by when it is their turn. */
+export interface Conditions {
   readonly rules: FileRules;
-  /** How many characters of base64 all files of the message may have together. */
-  readonly room: number;
-  /** The files that the message has already. */
-  readonly files: readonly DraftFile[];
+  /** What else is sent with the message: the state and the text. */
+  readonly sentWith: unknown;
 }
 
-/** Resolves to the file, or to why it is refused. Rejects where it cannot be read. */
-export async function readFile(file: File, { rules, room, files }: Limits): Promise<DraftFile | FileNote> {
+/** Room for what is still to be written, and for the JSON around it. */
+const SPARE_BYTES = 16_384;
+
+/** A state may hold the files of all earlier messages: it is measured once for all files that come together. */
+const rooms = new WeakMap<Conditions, number>();
+
+/** How many characters of base64 all files of the message may have. */
+function roomFor(conditions: Conditions): number {
+  const { rules, sentWith } = conditions;
+  const room =
+    rooms.get(conditions) ??
+    Math.max(0, rules.max_body_bytes - new Blob([JSON.stringify(sentWith)]).size - SPARE_BYTES);
+  rooms.set(conditions, room);
+  return room;
+}
+
+/** Resolves to the file, or to why it cannot go with those that the message has. Rejects where it cannot be read. */
+export async function readFile(
+  file: File,
+  files: readonly DraftFile[],
+  conditions: Conditions,
+): Promise<DraftFile | FileNote> {
+  const { rules } = conditions;
   const { name } = file;
   const refuse = (say: FileNote["say"]) => ({ name, say });
   const { media_types, max_bytes, max_count } = rules.attachments;
@@ -47,11 +66,8 @@ export async function readFile(file: File, { rules, room, files }: Limits): Prom
     return refuse((strings, names) => strings.fileTooLarge(names, formatBytes(max_bytes, strings.lang)));
   }
   if (file.size === 0) return refuse((strings, names) => strings.fileEmpty(names));
-  const taken = files.reduce((sum, { attachment }) => sum + attachment.data.length, 0);
-  if (taken + base64Length(file.size) > room) {
-    const left = Math.floor((room / 4) * 3);
-    return refuse((strings, names) => strings.filesTooLarge(names, formatBytes(left, strings.lang)));
-  }
+  const room = roomFor(conditions);
+  if (charsOf(files) + base64Length(file.size) > room) return refuse(tooLargeTogether(room));
   const mediaType = sniffMediaType(new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer()));
   if (mediaType === undefined || !media_types.includes(mediaType)) {
     return refuse(wrongType(file, mediaType, media_types));
@@ -61,6 +77,28 @@ export async function readFile(file: File, { rules, room, files }: Limits): Prom
     return refuse((strings, names) => strings.fileAlreadyAttached(names));
   }
   return draftFile(file, mediaType, data);
+}
+
+/** Why files cannot go with those that another message has, though each of them was taken before. */
+export function refuseTogether(
+  others: readonly DraftFile[],
+  files: readonly DraftFile[],
+  conditions: Conditions,
+): readonly FileNote[] {
+  if (files.length === 0) return [];
+  const { max_count } = conditions.rules.attachments;
+  const room = roomFor(conditions);
+  const all = [...files, ...others];
+  const tooMany: FileNote["say"] = (strings, names) => strings.tooManyFiles(names, max_count);
+  const say = all.length > max_count ? tooMany : charsOf(all) > room ? tooLargeTogether(room) : undefined;
+  return say ? others.map(({ name }) => ({ name, say })) : [];
+}
+
+const charsOf = (files: readonly DraftFile[]) => files.reduce((sum, { attachment }) => sum + attachment.data.length, 0);
+
+function tooLargeTogether(room: number): FileNote["say"] {
+  const left = Math.floor((room / 4) * 3);
+  return (strings, names) => strings.filesTooLarge(names, formatBytes(left, strings.lang));
 }
 
 function draftFile(file: File, mediaType: MediaType, data: string): DraftFile {

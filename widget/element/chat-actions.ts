@@ -106,13 +106,16 @@ export class ElementActions implements ChatActions {
     if (client) await module?.sendPending(client, { isAsked, admit, send });
   }
 
-  takeOut(id: string, toChange: boolean): void {
+  async takeOut(id: string, toChange: boolean): Promise<void> {
     const { client, composer } = this.#host;
-    const message = client?.session.pending.find((it) => it.id === id);
-    if (!client || !message) return;
-    const { session } = client;
-    const attachments = session.pendingFiles.get(id) ?? [];
-    session.changePending((list) => list.filter((it) => it.id !== id));
+    const { session } = client ?? {};
+    const find = () => session?.pending.find((it) => it.id === id);
+    const attachments = session?.pendingFiles.get(id) ?? [];
+    const message = find();
+    if (toChange && message && !(await composer?.canJoin({ ...message, attachments }))) return;
+    // It may have been sent meanwhile.
+    if (!message || !find()) return;
+    session?.changePending((list) => list.filter((it) => it.id !== id));
     if (toChange) composer?.restoreUnsent({ ...message, attachments });
   }
 
@@ -249,7 +252,7 @@ export class ElementActions implements ChatActions {
     const { client, actions } = this.#host;
     const last = client?.session.pending.at(-1);
     if (last) {
-      this.takeOut(last.id, true);
+      void this.takeOut(last.id, true);
       return;
     }
     const question = client?.session.lastQuestion;

@@ -55,8 +55,8 @@ export interface ChatActions {
   withdraw(): void;
   /** Sends what is pending. `isAsked`: now, in place of the rest of the answer. */
   sendPending(isAsked?: boolean): Promise<void>;
-  /** Takes a pending message out; to be changed, it goes into the composer. */
-  takeOut(id: string, toChange: boolean): void;
+  /** Takes a pending message out; to be changed, it goes into the composer, or stays if it has too many files for that. */
+  takeOut(id: string, toChange: boolean): Promise<void>;
   /** Starts a new conversation. The one before can be brought back for a while, or stays in the list. */
   closeConversation(): void;
   /** Shows a conversation of the list, or a new one. */
