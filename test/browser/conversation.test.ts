@@ -314,6 +314,39 @@ test("Send now stops the answer and sends what is pending; a message with a file
   assert.equal(contents(chat, 4)?.at(-1), "And that?");
 });
 
+test("Send now sends nothing that asks first: that waits for the button below it", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Half"), hang], [say("Half"), hang], [say("Ships.")], [say("Half"), hang], [say("Both.")]],
+  });
+  const { page } = chat;
+  const now = page.getByRole("button", { name: "Send now" });
+  await chat.say("Trains?");
+  await chat.replies.getByText("Half").waitFor();
+  await chat.say("Planes?");
+  await pending(chat).waitFor();
+  await untilValue(chat, "");
+  await chat.stop.click();
+  await page.getByRole("button", { name: "Send anyway?" }).waitFor();
+  await chat.say("More?");
+  await chat.replies.getByText("Half").nth(1).waitFor();
+  await chat.say("Ships?");
+  await pending(chat).nth(1).waitFor();
+  await untilValue(chat, "");
+  await now.nth(1).click();
+  await chat.replies.getByText("Ships.").waitFor();
+  assert.equal(contents(chat, 2)?.at(-1), "Ships?");
+  await page.getByRole("button", { name: "Send anyway?" }).waitFor();
+  assert.equal(await shown(pending(chat)), "Planes?");
+  await chat.say("And more?");
+  await chat.replies.getByText("Half").nth(2).waitFor();
+  await chat.say("Bikes?");
+  await pending(chat).nth(1).waitFor();
+  // What waits for the end of the answer goes with it: there the answer ends.
+  await now.first().click();
+  await chat.replies.getByText("Both.").waitFor();
+  assert.equal(contents(chat, 4)?.at(-1), "Planes?\n\nBikes?");
+});
+
 test("Stop keeps what was said, says so, ends the model's request, and the next message works", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("Partial"), hang], [say("Still here.")]],

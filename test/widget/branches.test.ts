@@ -15,7 +15,7 @@ import { gate } from "../support/deadline.ts";
 import { end, say, wait } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { TestStorage } from "./browser-stubs.ts";
-import { lastAnswer, openClient, sendPendingOf, type TestClient, text, textsOf } from "./chat-client.ts";
+import { lastAnswer, openClient, pendingIds, sendPendingOf, type TestClient, text, textsOf } from "./chat-client.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 /** The thorough tests try more. */
@@ -444,7 +444,7 @@ test("of messages that two tabs write during answers each is sent once, in its o
       assert.ok(here);
       // What is held is sent when a person says so. Where another tab was quicker, they see that first.
       for (let presses = 0; presses < 4 && here.client.session.pending.length > 0; presses += 1) {
-        await sendPendingOf(here.client, true);
+        await sendPendingOf(here.client, pendingIds(here.client));
         for (const { until } of tabs) await until(({ session }) => !session.busy);
       }
       assert.deepEqual([here.client.session.pending, rest()], [[], []], "nothing waits, and nothing was lost");

@@ -86,11 +86,13 @@ export async function openClient(
   return { client, reports, drafts, until };
 }
 
-/** As the element does. */
-export function sendPendingOf(client: Client, isAsked = false): Promise<void> {
+/** As the element does. `asked`: ids of what a person wants to be sent now. */
+export function sendPendingOf(client: Client, asked?: readonly string[]): Promise<void> {
   const admit = async () => ((await client.keeper.claim()) ? undefined : "elsewhere");
-  return sendPending(client, { isAsked, admit, send: (message) => client.session.send(message) });
+  return sendPending(client, { asked, admit, send: (message) => client.session.send(message) });
 }
+
+export const pendingIds = ({ session }: Client): readonly string[] => session.pending.map(({ id }) => id);
 
 export const text = (message: string): OutgoingMessage => ({ text: message, attachments: [], files: [] });
 

@@ -25,6 +25,7 @@ import {
   type ClientSetup,
   lastAnswer,
   openClient,
+  pendingIds,
   sendPendingOf,
   type TestClient,
   text,
@@ -653,7 +654,7 @@ test("what is about to be sent when another conversation is opened stays in its 
   assert.deepEqual(textsOf(here.client.session.messages), ["Elsewhere", "ok"]);
   await here.client.keeper.show(id);
   await here.until(({ session }) => session.pending[0]?.isHeld === true);
-  const sent = sendPendingOf(here.client, true);
+  const sent = sendPendingOf(here.client, pendingIds(here.client));
   assert.equal((await server.turn()).body.message, "And this");
   await sent;
 });
@@ -702,7 +703,7 @@ test("a press on what waits for a word is not lost while something else is about
   const { server, store } = parts;
   const { here, id, goOn } = await aboutToSend(parts, t, "And this");
   store.queues.set(id, [{ id: "p0", text: "Was it sent?", files: [], isHeld: true }, ...(store.queues.get(id) ?? [])]);
-  const pressed = sendPendingOf(here.client, true);
+  const pressed = sendPendingOf(here.client, ["p0"]);
   goOn();
   const turn = await server.turn();
   assert.equal(turn.body.message, "And this");
@@ -725,7 +726,7 @@ test("the bytes of a message's files go with it, and one whose files are lost an
   session.changePending((list) => list.filter((it) => it !== removed));
   assert.deepEqual([...session.pendingFiles.keys()], [lost?.id]);
   session.pendingFiles.clear();
-  await sendPendingOf(first.client, true);
+  await sendPendingOf(first.client, pendingIds(first.client));
   assert.equal(session.busy, true, "the answer is not stopped for nothing");
   turn.send(done("ok"));
   await session.ended;

@@ -94,16 +94,16 @@ export class ElementActions implements ChatActions {
     return (await this.#admit()) ?? this.sendNow(message, options).outcome;
   }
 
-  async sendPending(isAsked = false): Promise<void> {
+  async sendPending(asked?: readonly string[]): Promise<void> {
     const { client } = this.#host;
     const module = await pending.load().catch(() => undefined);
     const admit = async () => {
       // What has ended is said first.
       await this.#host.updateComplete;
-      return this.#admit(isAsked);
+      return this.#admit(!!asked);
     };
-    const send = (message: OutgoingMessage) => this.sendNow(message, { isUnasked: !isAsked });
-    if (client) await module?.sendPending(client, { isAsked, admit, send });
+    const send = (message: OutgoingMessage) => this.sendNow(message, { isUnasked: !asked });
+    if (client) await module?.sendPending(client, { asked, admit, send });
   }
 
   async takeOut(id: string, toChange: boolean): Promise<void> {

@@ -15,8 +15,8 @@ const sending = new WeakMap<ChatSession, Promise<void>>();
 const taking = new WeakMap<ChatSession, readonly string[]>();
 
 interface PendingSender {
-  /** Whether the person wants it now, in place of the rest of the answer, or after one that is not as it should be. */
-  readonly isAsked: boolean;
+  /** Ids of what the person wants to be sent now, in place of the rest of the answer, or after one that is not as it should be. */
+  readonly asked: readonly string[] | undefined;
   /** Resolves with the reason why nothing can be sent now, if there is one. */
   readonly admit: () => Promise<string | undefined>;
   readonly send: (message: OutgoingMessage) => SendResult;
@@ -25,16 +25,18 @@ interface PendingSender {
 /** Sends what comes next, if it is time, or the person asks for it. */
 export async function sendPending(client: Client, sender: PendingSender): Promise<void> {
   const { session } = client;
+  const { asked } = sender;
   const before = sending.get(session);
   if (before) {
-    if (!sender.isAsked) return;
+    if (!asked) return;
     await before;
     if (!session.busy) return sendPending(client, sender);
     // Something was sent by itself: the rest of what they asked for comes behind it.
-    release(session, idsOf(session.pending));
+    release(session, asked);
     return;
   }
-  if (!(sender.isAsked ? session.pending.some((it) => isSendable(session, it)) : isDue(client))) return;
+  const isAsked = session.pending.some((it) => asked?.includes(it.id) && isSendable(session, it));
+  if (!(asked ? isAsked : isDue(client))) return;
   const sent = sendAll(client, sender).finally(() => {
     sending.delete(session);
     taking.delete(session);
@@ -45,21 +47,21 @@ export async function sendPending(client: Client, sender: PendingSender): Promis
 
 async function sendAll(client: Client, sender: PendingSender): Promise<void> {
   // Where another tab was quicker, something may be left: nothing else would say that it is time.
-  while ((await sendNext(client, sender)) === "elsewhere" && !sender.isAsked && isDue(client));
+  while ((await sendNext(client, sender)) === "elsewhere" && !sender.asked && isDue(client));
 }
 
-async function sendNext(client: Client, { isAsked, admit, send }: PendingSender): Promise<string | undefined> {
+async function sendNext(client: Client, { asked, admit, send }: PendingSender): Promise<string | undefined> {
   const { session, keeper } = client;
   const { id } = keeper.shown;
-  if (isAsked && session.busy) {
+  if (asked && session.busy) {
     session.stop();
     await session.ended;
   }
   const reason = await admit();
   if (reason === "refused") session.changePending(held);
   // Another conversation may be shown by now.
-  if (reason || id !== keeper.shown.id || !(isAsked || isDue(client))) return reason;
-  if (isAsked) release(session, idsOf(session.pending));
+  if (reason || id !== keeper.shown.id || !(asked || isDue(client))) return reason;
+  if (asked) release(session, asked);
   const last = session.messages.at(-1)?.id;
   const taken = await take(client);
   // It stays held in the conversation and the branch that it was written in, also if the element has left the page.

@@ -53,8 +53,8 @@ export interface ChatActions {
   saveDraft(): void;
   /** Withdraws the message that waits for the connection. */
   withdraw(): void;
-  /** Sends what is pending. `isAsked`: now, in place of the rest of the answer. */
-  sendPending(isAsked?: boolean): Promise<void>;
+  /** Sends what is pending. `asked`: these, by their ids, now, in place of the rest of the answer. */
+  sendPending(asked?: readonly string[]): Promise<void>;
   /** Takes a pending message out; to be changed, it goes into the composer, or stays if it has too many files for that. */
   takeOut(id: string, toChange: boolean): Promise<void>;
   /** Starts a new conversation. The one before can be brought back for a while, or stays in the list. */

@@ -33,7 +33,7 @@ export class PendingElement extends ChatPart {
     const last = this.list.at(-1);
     if (!last) return;
     const { strings, agent } = this.context;
-    const isAsking = asks(this.session, last);
+    const isAsking = this.#asks(last);
     const text = !isAsking ? strings.pending(agent) : this.status === "idle" ? strings.sendAnyway : "";
     const isMore = changed.has("list") && this.list.length > (changed.get("list")?.length ?? 0);
     if (isMore || text !== this.#announced) this.#announce(text, isAsking);
@@ -62,14 +62,9 @@ export class PendingElement extends ChatPart {
     const pressOnce = (event: KeyboardEvent) => event.repeat && event.key === "Enter" && event.preventDefault();
     return html`
       <ul part="pending" class="pending" aria-label=${this.#announced || strings.sendNow} @keydown=${pressOnce}>
-        ${this.list.map((message, index) => {
-          const next = this.list[index + 1];
-          const isAsking = asks(this.session, message);
-          const isEnd = !next || asks(this.session, next) !== isAsking;
-          return html`
-            ${this.#renderMessage(message)} ${isEnd ? this.#renderLine(isAsking, !next) : nothing}
-          `;
-        })}
+        ${this.#groups().map(
+          (group) => html`${group.map((message) => this.#renderMessage(message))} ${this.#renderLine(group)}`,
+        )}
       </ul>
     `;
   }
@@ -93,19 +88,38 @@ export class PendingElement extends ChatPart {
     `;
   }
 
-  /** Below messages that all wait for the same. */
-  #renderLine(isAsking: boolean, isLast: boolean): TemplateResult {
+  /** Messages behind each other that all wait for the same. */
+  #groups(): readonly (readonly PendingMessage[])[] {
+    const groups: PendingMessage[][] = [];
+    for (const message of this.list) {
+      const [before] = groups.at(-1) ?? [];
+      if (before && this.#asks(before) === this.#asks(message)) groups.at(-1)?.push(message);
+      else groups.push([message]);
+    }
+    return groups;
+  }
+
+  #asks(message: PendingMessage): boolean {
+    return asks(this.session, message);
+  }
+
+  /** Below them. What asks first is sent by the button of its own line alone. */
+  #renderLine(group: readonly PendingMessage[]): TemplateResult {
     const { strings, agent, actions } = this.context;
-    const send = (label: string) => smallButton("send-pending", label, () => void actions.sendPending(true));
+    const isAsking = group.some((it) => this.#asks(it));
+    // With the answer that is stopped ends what the others wait for.
+    const asked = this.list.filter((it) => group.includes(it) || !this.#asks(it));
+    const send = (label: string) =>
+      smallButton("send-pending", label, () => void actions.sendPending(asked.map(({ id }) => id)));
     const declines = this.session.waitingCalls.length > 0;
     const texts = [...(isAsking ? [] : [strings.pending(agent)]), ...(declines ? [strings.writingDeclines] : [])];
     // A message that waits for a key, and an answer that is being stopped, come first.
     const isTime = this.status === "running" || this.status === "idle";
-    const maySend = isTime && this.list.some((it) => isSendable(this.session, it));
+    const maySend = isTime && group.some((it) => isSendable(this.session, it));
     return html`
       <li class="pending-line">
         ${texts.length > 0 ? html`<div>${texts.map((text) => html`<div>${text}</div>`)}</div>` : nothing}
-        ${maySend && (isAsking || isLast) ? send(isAsking && this.status === "idle" ? strings.sendAnyway : strings.sendNow) : nothing}
+        ${maySend ? send(isAsking && this.status === "idle" ? strings.sendAnyway : strings.sendNow) : nothing}
       </li>
     `;
   }
