@@ -566,7 +566,8 @@ test("what was deleted to make room is kept by the tab that shows it, also if it
   const heard = (isSo: () => boolean) =>
     within(new Promise<void>((resolve) => library?.listeners.add(() => isSo() && resolve())), "the news");
   // The other tab has just saved what both show.
-  const isSaved = heard(() => shown.revision === here.client.keeper.shown.revision && shown.followsUntil > 0);
+  const { revision } = shown;
+  const isSaved = heard(() => shown.revision > revision && shown.revision === here.client.keeper.shown.revision);
   here.client.keeper.changed();
   here.client.keeper.save();
   await isSaved;
@@ -608,6 +609,30 @@ test("a rating in one tab is seen in the other, also while an answer comes, and 
     kept.flatMap((it) => (it.role === "assistant" ? [it.feedback?.rating] : [])),
     ["down", "up"],
   );
+});
+
+test("a rating of an answer that another tab has just received is kept by a tab that is left at once", async (t) => {
+  const parts = await chat(t);
+  const { here, there, id } = await inTwoTabs(parts, t);
+  assert.equal(await there.client.keeper.claim(), true);
+  there.client.session.send(text("More"));
+  const turn = await parts.server.turn();
+  await here.until(({ session }) => session.messages.length === 4);
+  const save = parts.store.save.bind(parts.store);
+  const isOver = gate();
+  parts.store.save = (...given) => isOver.opened.then(() => save(...given));
+  turn.send(done("ok"));
+  await Promise.all([there.client.session.ended, here.client.session.ended]);
+  const library = await here.client.keeper.library();
+  const isHeard = new Promise<void>((resolve) => library?.listeners.add(resolve));
+  isOver.open();
+  await within(isHeard, "the news");
+  const answer = here.client.session.messages[3];
+  if (answer?.role === "assistant") here.client.session.keep({ ...answer, feedback: { rating: "up" } });
+  here.client.suspend();
+  await here.client.keeper.stored;
+  const stored = parts.store.rows.get(id)?.tree[3];
+  assert.equal(stored?.role === "assistant" && stored.feedback?.rating, "up");
 });
 
 test("what was pressed in one conversation does not go into another that is opened while the store is asked", async (t) => {

@@ -36,8 +36,8 @@ export interface LibraryHost {
 export interface LibraryOptions {
   readonly server: URL;
   readonly store: ConversationStore;
-  /** Whose conversations they are. */
-  readonly read: () => { readonly agent: string; readonly user?: string };
+  /** Whose conversations they are, and whether the one that is shown is being answered. */
+  readonly read: () => Pick<StoredConversation, "agent" | "user" | "run">;
   /** Another text as soon as there is another message, or a run has begun or ended; empty without messages. */
   readonly progress: () => string;
   /** Ends a run at the server. */
@@ -251,9 +251,11 @@ export class Library {
       else if (revision !== undefined) {
         shown.isWriter = false;
         shown.followsUntil = Date.now() + LEASE_MS;
-        // Both receive the same answer.
-        if (progress === this.#options.progress()) shown.revision = revision;
-        else void this.#keeper.reload();
+        if (progress === this.#options.progress()) {
+          shown.revision = revision;
+          // Both have received the same answer: what this one has to say of it need not wait.
+          if (!this.#options.read().run) shown.followsUntil = 0;
+        } else void this.#keeper.reload();
       }
     }
     this.#changed(news);
