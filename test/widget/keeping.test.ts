@@ -916,6 +916,25 @@ test("a name waits for the lease of a tab that has just gone, and the last one c
   assert.deepEqual([store.rows.get("left")?.name, store.summaries.get("left")?.title], ["Bread", "Bread"]);
 });
 
+test("a conversation that was renamed from another one's tab is known to the tab that shows it, which goes on at once", async (t) => {
+  const parts = await chat(t);
+  const { here, there, id } = await inTwoTabs(parts, t);
+  await there.client.keeper.show(undefined);
+  const library = await here.client.keeper.library();
+  const isHeard = new Promise<void>((resolve) => library?.listeners.add(resolve));
+  await (await there.client.keeper.library())?.rename(id, "Apples");
+  await within(isHeard, "the name");
+  await here.until(({ keeper }) => keeper.shown.revision === parts.store.rows.get(id)?.revision);
+  assert.equal(here.client.keeper.shown.name, "Apples");
+  const answer = here.client.session.messages[1];
+  if (answer?.role === "assistant") here.client.session.keep({ ...answer, feedback: { rating: "up" } });
+  here.client.suspend();
+  await here.client.keeper.stored;
+  const row = parts.store.rows.get(id);
+  const stored = row?.tree[1];
+  assert.deepEqual([row?.name, stored?.role === "assistant" && stored.feedback?.rating], ["Apples", "up"]);
+});
+
 test("where the browser forbids storage and what goes with it, messages are sent and the chat says what it does not keep", async (t) => {
   const { BroadcastChannel } = globalThis;
   t.after(() => Object.assign(globalThis, { BroadcastChannel }));

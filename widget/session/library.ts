@@ -148,25 +148,27 @@ export class Library {
     const name = text.trim();
     this.#names.set(id, name);
     for (const end = performance.now() + 2 * LEASE_MS; performance.now() < end && this.#names.get(id) === name; ) {
-      const isKept = await this.#name(id, name || undefined);
+      const outcome = await this.#name(id, name || undefined);
       // The tab that goes on with it stores the name with the rest, unless it has just gone.
-      this.tell({ id, name });
-      if (isKept) break;
+      this.tell({ id, name, ...outcome });
+      if (outcome) break;
       await pause();
     }
     if (this.#names.get(id) === name) this.#names.delete(id);
   }
 
-  async #name(id: string, name: string | undefined): Promise<boolean> {
+  /** Resolves with the revision that has the name, if it was stored apart; with nothing if it could not be stored. */
+  async #name(id: string, name: string | undefined): Promise<Pick<News, "revision"> | undefined> {
     const { shown } = this.#keeper;
     if (shown.id === id) {
       shown.name = name;
       this.#keeper.changed();
       this.#keeper.save();
-      return true;
+      return {};
     }
     const row = await this.#options.store.load(id);
-    return !row || row.name === name || this.#put({ ...row, name }, row.revision);
+    if (!row || row.name === name) return {};
+    return (await this.#put({ ...row, name }, row.revision)) ? { revision: row.revision + 1 } : undefined;
   }
 
   /** Deletes a conversation, ends its answer, and returns what brings it back. */
