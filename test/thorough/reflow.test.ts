@@ -126,6 +126,7 @@ const CASES: readonly [string, BrowserContextOptions][] = [
   ["at 200 % of 1280 px", { viewport: { width: 640, height: 400 } }],
   ["at 400 % of 1280 px", { viewport: { width: 320, height: 256 } }],
   ["on a phone on its side", { viewport: { width: 640, height: 320 }, ...touch }],
+  ["on a phone on its side with its keyboard", { viewport: { width: 640, height: 210 }, ...touch }],
   ["with wide spacing", { viewport: { width: 390, height: 844 } }],
 ];
 
