@@ -935,6 +935,26 @@ test("a conversation that was renamed from another one's tab is known to the tab
   assert.deepEqual([row?.name, stored?.role === "assistant" && stored.feedback?.rating], ["Apples", "up"]);
 });
 
+test("what is read of a conversation while a newer state of it is stored does not take the place of that", async (t) => {
+  const parts = await chat(t);
+  const { store, server } = parts;
+  const { here, there } = await inTwoTabs(parts, t);
+  there.client.close();
+  const load = store.load.bind(store);
+  const held = gate();
+  store.load = async (id) => {
+    const row = structuredClone(await load(id));
+    await held.opened;
+    return row;
+  };
+  const loaded = here.client.keeper.reload();
+  await ask(here, server, "More");
+  await here.client.keeper.stored;
+  held.open();
+  await loaded;
+  assert.deepEqual(textsOf(here.client.session.messages), ["Hi", "ok", "More", "ok"]);
+});
+
 test("where the browser forbids storage and what goes with it, messages are sent and the chat says what it does not keep", async (t) => {
   const { BroadcastChannel } = globalThis;
   t.after(() => Object.assign(globalThis, { BroadcastChannel }));

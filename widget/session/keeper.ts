@@ -349,13 +349,15 @@ export class ConversationKeeper implements LibraryHost {
     const { id, draft = this.#draft, reported } = content;
     this.#loads += 1;
     const load = this.#loads;
+    const { revision: before } = this.shown;
     // `null`: it cannot be read.
     const found = id === undefined ? undefined : await store.load(id).catch(() => null);
     if (this.#slot !== slot || this.#loads !== load) return;
     // What is pending is sent by the conversation that it was written in.
     const stored = found && isCopy ? { ...found, pending: [] } : (found ?? undefined);
     const { revision } = this.shown;
-    const isKnown = id === this.shown.id && (stored?.revision ?? revision) === revision;
+    // What was stored here meanwhile is newer than what has been read.
+    const isKnown = id === this.shown.id && [before, revision].includes(stored?.revision ?? revision);
     if (isReturn && !isSameDraft(draft, this.#draft)) onDraft(draft);
     if (isReturn ? !isKnown : stored) {
       // As `show` does: what waits to go on in the conversation before must not go on in this one.
