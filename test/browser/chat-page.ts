@@ -5,15 +5,21 @@ import type { TestContext } from "node:test";
 import type { Browser, BrowserContextOptions, Frame, Locator, Page } from "playwright-core";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { openPage } from "../support/browser.ts";
-import { gate } from "../support/deadline.ts";
+import { DEADLINE_MS, gate } from "../support/deadline.ts";
 import { type ProxyOptions, startProxy, type TestProxy } from "../support/proxy.ts";
 import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 
-/** The text as a person sees it: with line breaks between blocks, without what is hidden. */
+/**
+ * The text as a person sees it: with line breaks between blocks, without what is hidden. An exchange that has just come into
+ * view is drawn, and has such a text, a frame later.
+ */
 export async function shown(locator: Locator): Promise<string> {
   await locator.waitFor();
-  const [text = ""] = await locator.allInnerTexts();
-  return text.trim();
+  const until = performance.now() + DEADLINE_MS;
+  for (;;) {
+    const [text = ""] = await locator.allInnerTexts();
+    if (text.trim() !== "" || performance.now() > until) return text.trim();
+  }
 }
 
 /** One `<agent-chat>`, found by what a person sees or by its public parts. */
