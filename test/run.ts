@@ -3,10 +3,10 @@
  * than the tests of most files. Arguments name areas and files to leave out: `browser`, `cli/memory`. `node --import tsx --import ./test/support/css.mjs --test FILE` runs a single file.
  */
 
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { runTests } from "./support/run-tests.ts";
 import { transpile } from "./support/transpile.ts";
 
 /** How many files share a process, by area, and the areas in the order in which they begin: the longest first. */
@@ -29,14 +29,15 @@ const AREAS = {
 const ALONE = ["providers/upstream.test.ts", "providers/bedrock-setup.test.ts"];
 
 const TEST_MINUTES = 2;
-const ALL_MINUTES = 20;
 
-/** Node's own time-out would name only the process. */
-const NAME_WHAT_HANGS = `
+/** Names what hangs, since Node's own time-out would name only the process; and notes the rows of a group beside it. */
+const BEFORE_EACH = `
+import { appendFileSync } from "node:fs";
 import { beforeEach } from "node:test";
 import { clearTimeout, setTimeout } from "node:timers";
 let timer;
 beforeEach(({ name }) => {
+  appendFileSync(process.argv[1] + ".rows", name + "\\n");
   clearTimeout(timer);
   timer = setTimeout(() => {
     console.error("FAILED: this did not end within ${TEST_MINUTES} minutes: " + name);
@@ -76,7 +77,7 @@ function writeGroup(folder: string, files: readonly string[]): string {
   const names = files.map((file) => file.replaceAll("/", "-").replace(/\.test\.ts$/, ""));
   const path = join(folder, `${names.join("+").slice(0, 200)}.mjs`);
   const imports = files.map((file) => `await import("./test/${file.replace(/\.ts$/, ".js")}");\n`);
-  writeFileSync(path, `${NAME_WHAT_HANGS}${imports.join("")}`);
+  writeFileSync(path, `${BEFORE_EACH}${imports.join("")}`);
   return path;
 }
 
@@ -93,19 +94,17 @@ Run one file with: node --import tsx --import ./test/support/css.mjs --test test
 // Outside of `node_modules`, where Node's runner finds no tests from version 22 on.
 const folder = mkdtempSync(join(tmpdir(), "parley-tests-"));
 await transpile(folder);
-const groups = areas.filter((area) => !left.includes(area)).flatMap(groupsOf);
-const { status, error } = spawnSync(
-  process.execPath,
-  [
-    "--enable-source-maps",
-    "--test",
-    "--test-reporter=spec",
-    // One more than there are cores: a test often waits for another process.
-    `--test-concurrency=${availableParallelism() + 1}`,
-    ...groups.map((files) => writeGroup(folder, files)),
-  ],
-  { stdio: "inherit", timeout: ALL_MINUTES * 60_000, killSignal: "SIGKILL" },
+const groups = areas
+  .filter((area) => !left.includes(area))
+  .flatMap(groupsOf)
+  .map((files) => writeGroup(folder, files));
+// One more than there are cores: a test often waits for another process.
+const flags = ["--enable-source-maps", `--test-concurrency=${availableParallelism() + 1}`];
+process.exitCode = runTests(flags, groups, (rows) =>
+  groups.filter((group) => {
+    const path = `${group}.rows`;
+    const begun = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
+    return rows.some((row) => begun.includes(row));
+  }),
 );
 rmSync(folder, { recursive: true, force: true });
-if (error) console.error(`FAILED: ${error.message}`);
-process.exitCode = status ?? 1;
