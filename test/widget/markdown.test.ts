@@ -284,3 +284,26 @@ test("a long text that is there at once is drawn in pieces, and is in the end wh
   assert.ok(lengths.length > 2 && (lengths[0] ?? 0) < whole.textContent.length / 2, `drawn up to ${lengths}`);
   assert.ok(element.innerHTML === whole.innerHTML, "the same elements");
 });
+
+for (const [what, duration, more] of [
+  ["came in a coarse piece", 0, "words ".repeat(100)],
+  ["is slow to draw", 20, "more"],
+] as const) {
+  test(`the end of an answer is drawn before the page shows that it has ended, also where it ${what}`, async (t) => {
+    t.mock.getter(document, "hidden", () => false);
+    t.mock.method(globalThis, "requestAnimationFrame", () => 0);
+    let now = 0;
+    t.mock.method(performance, "now", () => (now += duration));
+    const element = new MarkdownText();
+    document.body.replaceChildren(element);
+    const context = { strings: en, renderers: {}, theme: "light", headingLevel: 0 };
+    Object.assign(element, { context, text: "First ", isStreaming: true });
+    await element.updateComplete;
+    element.text += more;
+    await new Promise(setImmediate);
+    assert.ok(!element.textContent.endsWith(more.trim()), "it is drawn in time");
+    Object.assign(element, { text: `${element.text} end`, isStreaming: false });
+    await new Promise(setImmediate);
+    assert.equal(element.textContent, `First ${more} end`);
+  });
+}

@@ -38,6 +38,8 @@ export class MarkdownText extends ReactiveElement {
   /** Characters in a millisecond, while a coarse piece is drawn. */
   #pace = 0;
   #drawnAt = 0;
+  /** Ends a pause before the next drawing. */
+  #drawNow: ((value?: unknown) => void) | undefined;
 
   protected override createRenderRoot(): this {
     return this;
@@ -58,10 +60,23 @@ export class MarkdownText extends ReactiveElement {
     });
   }
 
+  /** What has ended waits for nothing: `aria-busy` of its message says that it is whole. */
+  override requestUpdate(...what: Parameters<ReactiveElement["requestUpdate"]>): void {
+    super.requestUpdate(...what);
+    if (this.hasUpdated && !this.isStreaming && !this.#isLong) this.#drawNow?.();
+  }
+
   /** Huge blocks are drawn less often, and long texts in pieces, so that the page stays usable. */
   protected override async scheduleUpdate(): Promise<void> {
-    if (this.#isLong || this.#duration > FRAME) await new Promise((resolve) => setTimeout(resolve, this.#duration));
-    else if (this.#pace > 0) await nextFrame();
+    const isHeavy = this.#isLong || this.#duration > FRAME;
+    if (isHeavy || this.#pace > 0) {
+      await new Promise<unknown>((resolve) => {
+        this.#drawNow = resolve;
+        // At the next frame, or soon in a tab that was hidden meanwhile.
+        setTimeout(resolve, isHeavy ? this.#duration : SPREAD);
+        if (!isHeavy) requestAnimationFrame(resolve);
+      });
+    }
     super.scheduleUpdate();
   }
 
@@ -116,11 +131,6 @@ function isHighSurrogate(text: string, index: number): boolean {
 
 function prefersCalm(): boolean {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
-}
-
-/** Resolves at the next frame, or soon in a tab that was hidden meanwhile. */
-function nextFrame(): Promise<unknown> {
-  return Promise.race([new Promise(requestAnimationFrame), new Promise((resolve) => setTimeout(resolve, SPREAD))]);
 }
 
 function isSame(a: MarkdownContext, b: MarkdownContext | undefined): boolean {
