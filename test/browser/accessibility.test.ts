@@ -5,7 +5,7 @@ import type { AgentChat } from "../../widget/element/public-types.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { call, hang, say, think } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { isFocused, openChat } from "./chat-page.ts";
+import { hasFocus, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -74,7 +74,7 @@ test("a whole conversation is possible with the keyboard alone, and the focus is
     agent: { tools: [echo] },
     turns: [...RICH, [say("Bye.")]],
   });
-  await chat.input.waitFor();
+  await hasFocus(chat.input);
   await chat.page.keyboard.type("Ping");
   await chat.page.keyboard.press("Enter");
   await chat.replies.getByText("Pong").waitFor();
@@ -99,7 +99,7 @@ test("a whole conversation is possible with the keyboard alone, and the focus is
   }
   await chat.page.keyboard.press("Enter");
   await chat.greeting.waitFor();
-  assert.equal(await isFocused(chat.input), true, "a new conversation starts in the text field");
+  await hasFocus(chat.input, "a new conversation starts in the text field");
   await chat.page.keyboard.type("Bye");
   await chat.page.keyboard.press("Enter");
   await chat.replies.getByText("Bye.").waitFor();
@@ -185,7 +185,7 @@ test("Ctrl+Shift+O and ⌘+Shift+O start a new conversation, on every layout, bu
     if (number > 0) await chat.ask("Again", ["", "Two.", "Three."][number] as string);
     assert.equal(await dispatch(init), false);
     await chat.greeting.waitFor();
-    assert.equal(await isFocused(chat.input), true);
+    await hasFocus(chat.input);
   }
 });
 

@@ -4,7 +4,7 @@ import { ToolError, tool } from "../../server/agent/define.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
-import { openChat, shown } from "./chat-page.ts";
+import { openChat, shown, stopTime } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -166,7 +166,7 @@ test("a press on a thought that is about to close by itself closes it", async (t
   await chat.say("Think");
   await chat.thinking.getByText("Let me see.").waitFor();
   await clock.install();
-  await clock.pauseAt((await chat.page.evaluate(() => Date.now())) + 10_000);
+  await stopTime(chat.page);
   rest.open();
   while (!(await chat.replies.getByText("I see.").isVisible())) await clock.runFor(20);
   const row = chat.thinking.getByRole("button");
@@ -276,7 +276,7 @@ for (const reducedMotion of ["no-preference", "reduce"] as const) {
       while ((answer.textContent?.length ?? 0) < length) await new Promise(requestAnimationFrame);
     }, whole);
     const steps = (await seen.evaluate((it) => it)).filter((length) => length > "First.".length && length < whole);
-    assert.equal(steps.length > 1, reducedMotion === "no-preference", String(steps));
+    assert.equal(steps.length > 0, reducedMotion === "no-preference", String(steps));
     end.open();
     await chat.answered();
     assert.equal(await chat.answer.textContent(), `First. ${piece} ${piece}`);

@@ -12,7 +12,7 @@ import { call as callTool, say, type Turn } from "../support/scripted-provider.t
 import { startServer } from "../support/start-server.ts";
 import { done, token } from "../widget/scripted-server.ts";
 import { chatIn, failOnComplaints, shown } from "./chat-page.ts";
-import { kept } from "./kept.ts";
+import { untilKept } from "./kept.ts";
 import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
@@ -67,8 +67,7 @@ test("several calls are decided one by one, over a reload, and sent with the las
   await part("approve").first().click();
   assert.deepEqual(await pressed("approve"), ["false", "false"]);
   await part("approve").first().click();
-  // Read behind what is being written.
-  assert.match(await kept(page), /"approved":true/);
+  await untilKept(page, /"approved":true/);
   await page.reload();
   await card.waitFor();
   assert.deepEqual(await pressed("approve"), ["true", "false"]);
@@ -124,6 +123,7 @@ test("what is pending declines nothing, and is sent when the answer goes on afte
   await part("pending").getByText("If you send this, what is asked above is declined.").waitFor();
   // Where they leave little room, the buttons of the card do not cover what it asks.
   await page.setViewportSize({ width: 320, height: 482 });
+  await page.waitForFunction(() => innerHeight === 482);
   await part("messages").evaluate((it) => it.scrollTo(0, 0));
   const [question, decline] = await Promise.all(
     [part("approval").getByText("Cancel order 4711?"), part("decline")].map((it) => it.boundingBox()),

@@ -4,7 +4,7 @@ import { after, test } from "node:test";
 import { launchBrowser } from "../support/browser.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { hang, say } from "../support/scripted-provider.ts";
-import { type ChatPage, holdInfo, isDrawn, isFocused, openChat, transferOf, watchObjectUrls } from "./chat-page.ts";
+import { type ChatPage, hasFocus, holdInfo, isDrawn, openChat, transferOf, watchObjectUrls } from "./chat-page.ts";
 import { visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -138,7 +138,7 @@ test("a file can be taken out again, and with the keyboard several one after the
   ] as const) {
     await button(name).press("Enter");
     await button(name).waitFor({ state: "detached" });
-    assert.equal(await isFocused(next), true, `after ${name}`);
+    await hasFocus(next, `after ${name}`);
   }
   await chat.files.setInputFiles([picture, document]);
   await chat.drafts.nth(1).waitFor();
@@ -178,7 +178,7 @@ test("a file that takes long to read is shown meanwhile, and nothing is sent wit
 
 test("pictures hold no memory of the page once they are drawn, and are there when a chat returns to the page", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Received.")]] });
-  const held = await watchObjectUrls(chat.page);
+  const noneHeld = await watchObjectUrls(chat.page);
   await chat.page.reload();
   await chat.files.setInputFiles(picture);
   await chat.drafts.waitFor();
@@ -190,7 +190,7 @@ test("pictures hold no memory of the page once they are drawn, and are there whe
   };
   await areDrawn();
   assert.equal(await images.count(), 2);
-  assert.deepEqual(await held(), []);
+  await noneHeld();
   await chat.page.locator("agent-chat").evaluate(async (element) => {
     const parent = element.parentElement;
     element.remove();
@@ -259,7 +259,7 @@ test("images that were sent and those in an answer open large, one after the oth
   await shows("blue.png", "2 / 2");
   await page.keyboard.press("Escape");
   await large.waitFor({ state: "detached" });
-  assert.equal(await isFocused(blue), true);
+  await hasFocus(blue);
   const chart = chat.replies.getByRole("button", { name: "Chart one" });
   await chart.press("Enter");
   await shows("Chart one", "1 / 2");
@@ -267,7 +267,7 @@ test("images that were sent and those in an answer open large, one after the oth
   await shows("Enlarge image", "2 / 2");
   await large.getByRole("button", { name: "Close" }).click();
   await large.waitFor({ state: "detached" });
-  assert.equal(await isFocused(chart), true);
+  await hasFocus(chart);
   assert.equal(await chat.replies.getByRole("link", { name: "link" }).getByRole("button").count(), 0);
   // Escape has stopped no answer and closed no panel.
   assert.equal(await chat.stop.isVisible(), true);

@@ -223,14 +223,58 @@ export function isFocused(locator: Locator): Promise<boolean> {
   });
 }
 
+/** Waits until the focus is there, which comes a moment after what leads to it. */
+export async function hasFocus(locator: Locator, message?: string): Promise<void> {
+  const until = performance.now() + DEADLINE_MS;
+  while (!(await isFocused(locator)) && performance.now() < until);
+  assert.equal(await isFocused(locator), true, message);
+}
+
 /** Resolves when an image shows its picture. */
 export async function isDrawn(image: Locator): Promise<void> {
   await image.waitFor();
   await image.evaluate((element) => (element as HTMLImageElement).decode());
 }
 
-/** To be called before the page is opened. Resolves to the object URLs that the page holds at the moment. */
-export async function watchObjectUrls(page: Page): Promise<() => Promise<string[]>> {
+/**
+ * Stops the installed clock of a page, which then runs only when it is told to. On a slow machine the moment at which it is
+ * to stop may be over by then: it stands all the same, and a second try takes it to a later one.
+ */
+export async function stopTime(page: Page): Promise<void> {
+  const stop = async () => page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1_000);
+  await stop().catch(stop);
+}
+
+/**
+ * Holds the time that a page reads, however slow the machine is. Returns how to let some pass, with which go timers; those
+ * run on by themselves, too.
+ */
+export async function holdTime({ clock }: Page): Promise<(ms: number) => Promise<void>> {
+  let now = Date.now();
+  const pass = async (ms: number) => {
+    now += ms;
+    await clock.setFixedTime(now);
+    await clock.runFor(ms);
+  };
+  await pass(0);
+  return pass;
+}
+
+/** Resolves when a box, and what it scrolls, have stood still for a while: to where it stands. */
+export async function standsAt(locator: Locator): Promise<DOMRect> {
+  return locator.evaluate(async (element) => {
+    const places: string[] = [];
+    while (places.length < 10 || new Set(places.slice(-10)).size > 1) {
+      await new Promise(requestAnimationFrame);
+      const { scrollTop, scrollHeight } = element;
+      places.push(JSON.stringify([element.getBoundingClientRect(), scrollTop, scrollHeight]));
+    }
+    return element.getBoundingClientRect().toJSON();
+  });
+}
+
+/** To be called before the page is opened. The result resolves when the page holds no object URL. */
+export async function watchObjectUrls(page: Page): Promise<() => Promise<unknown>> {
   await page.addInitScript(() => {
     const held = new Set<string>();
     const { createObjectURL, revokeObjectURL } = URL;
@@ -245,5 +289,5 @@ export async function watchObjectUrls(page: Page): Promise<() => Promise<string[
     };
     Object.assign(window, { heldUrls: held });
   });
-  return () => page.evaluate("[...heldUrls]");
+  return () => page.waitForFunction("heldUrls.size === 0");
 }

@@ -6,7 +6,7 @@ import { complained, launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, holdInfo, isFocused, openChat } from "./chat-page.ts";
+import { chatIn, hasFocus, holdInfo, isFocused, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -96,9 +96,9 @@ test("a press within the card beside the text field puts the cursor there, and k
   for (const [place, [x, y]] of Object.entries(places)) {
     await chat.input.blur();
     await mouse.click(x, y);
-    assert.equal(await isFocused(chat.input), true, place);
+    await hasFocus(chat.input, place);
     await mouse.click(x, y);
-    assert.equal(await isFocused(chat.input), true, `${place}, again`);
+    await hasFocus(chat.input, `${place}, again`);
   }
   await chat.input.blur();
   await mouse.click(chip.x + chip.width / 2, chip.y + chip.height / 2);
@@ -108,7 +108,7 @@ test("a press within the card beside the text field puts the cursor there, and k
   assert.match(String(await chat.page.evaluate(() => getSelection())), /\w/);
   await attach.hover();
   await mouse.down();
-  assert.equal(await isFocused(attach), true);
+  await hasFocus(attach);
 });
 
 test("a draft has the direction of its text; a very long one keeps it, for which a browser need not look through all of it with each key", async (t) => {
@@ -176,7 +176,7 @@ test("a page adds buttons of its own, which write into the field, are hidden, or
   await insert.click();
   assert.equal(await chat.input.inputValue(), "Today is 2026-11-24, I think");
   assert.equal(await chat.input.evaluate((field) => (field as HTMLTextAreaElement).selectionStart), 19);
-  assert.equal(await isFocused(chat.input), true);
+  await hasFocus(chat.input);
   assert.equal(await insert.count(), 0, "it is not available any more");
   await page.getByRole("button", { name: "Broken" }).click();
   assert.equal(await page.getByRole("button", { name: "Shy" }).count(), 0);
@@ -195,6 +195,7 @@ test("such a button stands beside the one that sends: on a phone in line with th
     [1280, "one\ntwo"],
   ] as const) {
     await chat.page.setViewportSize({ width, height: 800 });
+    await chat.page.waitForFunction((it) => innerWidth === it, width);
     await chat.input.fill(text);
     const [date, send] = await Promise.all(
       [chat.page.getByRole("button", { name: "Date" }), chat.send].map((it) => it.boundingBox()),
@@ -215,11 +216,11 @@ test("a page puts the cursor into the text field, or into the field for the key 
   await chat.keyField.waitFor();
   await chat.keyField.blur();
   await focusComposer();
-  assert.equal(await isFocused(chat.keyField), true);
+  await hasFocus(chat.keyField);
   await chat.keyField.fill("open-sesame");
   await chat.keyField.press("Enter");
   await chat.input.waitFor();
   await chat.input.blur();
   await focusComposer();
-  assert.equal(await isFocused(chat.input), true);
+  await hasFocus(chat.input);
 });

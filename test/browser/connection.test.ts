@@ -5,7 +5,15 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, hang, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { type ChatPage, type ChatPageOptions, contents, holdInfo, openChat, watchAddresses } from "./chat-page.ts";
+import {
+  type ChatPage,
+  type ChatPageOptions,
+  contents,
+  holdInfo,
+  openChat,
+  stopTime,
+  watchAddresses,
+} from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -49,11 +57,9 @@ async function openSwallowed(t: TestContext, options: ChatPageOptions) {
   const { clock } = chat.page;
   await clock.install();
   const load = async () => {
-    await clock.resume();
     await chat.page.reload();
     await chat.greeting.or(chat.replies).first().waitFor();
-    await clock.pauseAt((await chat.page.evaluate(() => Date.now())) + 1_000);
-    // The page's clock runs from here on only when it is told to.
+    await stopTime(chat.page);
     await clock.runFor(1_000);
   };
   await load();

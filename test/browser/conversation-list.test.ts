@@ -9,8 +9,8 @@ import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, chatIn, isFocused, openChat, shown } from "./chat-page.ts";
-import { fillList } from "./kept.ts";
+import { type ChatPage, chatIn, hasFocus, isFocused, openChat, shown } from "./chat-page.ts";
+import { fillList, untilKept } from "./kept.ts";
 import { button, PHONE, visit } from "./launcher-page.ts";
 import { listen, untilHeard } from "./listening.ts";
 
@@ -39,6 +39,7 @@ test("a new conversation ends nothing: the one before is in the list, goes on wi
   const { page, server } = chat;
   // A page that greets would fill the list of those who have said nothing.
   await page.locator("agent-chat").evaluate((it) => (it as AgentChat).addMessage({ text: "Welcome back" }));
+  await untilKept(page, /Welcome back/);
   await page.reload();
   await page.getByText("Welcome back").waitFor();
   assert.deepEqual(await rows(page).count(), 0);
@@ -349,7 +350,7 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
   await page.keyboard.type("Bakery");
   await chat.input.click();
   await row(page, "Bakery").waitFor();
-  assert.equal(await isFocused(chat.input), true, "where it was put");
+  await hasFocus(chat.input, "where it was put");
   await row(page, "Bakery").press("ArrowDown");
   await page.keyboard.press("F2");
   await page.keyboard.type("Never mind");
@@ -379,7 +380,7 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
   await row(page, "Bakery").waitFor();
   await search.fill("");
   await row(page, "Apples").waitFor();
-  assert.equal(await isFocused(search), true, "it stays as long as somebody writes there");
+  await hasFocus(search, "it stays as long as somebody writes there");
   await search.blur();
   await search.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Forget everything" }).click();
@@ -524,8 +525,13 @@ test("on a phone the list lies over the chat, follows a finger, and closes with 
   const list = page.getByRole("navigation", { name: "Conversations" });
   const opener = page.getByRole("button", { name: "Conversations" });
   const entries = await page.evaluate(() => history.length);
-  /** Where the sheet has followed the finger. */
-  const left = async () => Math.round((await list.boundingBox())?.x ?? Number.NaN);
+  /** Resolves when the sheet has followed the finger so far. */
+  const isAt = async (left: number) => {
+    await page.waitForFunction(([element, x]) => element && Math.round(element.getBoundingClientRect().x) === x, [
+      await list.elementHandle(),
+      left,
+    ] as const);
+  };
   const open = async () => {
     // Not by a tap, which Chromium ignores for a while after a quick swipe.
     await opener.click();
@@ -543,6 +549,7 @@ test("on a phone the list lies over the chat, follows a finger, and closes with 
     (element) => (element.getRootNode() as ShadowRoot).activeElement === element,
     await list.getByRole("button", { name: "New conversation" }).elementHandle(),
   );
+  await rows(page).nth(31).waitFor({ state: "attached" });
   assert.deepEqual(await axeFindings(page), []);
   const heights = await list
     .locator("button:visible, input:visible")
@@ -551,17 +558,19 @@ test("on a phone the list lies over the chat, follows a finger, and closes with 
     );
   assert.ok(heights.length > 12 && heights.every((height) => height >= 44), String(heights));
   const device = await page.context().newCDPSession(page);
-  const edges = () =>
-    list.evaluate((it) => {
-      const { paddingTop, paddingBottom, paddingLeft } = getComputedStyle(it);
-      return [paddingTop, paddingBottom, paddingLeft];
-    });
   for (const [insets, padding] of [
-    [{ top: 47, bottom: 34, left: 20 }, ["55px", "42px", "28px"]],
-    [{}, ["8px", "8px", "8px"]],
+    [{ top: 47, bottom: 34, left: 20 }, "55px 42px 28px"],
+    [{}, "8px 8px 8px"],
   ] as const) {
     await device.send("Emulation.setSafeAreaInsetsOverride", { insets });
-    assert.deepEqual(await edges(), padding, "below a notch and above a bar");
+    // Below a notch and above a bar.
+    await page.waitForFunction(
+      ([element, expected]) => {
+        const { paddingTop, paddingBottom, paddingLeft } = getComputedStyle(element as unknown as Element);
+        return `${paddingTop} ${paddingBottom} ${paddingLeft}` === expected;
+      },
+      [await list.elementHandle(), padding] as const,
+    );
   }
   const spoken = await listen(page);
   await page.getByRole("searchbox").fill("nothing like this");
@@ -574,14 +583,14 @@ test("on a phone the list lies over the chat, follows a finger, and closes with 
   await row(page, "Bread").press("Delete");
   await list.getByRole("button", { name: "Undo" }).press("Enter");
   await row(page, "Bread").and(page.locator(":focus")).waitFor();
-  await swipe(row(page, "Bread"), -60, 0, async () => assert.equal(await left(), -44));
-  await swipe(row(page, "Bread"), 300, 0, async () => assert.equal(await left(), 0));
+  await swipe(row(page, "Bread"), -60, 0, () => isAt(-44));
+  await swipe(row(page, "Bread"), 300, 0, () => isAt(0));
   await swipe(row(page, "Number 5"), -40, -300);
   await page.waitForFunction(
     (element) => (element as Element).scrollTop > 100,
     await list.locator(".list-rows").elementHandle(),
   );
-  assert.equal(await left(), 0);
+  await isAt(0);
   await swipe(list, -250, 10);
   await closed();
   await page.locator("agent-chat").evaluate((element) => element.setAttribute("dir", "rtl"));

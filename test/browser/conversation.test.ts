@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
-import { gate } from "../support/deadline.ts";
+import { gate, within } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { end as endTurn, fail, hang, say, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, contents, isDrawn, isFocused, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, contents, hasFocus, isDrawn, isFocused, openChat, shown, stopTime } from "./chat-page.ts";
 import { kept as textOfKept } from "./kept.ts";
 import { listen, untilHeard } from "./listening.ts";
 
@@ -36,7 +36,7 @@ test("the page greets with the agent's name, its welcome and its suggestions", a
 
 test("the text field has the cursor; Enter sends, the button sends, white space alone is not sent, and the conversation goes on", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
-  await chat.input.waitFor();
+  await hasFocus(chat.input);
   assert.equal(await chat.send.isDisabled(), true, "nothing to send yet");
   await chat.page.keyboard.type("  ");
   await chat.page.keyboard.press("Enter");
@@ -49,7 +49,7 @@ test("the text field has the cursor; Enter sends, the button sends, white space 
   await chat.page.keyboard.type("Second");
   await chat.send.click();
   await chat.replies.getByText("Two.").waitFor();
-  assert.equal(await chat.input.inputValue(), "");
+  await untilValue(chat, "");
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
 });
 
@@ -137,7 +137,7 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   // Backwards from the text field: the button for files, the one that sends, and two for each message.
   await chat.input.focus();
   for (let presses = 0; presses < 2; presses += 1) await page.keyboard.press("Shift+Tab");
-  assert.equal(await isFocused(page.getByRole("button", { name: "Send now" })), true);
+  await hasFocus(page.getByRole("button", { name: "Send now" }));
   await page.keyboard.press("Shift+Tab");
   // A key that is held down removes one, and does not send what is written.
   await page.keyboard.down("Enter");
@@ -152,7 +152,7 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   await remove.nth(1).waitFor({ state: "detached" });
   await page.keyboard.down("Enter");
   await page.keyboard.up("Enter");
-  assert.equal(await isFocused(remove), true, "the next one has its place");
+  await hasFocus(remove, "the next one has its place");
   assert.deepEqual(await pending(chat).allInnerTexts(), ["Third"]);
   await chat.input.fill("Secont");
   await pending(chat).getByRole("button", { name: "Change" }).click();
@@ -185,7 +185,10 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
 });
 
 async function untilValue({ page, input }: ChatPage, value: string): Promise<void> {
-  while ((await input.inputValue()) !== value) await page.evaluate(() => new Promise(requestAnimationFrame));
+  const waiting = async () => {
+    while ((await input.inputValue()) !== value) await page.evaluate(() => new Promise(requestAnimationFrame));
+  };
+  await within(waiting(), `${JSON.stringify(value)} in the text field`);
 }
 
 for (const [what, turn, end] of [
@@ -385,7 +388,10 @@ test("a failed answer keeps its text, says why, and Try again replaces it", asyn
 
 /** What is kept is written while the page goes on. */
 async function untilKept(chat: ChatPage, count: number): Promise<void> {
-  while ((await kept(chat)) !== count) await chat.page.evaluate(() => new Promise(requestAnimationFrame));
+  const waiting = async () => {
+    while ((await kept(chat)) !== count) await chat.page.evaluate(() => new Promise(requestAnimationFrame));
+  };
+  await within(waiting(), `${count} conversations that are kept`);
 }
 
 /** The page for a frame: there conversations are not listed, and a new one ends the one before. */
@@ -444,8 +450,9 @@ test("New conversation can be undone for ten seconds, with the answer that was b
   await chat.page.locator('[part="closed"]').getByText("Conversation closed.").waitFor();
   assert.equal(await chat.questions.count(), 0);
   await untilKept(chat, 1);
-  assert.ok(heard.includes("Conversation closed.") && heard.includes("Undo"), heard.join());
-  assert.equal(await isFocused(chat.input), true);
+  await untilHeard(chat.page, heard, "Conversation closed.");
+  await untilHeard(chat.page, heard, "Undo");
+  await hasFocus(chat.input);
   await chat.page.keyboard.press("Shift+Tab");
   while (!(await isFocused(undo(chat)))) await chat.page.keyboard.press("Shift+Tab");
   await chat.page.keyboard.press("Enter");
@@ -471,12 +478,14 @@ test("after ten seconds a closed conversation is forgotten, here and by the serv
   await chat.say("First");
   await chat.replies.getByText("One.").waitFor();
   await chat.page.clock.install();
+  await stopTime(chat.page);
   await close(chat);
   await undo(chat).waitFor();
   await chat.page.clock.runFor(9_000);
   assert.equal(await undo(chat).isVisible(), true);
   await chat.page.clock.runFor(1_000);
   await undo(chat).waitFor({ state: "detached" });
+  await chat.page.clock.resume();
   await chat.server.model.asked[0]?.aborted;
   await untilKept(chat, 0);
   await chat.say("Second");

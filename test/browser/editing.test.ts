@@ -13,10 +13,11 @@ import {
   canCopy,
   chatIn,
   contents,
+  hasFocus,
   isDrawn,
-  isFocused,
   openChat,
   shown,
+  standsAt,
   transferOf,
 } from "./chat-page.ts";
 import { chatTag, visit } from "./launcher-page.ts";
@@ -99,7 +100,8 @@ test("answers and messages that were replaced come back with all that follows, a
     await sees("First", "One.");
     const { previous, next } = alternatives(chat, "Answer 1 of 2");
     assert.ok(await previous.isDisabled());
-    assert.ok(await isFocused(next), "the keyboard stays where it was");
+    // The keyboard stays where it was.
+    await next.and(chat.page.locator(":focus")).waitFor();
     await goesOn("Deuxième", "Deux.", 3, "resp_1");
     await change(chat, 0).click();
     await chat.edited.fill("Premier");
@@ -146,7 +148,8 @@ test("an exchange stands where it was when another of its answers is shown, whic
   // As long as the answer runs there is no way to another one.
   await chat.error.waitFor();
   await chat.messages.evaluate((scroller) => scroller.scrollBy(0, -100));
-  const top = () => chat.questions.nth(1).evaluate((it) => Math.round(it.getBoundingClientRect().top));
+  /** Where it has come to rest. */
+  const top = async () => Math.round((await standsAt(chat.questions.nth(1))).top);
   const before = await top();
   await alternatives(chat, "Answer 3 of 3").previous.press("Enter");
   await chat.replies.getByText("Short.").waitFor();
@@ -425,7 +428,7 @@ test("the buttons of earlier messages come into sight when they are pointed at o
   await chat.questions.first().getByRole("button", { name: "Copy message" }).focus();
   for (const name of ["Copy answer", "Good answer", "Bad answer"]) {
     await chat.page.keyboard.press("Tab");
-    assert.equal(await isFocused(first.and(chat.page.getByLabel(name))), true, name);
+    await hasFocus(first.and(chat.page.getByLabel(name)), name);
     assert.equal(await visible(), "1 1 1");
   }
 });
@@ -443,7 +446,7 @@ test("an answer is copied on a page without HTTPS, too, and the focus stays", as
   await page.getByRole("button", { name: "Copy answer" }).click();
   const button = page.getByRole("button", { name: "Copied" });
   await button.waitFor();
-  assert.equal(await isFocused(button), true);
+  await hasFocus(button);
   await chat.input.press("ControlOrMeta+V");
   assert.equal(await chat.input.inputValue(), "**Bold**");
 });

@@ -38,12 +38,16 @@ const run = <Result>(page: Page, code: string): Promise<Result> =>
 export const kept = (page: Page): Promise<string> =>
   run(page, "return JSON.stringify([Object.entries(sessionStorage), await all()]);");
 
-/** Resolves when this is no longer kept: databases are written a moment after the screen. */
-export async function untilForgotten(page: Page, text: RegExp): Promise<void> {
-  const waiting = async () => {
-    while (text.test(await kept(page))) await page.evaluate(() => new Promise(requestAnimationFrame));
-  };
-  await within(waiting(), `the end of ${text} in what is kept`);
+/** Resolves when this is kept: databases are written a moment after the screen. */
+export const untilKept = (page: Page, text: RegExp): Promise<void> =>
+  within(untilIs(page, text, true), `${text} in what is kept`);
+
+/** Resolves when this is no longer kept. */
+export const untilForgotten = (page: Page, text: RegExp): Promise<void> =>
+  within(untilIs(page, text, false), `the end of ${text} in what is kept`);
+
+async function untilIs(page: Page, text: RegExp, isKept: boolean): Promise<void> {
+  while (text.test(await kept(page)) !== isKept) await page.evaluate(() => new Promise(requestAnimationFrame));
 }
 
 /** Leaves the page as for another one of the same tab, and remembers under a name what is kept then. */

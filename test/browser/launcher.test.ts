@@ -9,7 +9,7 @@ import { gate } from "../support/deadline.ts";
 import { readMarkdown, tableRows } from "../support/markdown-file.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { isFocused } from "./chat-page.ts";
+import { hasFocus, isFocused } from "./chat-page.ts";
 import { button, PHONE, panel, preview, script, type Visit, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -87,7 +87,7 @@ test("a double-click opens the panel as one click does; it is made large and sma
       selector,
     );
     assert.equal(await input.inputValue(), "Half a sent");
-    assert.equal(await isFocused(input), true);
+    await hasFocus(input);
   }
   await button(page).click();
   await panel(page).waitFor({ state: "hidden" });
@@ -151,10 +151,10 @@ test("data-auto-open opens once a session without taking the focus; what is open
     body: "<input id=name autofocus>",
   });
   await chat.input.waitFor();
-  assert.equal(await isFocused(chat.page.locator("#name")), true);
+  await hasFocus(chat.page.locator("#name"));
   await chat.page.goto(new URL("/next", chat.page.url()).href);
   await chat.input.waitFor();
-  assert.equal(await isFocused(chat.page.locator("#name")), true);
+  await hasFocus(chat.page.locator("#name"));
   await chat.page.getByRole("button", { name: "Close chat" }).last().click();
   const events = await chat.page.evaluate(async () => {
     const launcher = document.createElement("agent-chat-launcher");
@@ -190,7 +190,7 @@ test("on a phone the panel is modal: the page is out of reach, and nothing opens
   assert.equal(await page.locator('[part="expand"]').isVisible(), false);
   await page.keyboard.press("Escape");
   await panel(page).waitFor({ state: "hidden" });
-  assert.equal(await isFocused(button(page)), true);
+  await hasFocus(button(page));
 });
 
 for (const [what, profile] of [
@@ -218,7 +218,7 @@ for (const [what, profile] of [
     assert.equal(await isFocused(input), false, "it is out of reach");
     await script(page, "document.querySelector('dialog').close()");
     await input.focus();
-    assert.equal(await isFocused(input), true);
+    await hasFocus(input);
   });
 }
 
@@ -237,7 +237,7 @@ test("the site's shortcut opens the chat and closes it again; keys that are used
   await input.and(page.locator(":focus")).waitFor();
   await page.keyboard.press("Control+Shift+K");
   await panel(page).waitFor({ state: "hidden" });
-  assert.equal(await isFocused(field), true);
+  await hasFocus(field);
   const isUsed = (init: Readonly<Record<string, string | boolean>>) =>
     field.evaluate((it, options) => {
       const rest = { code: "KeyK", shiftKey: true, bubbles: true, cancelable: true };
@@ -312,7 +312,7 @@ test("a page opens the chat by code, before anything of it is loaded, hears of i
   await page.getByRole("textbox", { name: "Your question" }).and(page.locator(":focus")).waitFor();
   await page.keyboard.press("Escape");
   await panel(page).waitFor({ state: "hidden" });
-  assert.equal(await isFocused(page.locator("#help")), true);
+  await hasFocus(page.locator("#help"));
   assert.deepEqual(await script(page, "heard"), ["agent-chat-open", true, "agent-chat", "agent-chat-close"]);
 });
 
@@ -479,7 +479,7 @@ test("a panel that was made large is large on the next page, and one that was cl
   await page.getByRole("button", { name: "Enlarge chat" }).click();
   await page.goto(new URL("/next", page.url()).href);
   await page.getByRole("button", { name: "Make chat smaller" }).waitFor();
-  assert.equal(await isFocused(page.locator("#name")), true);
+  await hasFocus(page.locator("#name"));
   // What a page finds that the browser had kept as it was left.
   await page.evaluate(() => {
     const [name = ""] = Object.keys(sessionStorage).filter((it) => /^agent-chat-panel:/.test(it));

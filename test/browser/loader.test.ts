@@ -12,7 +12,7 @@ import { gate } from "../support/deadline.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, failOnComplaints, isFocused } from "./chat-page.ts";
+import { chatIn, failOnComplaints, hasFocus } from "./chat-page.ts";
 import { button, panel, preview, script, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -43,7 +43,7 @@ test("the button stands there with /widget.js alone, and one click opens the cha
   await chat.ask("Hi", "Hello.");
   await page.keyboard.press("Escape");
   await panel(page).waitFor({ state: "hidden" });
-  assert.equal(await isFocused(button(page)), true);
+  await hasFocus(button(page));
   assert.equal(await button(page).getAttribute("aria-expanded"), "false");
 });
 
@@ -104,7 +104,7 @@ test("a person who has gone on to another field by the time the chat could open 
   await name.fill("Ann");
   held.open();
   await page.locator('[part="launcher"]:not([aria-busy])').waitFor();
-  assert.equal(await isFocused(name), true);
+  await hasFocus(name);
   assert.equal(await panel(page).isVisible(), false);
   await button(page).click();
   await panel(page).waitFor();

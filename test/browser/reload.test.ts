@@ -9,7 +9,7 @@ import { RED_PIXEL as PNG } from "../support/files.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
 import { type ChatPage, canCopy, contents, openChat, shown } from "./chat-page.ts";
-import { kept } from "./kept.ts";
+import { kept, untilKept } from "./kept.ts";
 import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
@@ -222,7 +222,7 @@ test("what the agent suggests stands below its last answer, also after a reload,
   await chat.page.reload();
   await chips.first().waitFor();
   assert.deepEqual(await chips.allInnerTexts(), said);
-  assert.match(await kept(chat.page), /"title":"Weather"/);
+  await untilKept(chat.page, /"title":"Weather"/);
   const [answer, first] = [await chat.answer.boundingBox(), await chips.first().boundingBox()];
   assert.ok(answer && first && Math.abs(answer.x - first.x) < 2 && first.y > answer.y, "at its start side");
   // The page's own take their place.

@@ -5,7 +5,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
 import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
-import { type ChatPage, isFocused, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, hasFocus, holdTime, isFocused, openChat, shown } from "./chat-page.ts";
 import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
@@ -44,7 +44,7 @@ test("three steps in a row fold into one line that opens, once the answer has be
   assert.equal(await isFocused(chat.tools.locator("button")), false, "closed rows are no stops");
   await group(chat).press("Enter");
   await chat.page.keyboard.press("Tab");
-  assert.equal(await isFocused(chat.thinking.first().getByRole("button")), true);
+  await hasFocus(chat.thinking.first().getByRole("button"));
 });
 
 test("calls of the same tool are told apart by their arguments, in sight and by name, until a row is open", async (t) => {
@@ -129,7 +129,7 @@ test("a group with a failed tool says so, with alarm only if the answer has fail
   await row.focus();
   next.open();
   await chat.page.getByRole("button", { name: /^3 steps\s*1 failed$/ }).waitFor();
-  assert.equal(await isFocused(row), true);
+  await hasFocus(row);
   await chat.send.waitFor();
   const steps = chat.page.locator('[part="steps"]');
   assert.equal(await steps.getAttribute("data-status"), "coped");
@@ -159,24 +159,27 @@ test("waiting is said in words from two seconds on and in seconds from ten on; a
     agent: { agent: "Ada", tools: [define("slow", () => second.opened)] },
     turns: [[wait(first.opened), call("c1", "slow")], [say("Done.")]],
   });
-  await chat.page.clock.install();
+  const pass = await holdTime(chat.page);
   const heard = await listen(chat.page);
   await chat.say("Go");
   const waiting = chat.replies.locator(".waiting");
   await waiting.waitFor();
+  await pass(1_999);
   assert.deepEqual(await waiting.allInnerTexts(), [""]);
-  await chat.page.clock.runFor(4_000);
+  await pass(2_001);
   assert.equal(await shown(waiting), "Ada is working");
-  await chat.page.clock.runFor(8_000);
-  assert.match(await shown(waiting), /^Ada is working\s+1\ds$/);
+  await pass(5_999);
+  assert.equal(await shown(waiting), "Ada is working");
+  await pass(2_001);
+  assert.match(await shown(waiting), /^Ada is working\s+12s$/);
   first.open();
   const row = chat.tools.getByRole("button", { name: "slow running" });
   await row.waitFor();
   await waiting.waitFor({ state: "detached" });
-  await chat.page.clock.runFor(4_000);
+  await pass(4_000);
   await row
     .and(chat.page.getByRole("button", { name: "Slow running", exact: true }))
-    .getByText(/^[4-9]s$/)
+    .getByText(/^4s$/)
     .waitFor();
   // Nothing counts where nobody looks.
   await chat.page.evaluate(() => {
@@ -184,13 +187,13 @@ test("waiting is said in words from two seconds on and in seconds from ten on; a
     document.dispatchEvent(new Event("visibilitychange"));
   });
   const before = await shown(row);
-  await chat.page.clock.runFor(20_000);
+  await pass(20_000);
   assert.equal(await shown(row), before);
   await chat.page.evaluate(() => {
     Object.defineProperty(document, "hidden", { value: false });
     document.dispatchEvent(new Event("visibilitychange"));
   });
-  await row.getByText(/^2\ds$/).waitFor();
+  await row.getByText(/^24s$/).waitFor();
   second.open();
   await chat.answered();
   assert.deepEqual(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
-import { isFocused, openChat, shown } from "../browser/chat-page.ts";
+import { hasFocus, openChat, shown, standsAt } from "../browser/chat-page.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -28,7 +28,7 @@ test("lines that are too long, and no others, wrap by a button that Tab reaches,
   assert.equal(await overflows(), true);
   await chat.answer.getByRole("button", { name: "Copy" }).first().focus();
   await chat.page.keyboard.press("Tab");
-  assert.equal(await isFocused(wrap), true);
+  await hasFocus(wrap);
   await chat.page.keyboard.press("Enter");
   assert.equal(await wrap.getAttribute("aria-pressed"), "true");
   assert.equal(await overflows(), false);
@@ -186,6 +186,7 @@ for (const [word, side] of [
     await isPinned(box);
     more.open();
     await large.getByRole("cell", { name: "last" }).waitFor();
+    await chat.answered();
     const before = await chat.messages.evaluate((it) => it.scrollTop);
     await box.evaluate((it) => it.scrollTo(0, it.scrollHeight));
     const head = await large.getByRole("columnheader").first().boundingBox();
@@ -195,7 +196,7 @@ for (const [word, side] of [
     assert.deepEqual(await axeFindings(chat.page), []);
     await chat.page.keyboard.press("Escape");
     await large.waitFor({ state: "detached" });
-    assert.equal(await isFocused(enlarge), true);
+    await enlarge.and(chat.page.locator(":focus")).waitFor();
     assert.equal(await chat.messages.evaluate((it) => it.scrollTop), before);
   });
 }
@@ -287,8 +288,8 @@ test("a table over 100 rows is folded while it streams, opens, and is found, cop
     it.querySelectorAll("tr")[250]?.scrollIntoView();
     await opened;
   });
-  const row = await table.getByText("name 250", { exact: true }).boundingBox();
-  assert.ok(row && row.y > 0 && row.y < 600, `row 250 is at ${row?.y}`);
+  const row = await standsAt(table.getByText("name 250", { exact: true }));
+  assert.ok(row.top > 0 && row.top < 600, `row 250 is at ${row.top}`);
   assert.ok((await height()) > 3 * folded);
   const close = table.getByRole("button", { name: "Show fewer rows" });
   assert.equal(await close.getAttribute("aria-expanded"), "true");

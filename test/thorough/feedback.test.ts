@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import type { Feedback, RunRecord } from "../../server/agent/hooks.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import type { AgentChatFeedbackEvent } from "../../widget/element/public-types.ts";
-import { isFocused, openChat } from "../browser/chat-page.ts";
+import { hasFocus, openChat, standsAt } from "../browser/chat-page.ts";
 import { visit } from "../browser/launcher-page.ts";
 import { complained, launchBrowser } from "../support/browser.ts";
 import { onceCalled } from "../support/once-called.ts";
@@ -58,7 +58,8 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   await down.focus();
   await page.keyboard.press("Enter");
   await form.waitFor();
-  assert.equal(await isFocused(down), true, "nothing takes the focus away");
+  await hasFocus(down, "nothing takes the focus away");
+  await standsAt(form);
   const [sends, composer] = await Promise.all(
     [form.getByRole("button", { name: "Send" }), page.locator('[part="composer"]')].map((it) => it.boundingBox()),
   );
@@ -66,7 +67,7 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   await page.keyboard.press("Tab");
   await page.keyboard.press("Escape");
   await form.waitFor({ state: "detached" });
-  assert.equal(await isFocused(down), true);
+  await hasFocus(down);
   assert.equal(await chat.input.isVisible(), true, "Escape closes the form, not the panel");
   assert.deepEqual(await pressed(), ["false", "true"]);
   await up.click();
@@ -77,7 +78,7 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await form.waitFor({ state: "detached" });
-  assert.equal(await isFocused(down), true);
+  await hasFocus(down);
   await chat.replies.getByText("Thank you.").waitFor();
   assert.deepEqual(await heard(), [
     told("down"),

@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
-import { isFocused } from "../browser/chat-page.ts";
+import { hasFocus } from "../browser/chat-page.ts";
 import { button, panel, preview, script, visit } from "../browser/launcher-page.ts";
 import { allHeard, listen } from "../browser/listening.ts";
 import { launchBrowser } from "../support/browser.ts";
@@ -39,7 +39,7 @@ test("a site's few words are shown at their moment without marks of Markdown, sp
   assert.equal((await status.textContent())?.trim(), "", "it was spoken before");
   await page.getByRole("button", { name: "Questions about flowers?" }).click();
   await input.waitFor();
-  assert.equal(await isFocused(input), true);
+  await hasFocus(input);
   assert.equal(await preview(page).count(), 0);
   await page.keyboard.press("Escape");
   await panel(page).waitFor({ state: "hidden" });
@@ -57,7 +57,7 @@ for (const [key, press] of [
     await preview(page).waitFor();
     for (const it of press) await page.keyboard.press(it);
     await preview(page).waitFor({ state: "detached" });
-    assert.equal(await isFocused(button(page)), true, "the focus is on what the bubble pointed at");
+    await hasFocus(button(page), "the focus is on what the bubble pointed at");
     await page.goto(new URL("/next", page.url()).href);
     await page.locator('.launcher-root > [role="status"]').waitFor({ state: "attached" });
     // A later time of the page's, which is not the launcher's any more.

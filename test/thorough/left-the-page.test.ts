@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import { type ChatPage, isFocused, openChat } from "../browser/chat-page.ts";
+import { type ChatPage, hasFocus, openChat } from "../browser/chat-page.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
@@ -92,9 +92,9 @@ test("moved in the page, the field keeps the focus unless something else has tak
   for (const move of ["append(chat)", "moveBefore(chat, null)"]) {
     await chat.input.focus();
     await run(chat, `document.querySelector("main").${move};`);
-    assert.equal(await isFocused(chat.input), true, move);
+    await hasFocus(chat.input, move);
     await run(chat, `document.body.${move}; document.querySelector("body > button").focus();`);
-    assert.equal(await isFocused(other), true, move);
+    await hasFocus(other, move);
   }
   await chat.input.focus();
   await run(chat, 'document.querySelector("main").append(chat);');

@@ -131,6 +131,7 @@ class Parts {
   }
   async openList(): Promise<void> {
     await this.part("conversation").first().waitFor({ state: "attached" });
+    await this.part("list").or(this.part("conversation")).filter({ visible: true }).first().waitFor();
     // In a low window, the header is above the view.
     if (await this.part("list").isVisible()) await this.part("list").press("Enter");
     await this.part("conversation").first().waitFor();
@@ -162,7 +163,10 @@ class Parts {
     await this.say("This is it");
     await this.part("pending").locator("li").nth(2).waitFor();
     // However low the window is, the text field is whole.
-    assert.equal(await this.part("composer").evaluate((it) => it.scrollHeight - it.clientHeight), 0);
+    await this.root.waitForFunction(
+      (it) => it && it.scrollHeight === it.clientHeight,
+      await this.part("composer").elementHandle(),
+    );
   }
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
-import { type ChatPage, isFocused, openChat } from "../browser/chat-page.ts";
+import { type ChatPage, isFocused, openChat, standsAt } from "../browser/chat-page.ts";
 import { button, PHONE, panel, visit } from "../browser/launcher-page.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -34,10 +34,7 @@ const showParagraph = (chat: ChatPage, number: number) =>
   }, `Paragraph ${number}.`);
 
 /** Resolves when the chat has drawn and held its place. */
-const settled = ({ page }: ChatPage) =>
-  page.evaluate(
-    () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve)))),
-  );
+const settled = ({ messages }: ChatPage) => standsAt(messages);
 
 test("a reader's place is kept when the window gets narrower and wider, and over a reload", async (t) => {
   const chat = await openChat(t, browser, {
@@ -55,6 +52,7 @@ test("a reader's place is kept when the window gets narrower and wider, and over
     [900, 600],
   ] as const) {
     await chat.page.setViewportSize({ width, height });
+    await chat.page.waitForFunction((it) => innerWidth === it, width);
     await settled(chat);
     assert.equal(await topParagraph(chat.messages), "Paragraph 17", `${width} px`);
   }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { type ChatPage, isFocused, openChat } from "../browser/chat-page.ts";
+import { type ChatPage, hasFocus, isFocused, openChat } from "../browser/chat-page.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { within } from "../support/deadline.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
@@ -142,7 +142,7 @@ test("a long message of the person shows ten lines, opens by its button or by wh
   await fewer.press("Enter");
   await all.waitFor();
   assert.equal(await height(0), folded);
-  assert.equal(await isFocused(all), true);
+  await hasFocus(all);
   const top = await bubbles.first().evaluate(async (bubble) => {
     const range = new Range();
     const text = [...bubble.childNodes].find((node) => node instanceof Text) as Text;

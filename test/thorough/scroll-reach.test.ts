@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
-import { isFocused, openChat } from "../browser/chat-page.ts";
+import { hasFocus, isFocused, openChat } from "../browser/chat-page.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
@@ -56,7 +56,7 @@ test("what is wider than the answer is a stop with a name, and is scrolled there
   // Nothing takes the focus away that somebody has.
   await page.setViewportSize({ width: 1280, height: 640 });
   await page.waitForFunction((box) => box && box.scrollWidth === box.clientWidth, await command.elementHandle());
-  assert.equal(await isFocused(command), true);
+  await hasFocus(command);
   await chat.answer.locator(".code").nth(1).getByRole("button", { name: "Wrap lines" }).click();
   await named("ts").waitFor({ state: "detached" });
 });

@@ -139,7 +139,7 @@ test("a page draws the calls of a tool itself, in its own style, and a drawing t
 const FRAMEWORK = `
   document.addEventListener("DOMContentLoaded", () => {
     const chat = document.querySelector("agent-chat");
-    const page = { renders: 0, drawn: 0, pressed: [], saved: [] };
+    const page = { renders: 0, drawn: 0, pressed: [], saved: [], isDone: false };
     const render = () => {
       const number = ++page.renders;
       chat.toolRenderers = {
@@ -169,6 +169,7 @@ const FRAMEWORK = `
     Object.assign(window, { page, render });
     render();
     for (const name of ["message", "token", "tool", "done"]) document.addEventListener("agent-chat-" + name, render);
+    document.addEventListener("agent-chat-done", () => { page.isDone = true; });
   });
 `;
 
@@ -202,6 +203,7 @@ test("a page that sets new objects of the same content, as a framework does at e
   const nodes = await answer.evaluateHandle((markdown) => [...markdown.children]);
   rest.open();
   await chat.answered();
+  await page.waitForFunction("page.isDone");
   await page.evaluate("render()");
   assert.deepEqual([await note.inputValue(), await isFocused(note)], ["kept", true]);
   assert.equal(await sheet.inputValue(), "kept as well");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { BrowserContextOptions } from "playwright-core";
-import { type ChatPage, openChat } from "../browser/chat-page.ts";
+import { type ChatPage, openChat, standsAt } from "../browser/chat-page.ts";
 import { button, panel, preview, visit } from "../browser/launcher-page.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -12,8 +12,9 @@ import { define } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
-/** Where the question, the answer or what stands for it, and the composer are. */
-function places({ page }: ChatPage): Promise<(string | undefined)[]> {
+/** Where the question, the answer or what stands for it, and the composer are, once they stand still. */
+async function places({ messages, page }: ChatPage): Promise<(string | undefined)[]> {
+  await standsAt(messages);
   return page.locator("agent-chat").evaluate((chat) =>
     [".bubble", ".waiting, [part='markdown']", "[part='composer']"].map((selector) => {
       const box = chat.shadowRoot?.querySelector(selector)?.getBoundingClientRect();
