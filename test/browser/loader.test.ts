@@ -248,8 +248,10 @@ test("the server is where the script is, behind a path too, and the key is the t
     await route.continue({ url: href.replace("/chat/", "/") });
   });
   await page.goto(site.url);
+  const info = page.waitForRequest(`${server.url}/chat/api/info`);
   await button(page).click();
   await panel(page).waitFor();
+  await info;
   const launcher = page.locator("agent-chat-launcher");
   const set = await launcher.evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => [
     it.server,
@@ -261,7 +263,6 @@ test("the server is where the script is, behind a path too, and the key is the t
     asked.some((path) => path.startsWith("/chat/chunks/")),
     String(asked),
   );
-  assert.ok(asked.includes("/chat/api/info"), String(asked));
 });
 
 test("a frame on another site takes the site's key from its address, and sends it to no server in one", async (t) => {

@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/public-types.ts";
-import { type ChatPage, isFocused, openChat } from "../browser/chat-page.ts";
+import { type ChatPage, hasFocus, openChat } from "../browser/chat-page.ts";
 import { allHeard, listen, untilHeard } from "../browser/listening.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate, within } from "../support/deadline.ts";
@@ -133,7 +133,7 @@ test("a listener hears exactly what happens, and the focus stays where it is", a
       await chat.page.locator('[role="status"]:not(:has(p))').waitFor({ state: "attached" });
       await allHeard(chat.page);
       assert.deepEqual(heard, expected);
-      assert.equal(await isFocused(chat.input), true);
+      await hasFocus(chat.input);
       assert.equal(await chat.messages.getAttribute("aria-live"), "off");
     });
   }
@@ -148,7 +148,7 @@ test("what became of files is spoken: which were taken, which refused, and why",
     { name: "offer.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") },
     { name: "empty.pdf", mimeType: "application/pdf", buffer: Buffer.alloc(0) },
   ]);
-  await chat.page.getByRole("status").getByText("empty.pdf: empty.").waitFor();
+  await untilHeard(chat.page, heard, "empty.pdf: empty.");
   assert.deepEqual(heard, [
     "notes.txt: only JPEG, PNG, GIF, WebP, and PDF files are taken.",
     "offer.pdf attached.",

@@ -48,6 +48,7 @@ test("the page shows where the agent is broken until it is fine again, without l
   // This tab still knows the token.
   await page.reload();
   await broken.waitFor();
+  await chat.replies.first().waitFor();
   assert.equal(await chat.replies.count(), 1);
 
   write(agent("Third", "Hello three"));

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
-import { chatIn, failOnComplaints } from "../browser/chat-page.ts";
+import { chatIn, failOnComplaints, standsAt } from "../browser/chat-page.ts";
 import { button, chatTag } from "../browser/launcher-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
@@ -82,7 +82,8 @@ const HOSTS: Readonly<Record<string, HostPage>> = {
 function looks(tag: string, page: Page): Promise<string[]> {
   return page.locator(tag).evaluate((host) => {
     const from = host.matches("agent-chat") ? host.getBoundingClientRect() : new DOMRect();
-    return [...(host.shadowRoot?.querySelectorAll("*") ?? [])].map((element) => {
+    // What is spoken goes away by itself, sooner on one page than on the other.
+    return [...(host.shadowRoot?.querySelectorAll("*:not([role=status] *)") ?? [])].map((element) => {
       const { x, y, width, height } = element.getBoundingClientRect();
       const { color, backgroundColor, font, letterSpacing, textAlign } = getComputedStyle(element);
       const isShown = width > 0 || height > 0;
@@ -113,9 +114,11 @@ async function visitHost(t: TestContext, { doctype, head = "" }: HostPage): Prom
   await chat.answered();
   await page.locator(".tools").first().waitFor({ state: "attached" });
   await page.mouse.move(0, 0);
+  await standsAt(chat.messages);
   const answered = await looks("agent-chat", page);
   await chat.say("More");
   await chat.answered(2);
+  await standsAt(chat.messages);
   const scrolled = [String(await chat.messages.evaluate((scroller) => Math.round(scroller.scrollTop)))];
   await page.reload();
   await chat.replies.nth(1).getByText("More.").waitFor();

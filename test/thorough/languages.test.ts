@@ -49,8 +49,8 @@ for (const [what, options, lang, dir] of [
   ["Urdu is laid out from right to left", { html: 'lang="ur"' }, "en", "rtl"],
 ] as const) {
   test(what, async (t) => {
-    const { root } = await openSite(t, options);
-    assert.equal(await root.getAttribute("lang"), lang);
+    const { page, root } = await openSite(t, options);
+    await root.and(page.locator(`[lang="${lang}"]`)).waitFor();
     assert.equal(await root.evaluate((it) => getComputedStyle(it).direction), dir);
   });
 }

@@ -84,6 +84,7 @@ test("a disclaimer stands below the composer on every screen, and a footer of th
   const check = async (what: string) => {
     for (const width of [390, 1280]) {
       await chat.page.setViewportSize({ width, height: 800 });
+      await chat.page.waitForFunction((it) => innerWidth === it, width);
       const [top] = await place(chat.page, '[part="disclaimer"]');
       for (const above of ['[part="composer"]', '[part="suggestions"]']) {
         if ((await chat.page.locator(above).count()) === 0) continue;
@@ -102,7 +103,7 @@ test("a disclaimer stands below the composer on every screen, and a footer of th
     node.insertAdjacentHTML("beforeend", '<p slot="footer">By Acme</p>');
   });
   await chat.page.getByText("By Acme").waitFor();
-  assert.equal(await chat.page.locator('[part="disclaimer"]').isVisible(), false);
+  await chat.page.locator('[part="disclaimer"]').waitFor({ state: "hidden" });
   await chat.page.locator("agent-chat").evaluate((node) => {
     node.querySelector("[slot=footer]")?.remove();
     node.removeAttribute("disclaimer");

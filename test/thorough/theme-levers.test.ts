@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { failOnComplaints, openChat, openRows } from "../browser/chat-page.ts";
-import { launchBrowser, openPage } from "../support/browser.ts";
+import { complained, launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { call, say, think } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -92,6 +92,7 @@ test("an accent that is no colour is reported by name, and the default stays", a
   const before = await painted(page, "background-color");
   await set({ accent: "brand-blue; } * { color: red" });
   assert.deepEqual(await painted(page, "background-color"), before);
+  await complained({ page, complaints }, /accent must be/);
   assert.deepEqual(complaints.splice(0), [
     '<agent-chat> accent must be a CSS colour, not "brand-blue; } * { color: red"',
   ]);
@@ -116,6 +117,9 @@ test("corners and density change what they say, and a wrong word is reported wit
   assert.ok(compact < normal && normal < spacious, [compact, normal, spacious].join(" < "));
   await set({ corners: "oval", density: "huge", persist: "never" });
   assert.deepEqual(await looks(), [round, normal]);
+  for (const name of ["corners", "density", "persist"]) {
+    await complained({ page, complaints }, new RegExp(`${name} must be`));
+  }
   assert.deepEqual(complaints.splice(0).sort(), [
     '<agent-chat> corners must be one of round, soft, sharp, not "oval"',
     '<agent-chat> density must be one of normal, compact, spacious, not "huge"',

@@ -3,7 +3,7 @@ import { after, type TestContext, test } from "node:test";
 import type { Frame, Locator } from "playwright-core";
 import { type ChatPage, chatIn, failOnComplaints, openChat } from "../browser/chat-page.ts";
 import { chatTag, visit } from "../browser/launcher-page.ts";
-import { launchBrowser, openPage } from "../support/browser.ts";
+import { complained, launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
@@ -81,6 +81,7 @@ test("on another site it follows the site's color-scheme, live and without motio
   await toggle("dark").waitFor();
   await element.evaluate((it) => it.setAttribute("theme", "blue"));
   await toggle("light").waitFor();
+  await complained({ page, complaints }, /theme must be/);
   assert.deepEqual(complaints.splice(0), ['<agent-chat> theme must be one of auto, light, dark, not "blue"']);
 });
 

@@ -84,16 +84,16 @@ const drawn = (page: Page): Promise<string> =>
   });
 
 /** Databases are written a moment after the screen. */
-async function untilNotStored(page: Page, what: RegExp): Promise<void> {
+async function untilStored(page: Page, what: RegExp, isStored = true): Promise<void> {
   const waiting = async () => {
-    while (what.test(await stored(page))) await page.evaluate(() => new Promise(requestAnimationFrame));
+    while (what.test(await stored(page)) !== isStored) await page.evaluate(() => new Promise(requestAnimationFrame));
   };
-  await within(waiting(), `the end of ${what} in what is stored`);
+  await within(waiting(), `${isStored ? "" : "the end of "}${what} in what is stored`);
 }
 
 async function assertNothingOf(page: Page, what: RegExp, tab: string): Promise<void> {
   assert.doesNotMatch(await drawn(page), what, tab);
-  await untilNotStored(page, what);
+  await untilStored(page, what, false);
 }
 
 /** Attaches a file that takes until the returned function is called, whose promise resolves when the file was judged. */
@@ -135,7 +135,7 @@ test("of a user who has signed out nothing is left, on screen, in storage and in
   await page.goto(one.site.url);
   const two = { page, ...chatIn(page) };
   await two.ask("Ada again", "Once more, Ada.");
-  assert.match(await stored(page), /Ada again/);
+  await untilStored(page, /Ada again/);
   await signOut(one.page);
   await Promise.all([isEmpty(one), isEmpty(two)]);
   await one.page.getByText(SIGN_IN).waitFor();
@@ -296,6 +296,6 @@ test("a launcher hands the token on to its chat, and forgets it with the user", 
     await launcher.evaluate((element: AgentChatLauncher) => [element.userToken, element.chat?.userToken]),
     [undefined, undefined],
   );
-  await untilNotStored(page, /Ada|agent-chat-user/);
+  await untilStored(page, /Ada|agent-chat-user/, false);
   assert.deepEqual(users, ["ada"]);
 });
