@@ -192,8 +192,8 @@ testWithRedis("SIGTERM while every worker is dead ends the supervisor at once", 
   const server = await startWorkers(t, redis, 2);
   const workers = () =>
     spawnSync("pgrep", ["-P", String(server.command.pid)], { encoding: "utf8" }).stdout.match(/\d+/g) ?? [];
-  // So often that the next one takes seconds.
-  for (const replaced of [2, 4]) {
+  // So often that the next ones take eight seconds and more.
+  for (const replaced of [2, 4, 6]) {
     while (workers().length < 2) await pause(10);
     for (const worker of workers()) process.kill(Number(worker), "SIGKILL");
     while (server.command.stderr.split("is replaced").length <= replaced) await pause(10);
@@ -201,5 +201,5 @@ testWithRedis("SIGTERM while every worker is dead ends the supervisor at once", 
   const startedAt = performance.now();
   server.command.kill("SIGTERM");
   await server.command.end();
-  assert.ok(performance.now() - startedAt < 1500);
+  assert.ok(performance.now() - startedAt < 7_000);
 });
