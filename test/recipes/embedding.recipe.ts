@@ -9,7 +9,7 @@ import { after, type TestContext, test } from "node:test";
 import { WebSocket } from "ws";
 import { post, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { REPOSITORY } from "../support/command.ts";
-import { within } from "../support/deadline.ts";
+import { PROCESS_MS, within } from "../support/deadline.ts";
 import { codeBlocks, readMarkdown } from "../support/markdown-file.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
@@ -75,7 +75,7 @@ async function start(t: TestContext, file: string) {
   const [port] = await within(
     Promise.race([once(child, "message"), ended.then(() => assert.fail(said))]),
     "the start",
-    60_000,
+    PROCESS_MS,
   );
   const at = (path: string) => ({
     url: `http://127.0.0.1:${port}${path}`,
@@ -88,7 +88,7 @@ async function start(t: TestContext, file: string) {
     async stop(): Promise<number> {
       child.disconnect();
       child.kill("SIGTERM");
-      return (await within(ended, "the end"))[0];
+      return (await within(ended, "the end", PROCESS_MS))[0];
     },
   };
 }

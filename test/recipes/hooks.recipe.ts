@@ -23,7 +23,7 @@ import { pathToFileURL } from "node:url";
 import type { AgentDefinition } from "../../server/agent/define.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
-import { within } from "../support/deadline.ts";
+import { PROCESS_MS, within } from "../support/deadline.ts";
 import { serve } from "../support/document-commands.ts";
 import { freePort } from "../support/free-port.ts";
 import { listen } from "../support/listen.ts";
@@ -167,7 +167,7 @@ async function startPostgres(t: TestContext, bin: string): Promise<string> {
   const ready = new Promise<void>((resolve) => {
     child.stderr.on("data", (text) => /ready to accept connections/.test(String(text)) && resolve());
   });
-  await within(ready, "Postgres");
+  await within(ready, "Postgres", PROCESS_MS);
   return `postgres://parley@127.0.0.1:${port}/postgres`;
 }
 
