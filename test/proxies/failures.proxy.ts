@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import { after, type TestContext } from "node:test";
+import type { Page } from "playwright-core";
 import { type ChatElement, chatIn, shown } from "../browser/chat-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { type StartedCommand, start } from "../support/command.ts";
-import { gate, within } from "../support/deadline.ts";
+import { gate, PROCESS_MS, within } from "../support/deadline.ts";
 import { freePort } from "../support/free-port.ts";
 import { startRelay } from "../support/relay.ts";
 import { type ReverseProxy, startReverseProxy } from "../support/reverse-proxy.ts";
@@ -60,17 +61,22 @@ async function open(t: TestContext, { proxy, edits }: Setup): Promise<Scene> {
       started = await start(t, [project], { env });
       // HAProxy sends nothing to a server that it has found down, until it has looked again.
       await served(front);
-      const again = page.getByRole("button", { name: "Try now" });
-      if (await again.isVisible()) await again.click({ timeout: 2_000 }).catch(() => {});
+      await within(reconnect(page), "a connection that is good again");
     },
   };
+}
+
+/** Tries until one try has met the server: the pause before the next one may have grown long. */
+async function reconnect(page: Page): Promise<void> {
+  const again = page.getByRole("button", { name: "Try now" });
+  while ((await page.locator('[part="connection"]').count()) > 0) await again.click({ timeout: 500 }).catch(() => {});
 }
 
 async function served({ url }: ReverseProxy): Promise<void> {
   const ask = async () => {
     while ((await fetch(`${url}/health`).catch(() => undefined))?.status !== 200);
   };
-  await within(ask(), "an answer through the proxy");
+  await within(ask(), "an answer through the proxy", PROCESS_MS);
 }
 
 const asked = ({ upstream }: Scene) =>
