@@ -169,13 +169,20 @@ export class Page {
     return this.shown(`button[aria-label="${name}"]`);
   }
 
-  /** Clicks into the middle of an element, as a mouse does. */
+  /** Clicks into the middle of an element, as a mouse does, once it stands still. */
   async click(target: Handle): Promise<void> {
-    const [x, y] = await this.run((element: Element) => {
-      element.scrollIntoView({ block: "nearest" });
-      const { left, top, width, height } = element.getBoundingClientRect();
-      return [Math.round(left + width / 2), Math.round(top + height / 2)];
-    }, target);
+    const middle = () =>
+      this.run((element: Element) => {
+        element.scrollIntoView({ block: "nearest" });
+        const { left, top, width, height } = element.getBoundingClientRect();
+        return [Math.round(left + width / 2), Math.round(top + height / 2)];
+      }, target);
+    const places: string[] = [];
+    const [x, y] = await until("a place where it stays", async () => {
+      const place = await middle();
+      places.push(String(place));
+      return places.length > 3 && new Set(places.slice(-4)).size === 1 ? place : undefined;
+    });
     const actions = [
       { type: "pointerMove", x, y, duration: 0, origin: "viewport" },
       { type: "pointerDown", button: 0 },
