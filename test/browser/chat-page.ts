@@ -215,6 +215,16 @@ export async function openRows({ replies, tools, thinking }: ChatElement): Promi
   while ((await closed.count()) > 0) await closed.first().click();
 }
 
+/**
+ * Resolves when the text field is empty again: until a message that waits for the end of an answer is kept, the field keeps
+ * it, and sends nothing else.
+ */
+export async function untilTaken({ input }: Pick<ChatElement, "input">): Promise<void> {
+  const until = performance.now() + DEADLINE_MS;
+  while ((await input.inputValue()) !== "" && performance.now() < until);
+  assert.equal(await input.inputValue(), "");
+}
+
 /** Whether the keyboard's focus is on exactly this element. */
 export function isFocused(locator: Locator): Promise<boolean> {
   return locator.evaluate((element) => {

@@ -5,8 +5,18 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate, within } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { end as endTurn, fail, hang, say, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, contents, hasFocus, isDrawn, isFocused, openChat, shown, stopTime } from "./chat-page.ts";
-import { kept as textOfKept } from "./kept.ts";
+import {
+  type ChatPage,
+  contents,
+  hasFocus,
+  isDrawn,
+  isFocused,
+  openChat,
+  shown,
+  stopTime,
+  untilTaken,
+} from "./chat-page.ts";
+import { holdStore, kept as textOfKept } from "./kept.ts";
 import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
@@ -49,7 +59,7 @@ test("the text field has the cursor; Enter sends, the button sends, white space 
   await chat.page.keyboard.type("Second");
   await chat.send.click();
   await chat.replies.getByText("Two.").waitFor();
-  await untilValue(chat, "");
+  await untilTaken(chat);
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
 });
 
@@ -123,7 +133,7 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   for (const [index, text] of ["Secont", "Third", "Remove me"].entries()) {
     await chat.say(text);
     await pending(chat).nth(index).waitFor();
-    await untilValue(chat, "");
+    await untilTaken(chat);
   }
   await untilHeard(page, heard, "Sent when Ada is done");
   await page.clock.install();
@@ -160,7 +170,7 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   for (const text of ["Secont", "Third"]) {
     await chat.say(text);
     await pending(chat).getByText(text).waitFor();
-    await untilValue(chat, "");
+    await untilTaken(chat);
   }
   await chat.input.focus();
   await page.keyboard.press("ArrowUp");
@@ -173,7 +183,7 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   for (const [index, text] of ["Second", "Third", "Fourth"].entries()) {
     await chat.say(text);
     await pending(chat).nth(index).waitFor();
-    await untilValue(chat, "");
+    await untilTaken(chat);
   }
   await page.reload();
   await chat.replies.getByText("Well,").waitFor();
@@ -183,13 +193,6 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   assert.equal(await pending(chat).count(), 0);
   assert.deepEqual(contents(chat, 1), ["First", "Well, well.", "Second\n\nThird\n\nFourth"]);
 });
-
-async function untilValue({ page, input }: ChatPage, value: string): Promise<void> {
-  const waiting = async () => {
-    while ((await input.inputValue()) !== value) await page.evaluate(() => new Promise(requestAnimationFrame));
-  };
-  await within(waiting(), `${JSON.stringify(value)} in the text field`);
-}
 
 for (const [what, turn, end] of [
   ["was stopped", [say("Half"), hang], (chat: ChatPage) => chat.input.press("Escape")],
@@ -272,7 +275,7 @@ test("Send now stops the answer and sends what is pending; a message with a file
   await chat.replies.getByText("Half").waitFor();
   await chat.say("Ships?");
   await pending(chat).waitFor();
-  await untilValue(chat, "");
+  await untilTaken(chat);
   await chat.files.setInputFiles(DOT);
   await chat.drafts.waitFor();
   await chat.say("And this?");
@@ -293,10 +296,10 @@ test("Send now stops the answer and sends what is pending; a message with a file
   const long = "And that? ".repeat(40).trim();
   await chat.say(long);
   await pending(chat).waitFor();
-  await untilValue(chat, "");
+  await untilTaken(chat);
   await chat.say("Both?");
   await pending(chat).nth(1).waitFor();
-  await untilValue(chat, "");
+  await untilTaken(chat);
   await page.reload();
   const lost = "dot.png: no longer here, please attach again.";
   const inside = (text: string) =>
@@ -317,6 +320,35 @@ test("Send now stops the answer and sends what is pending; a message with a file
   assert.equal(contents(chat, 4)?.at(-1), "And that?");
 });
 
+test("what Send now sends asks nothing more, however long the browser takes to store it", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Half"), hang], [say("Ships.")], [say("Seen.")]] });
+  const { page } = chat;
+  await chat.say("Trains?");
+  await chat.replies.getByText("Half").waitFor();
+  await chat.say("Ships?");
+  await pending(chat).waitFor();
+  await untilTaken(chat);
+  await chat.files.setInputFiles(DOT);
+  await chat.drafts.waitFor();
+  await chat.say("And this?");
+  await pending(chat).nth(1).waitFor();
+  await untilTaken(chat);
+  const heard = await listen(page);
+  await page.clock.install();
+  const release = await holdStore(page);
+  await page.getByRole("button", { name: "Send now" }).click();
+  await chat.replies.getByText("You stopped this answer.").waitFor();
+  await chat.send.waitFor();
+  await page.clock.runFor(5_000);
+  assert.equal(await page.getByRole("button", { name: "Send anyway?" }).count(), 0);
+  await release();
+  await chat.replies.getByText("Seen.").waitFor();
+  assert.deepEqual(
+    heard.filter((text) => text === "Send anyway?"),
+    [],
+  );
+});
+
 test("Send now sends nothing that asks first: that waits for the button below it", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("Half"), hang], [say("Half"), hang], [say("Ships.")], [say("Half"), hang], [say("Both.")]],
@@ -327,14 +359,14 @@ test("Send now sends nothing that asks first: that waits for the button below it
   await chat.replies.getByText("Half").waitFor();
   await chat.say("Planes?");
   await pending(chat).waitFor();
-  await untilValue(chat, "");
+  await untilTaken(chat);
   await chat.stop.click();
   await page.getByRole("button", { name: "Send anyway?" }).waitFor();
   await chat.say("More?");
   await chat.replies.getByText("Half").nth(1).waitFor();
   await chat.say("Ships?");
   await pending(chat).nth(1).waitFor();
-  await untilValue(chat, "");
+  await untilTaken(chat);
   await now.nth(1).click();
   await chat.replies.getByText("Ships.").waitFor();
   assert.equal(contents(chat, 2)?.at(-1), "Ships?");

@@ -76,6 +76,20 @@ export const goBack = (page: Page, name?: string): Promise<void> =>
     window.dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));`,
   );
 
+/** From now on nothing is stored or read before the result is called. */
+export async function holdStore(page: Page): Promise<() => Promise<unknown>> {
+  await run(
+    page,
+    `const database = await open();
+    const store = database.transaction(TABLE, "readwrite").objectStore(TABLE);
+    const hold = () => {
+      store.get("held").onsuccess = () => (window.storeIsFree ? database.close() : hold());
+    };
+    hold();`,
+  );
+  return () => page.evaluate("window.storeIsFree = true");
+}
+
 /** In the next page and its frames, what is kept is not to be had before the result is called. */
 export async function holdKept(page: Page): Promise<() => Promise<void>> {
   await page.addInitScript(`
