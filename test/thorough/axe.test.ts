@@ -3,7 +3,7 @@ import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import { type ChatElement, chatIn, openRows } from "../browser/chat-page.ts";
+import { type ChatElement, chatIn, openRows, untilTaken } from "../browser/chat-page.ts";
 import { fillList } from "../browser/kept.ts";
 import { axeFindings, OF_COLOURS } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
@@ -158,6 +158,7 @@ test("axe finds nothing while messages wait for the end of an answer, also in a 
     await chat.input.fill(text);
     await chat.send.click();
     await page.locator('[part="pending"]').getByText(text, { exact: true }).waitFor();
+    await untilTaken(chat);
   }
   await assertClean(page, "pending messages in a low window");
   await page.setViewportSize({ width: 390, height: 3000 });

@@ -129,7 +129,7 @@ test("the tools of code are hidden until it is pointed at or holds the focus; th
   assert.equal(await opacity(), "1");
   const csv = chat.answer.getByRole("button", { name: "Copy as CSV" });
   await csv.waitFor();
-  assert.deepEqual([await shown(csv), await csv.getAttribute("title")], ["", "Copy as CSV"]);
+  assert.deepEqual([await csv.innerText(), await csv.getAttribute("title")], ["", "Copy as CSV"]);
   const table = await chat.answer.locator("table").boundingBox();
   const button = await csv.boundingBox();
   assert.ok(table && button && button.y >= table.y + table.height);

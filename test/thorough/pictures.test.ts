@@ -11,7 +11,7 @@ import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { tool } from "../../server/parley-agent.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import { failOnComplaints } from "../browser/chat-page.ts";
+import { failOnComplaints, untilTaken } from "../browser/chat-page.ts";
 import { fillList } from "../browser/kept.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
@@ -154,6 +154,8 @@ class Parts {
     await this.say("What is the status of order 4711?");
     await this.part("assistant").getByText("Let me").waitFor();
     await this.say("And of order 4712? It was to come with the other one, and my neighbour has seen a parcel.");
+    await this.part("pending").waitFor();
+    await untilTaken({ input: this.part("input") });
     await this.root.locator('input[type="file"]').setInputFiles({
       name: "photo-of-the-parcel.png",
       mimeType: "image/png",
