@@ -311,19 +311,27 @@ test("a conversation has the name that its agent gives it, or else the person; i
   const exported = await readFile(path, "utf8");
   assert.match(exported, /What\? A\/B!/);
   assert.doesNotMatch(exported, /Which/);
-  await page.evaluate(`new Promise((resolve) => {
-    indexedDB.open("agent-chat").onsuccess = ({ target }) => {
-      const change = target.result.transaction(["conversations", "summaries"], "readwrite");
-      const rows = change.objectStore("conversations");
-      rows.getAll().onsuccess = ({ target: { result } }) => {
-        const { id } = result.find(({ tree }) => tree[0].text !== "Bread");
-        for (const name of ["conversations", "summaries"]) change.objectStore(name).delete(id);
-      };
-      change.oncomplete = () => resolve(target.result.close());
-    };
-  })`);
   await one.getByRole("button", { name: "Options for" }).click();
-  await one.getByRole("button", { name: "Export" }).click();
+  // Pressed as soon as the row is gone: a list that is read meanwhile does not show it any more.
+  await one.getByRole("button", { name: "Export" }).evaluate(
+    (button: HTMLElement) =>
+      new Promise<void>((resolve) => {
+        const opening = indexedDB.open("agent-chat");
+        opening.onsuccess = () => {
+          const change = opening.result.transaction(["conversations", "summaries"], "readwrite");
+          const reading = change.objectStore("conversations").getAll();
+          reading.onsuccess = () => {
+            const { id } = reading.result.find(({ tree }) => tree[0].text !== "Bread");
+            for (const name of ["conversations", "summaries"]) change.objectStore(name).delete(id);
+          };
+          change.oncomplete = () => {
+            opening.result.close();
+            button.click();
+            resolve();
+          };
+        };
+      }),
+  );
   await row(page, "A/B").waitFor({ state: "detached" });
 });
 
