@@ -78,12 +78,17 @@ function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise
 /** So many answers in one conversation: with each of them the next one takes longer. */
 const PER_CONVERSATION = 10;
 
-async function sayAll(chat: Watched, answers: readonly HostileAnswer[]): Promise<void> {
+async function sayAll(
+  chat: Watched,
+  answers: readonly HostileAnswer[],
+  judge = async (_name: string) => {},
+): Promise<void> {
   for (const [index, { name }] of answers.entries()) {
     await chat.say(name);
     const reply = chat.replies.nth(index % PER_CONVERSATION).and(chat.page.locator('[aria-busy="false"]'));
     await reply.waitFor();
     assert.deepEqual([name, chat.incidents, await forbiddenIn(chat, reply)], [name, [], []]);
+    await judge(name);
     if (index % PER_CONVERSATION < PER_CONVERSATION - 1) continue;
     assert.deepEqual(await forbiddenIn(chat), []);
     await chat.page.getByRole("button", { name: "New conversation" }).click();
@@ -117,13 +122,11 @@ test(`${HEAVY_ANSWERS.length} heavy answers never freeze the page`, async (t) =>
     turns: [...HEAVY_ANSWERS.map(({ text }) => inPieces(text)), [say("Unharmed.")]],
   });
   let slowest = 0;
-  for (const [index, { name }] of HEAVY_ANSWERS.entries()) {
-    await chat.say(name);
-    await chat.replies.nth(index).and(chat.page.locator('[aria-busy="false"]')).waitFor();
+  await sayAll(chat, HEAVY_ANSWERS, async (name) => {
     const longest = await chat.page.evaluate(() => window.longestTask);
     slowest = Math.max(slowest, longest);
     assert.ok(longest < FREEZE_MS, `${name} held the page up for ${longest} ms`);
-  }
+  });
   t.diagnostic(`longest task: ${slowest.toFixed(0)} ms`);
   assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
   await chat.ask("Are you well?", "Unharmed.");
