@@ -11,19 +11,22 @@ import { transpile } from "./support/transpile.ts";
 
 /** How many files share a process, by area, and the areas in the order in which they begin: the longest first. */
 const AREAS = {
-  contract: 4,
   browser: 10,
   thorough: 6,
-  rich: 1,
   server: 8,
+  contract: 4,
   cli: 1,
   shared: 1,
   failover: 1,
+  rich: 1,
   providers: 10,
   widget: 6,
   fuzz: 5,
   bench: 1,
 };
+
+/** These wait most of a minute and compute little: they begin before all others, each in a process of its own. */
+const WAITING = ["thorough/branches.test.ts", "widget/branches.test.ts"];
 
 /** These change or measure what belongs to a whole process: its environment, its timers. */
 const ALONE = ["providers/upstream.test.ts", "providers/bedrock-setup.test.ts"];
@@ -53,7 +56,7 @@ function filesOf(area: string): string[] {
 
 /** What turns the process into a page for a file. Only files that import the same share a process. */
 function globalsOf(file: string): string {
-  if (ALONE.includes(file)) return file;
+  if (ALONE.includes(file) || WAITING.includes(file)) return file;
   return (
     /"\.\.?\/(?:support\/dom|mount|browser-globals|browser-stubs)\.ts"/.exec(
       readFileSync(`test/${file}`, "utf8"),
@@ -72,10 +75,13 @@ function groupsOf(area: string): string[][] {
   });
 }
 
-/** Writes a module that runs the files of a group. It is called after them, since a process that fails is named by it. */
-function writeGroup(folder: string, files: readonly string[]): string {
+/**
+ * Writes a module that runs the files of a group. It is called after them, since a process that fails is named by it, and
+ * first by its place: Node's runner begins with the first by name.
+ */
+function writeGroup(folder: string, files: readonly string[], place: number): string {
   const names = files.map((file) => file.replaceAll("/", "-").replace(/\.test\.ts$/, ""));
-  const path = join(folder, `${names.join("+").slice(0, 200)}.mjs`);
+  const path = join(folder, `${String(place).padStart(3, "0")}-${names.join("+").slice(0, 200)}.mjs`);
   const imports = files.map((file) => `await import("./test/${file.replace(/\.ts$/, ".js")}");\n`);
   writeFileSync(path, `${BEFORE_EACH}${imports.join("")}`);
   return path;
@@ -94,10 +100,12 @@ Run one file with: node --import tsx --import ./test/support/css.mjs --test test
 // Outside of `node_modules`, where Node's runner finds no tests from version 22 on.
 const folder = mkdtempSync(join(tmpdir(), "parley-tests-"));
 await transpile(folder);
+const waits = ([file = ""]: readonly string[]) => (WAITING.includes(file) ? 0 : 1);
 const groups = areas
   .filter((area) => !left.includes(area))
   .flatMap(groupsOf)
-  .map((files) => writeGroup(folder, files));
+  .sort((a, b) => waits(a) - waits(b))
+  .map((files, place) => writeGroup(folder, files, place));
 // One more than there are cores: a test often waits for another process.
 const flags = ["--enable-source-maps", `--test-concurrency=${availableParallelism() + 1}`];
 process.exitCode = runTests(flags, groups, (rows) =>
