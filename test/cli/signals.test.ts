@@ -152,10 +152,15 @@ test("a tool that blocks the process is named, and Ctrl-C ends the process all t
 
 // SIGHUP: what is read anew, what the log says of it, and what becomes of who came with a key that is gone.
 
-const AGENT = `export default { name: "Acme", model: "demo" };`;
-
-/** The demo's answer to it takes longer than any test. */
+/** What an answer without end is asked for. */
 const SLOW = "Answer slowly";
+
+/** Any other answer is over at once, which the demo's are not. */
+const AGENT = `
+  import { setTimeout } from "node:timers/promises";
+  export default { name: "Acme", async *run({ message, signal }) {
+    do yield "words "; while (message === "${SLOW}" && await setTimeout(100, true, { signal }));
+  } };`;
 
 interface Rotation extends StartedCommand {
   /** Writes the project's `.env`, sends SIGHUP and returns the line that the log has of it. */
