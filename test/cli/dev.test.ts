@@ -13,7 +13,8 @@ import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
-const AGENT = 'export default { name: "Mine", model: "demo" };';
+/** It answers at once, which the demo does not. */
+const AGENT = 'export default { name: "Mine", run: () => "Hello." };';
 
 async function startDev(t: Cleanup, folder: string, { env = {}, ...options }: CommandOptions = {}) {
   const command = new Command(["dev", folder], { ...options, env: { PORT: "0", ...env } });
@@ -189,11 +190,11 @@ test("a folder that is removed and made again is watched again, and a load that 
 });
 
 test("a conversation goes on when the agent gets another name", async (t) => {
-  const folder = temporaryProject(t, { "agent.ts": 'export default { name: "One", model: "demo" };' });
+  const folder = temporaryProject(t, { "agent.ts": AGENT });
   const { command, url, write } = await startDev(t, folder);
   const { state } = await (await post({ url }, { message: "Hi", stream: false })).json();
   assert.ok(state.signature);
-  write("agent.ts", 'export default { name: "Two", model: "demo" };');
+  write("agent.ts", AGENT.replace("Mine", "Two"));
   await command.printed("stderr", /reloaded in/);
   assert.equal((await post({ url }, { message: "And now?", state, stream: false })).status, 200);
 });
@@ -237,7 +238,7 @@ test("an agent that writes a file whenever it is loaded is not loaded for ever",
     "agent.ts": `
       import { appendFileSync } from "node:fs";
       appendFileSync(new URL("./loads.txt", import.meta.url), "x");
-      ${AGENT}`,
+      export default { name: "Mine", model: "demo" };`,
   });
   const { command, url, write } = await startDev(t, folder);
   write("note.md", "changed");
