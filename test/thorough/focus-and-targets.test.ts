@@ -5,7 +5,7 @@ import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import { askForImages, type ChatPage, hasFocus, openChat, openRows } from "../browser/chat-page.ts";
+import { askForImages, type ChatPage, hasFocus, openChat, openRows, untilTaken } from "../browser/chat-page.ts";
 import { fillList } from "../browser/kept.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -56,6 +56,7 @@ async function openFull(t: TestContext, options: BrowserContextOptions): Promise
   await chat.questions.nth(1).waitFor();
   await chat.say("Later");
   await chat.page.locator('[part="pending"]').waitFor();
+  await untilTaken(chat);
   failing.open();
   await chat.retry.waitFor();
   await chat.page.getByRole("button", { name: "Send anyway?" }).waitFor();

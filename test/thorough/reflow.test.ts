@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
-import { type ChatPage, openChat, openRows } from "../browser/chat-page.ts";
+import { type ChatPage, openChat, openRows, untilTaken } from "../browser/chat-page.ts";
 import { fillList } from "../browser/kept.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -103,6 +103,7 @@ async function fill(chat: ChatPage, failNow: () => void): Promise<void> {
   await chat.questions.nth(1).waitFor();
   await chat.say("w".repeat(200));
   await chat.page.locator('[part="pending"]').waitFor();
+  await untilTaken(chat);
   failNow();
   await chat.retry.waitFor();
   await chat.page.getByRole("button", { name: "Send anyway?" }).waitFor();
