@@ -43,8 +43,18 @@ export interface Site {
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
+/** What the build has made. */
+interface BuiltFiles {
+  page: string;
+  embed: string;
+  scripts: ReadonlyMap<string, StaticFile>;
+}
+
+/** By folder: several servers in one process have the same files, which are megabytes with their source maps. */
+const known = new Map<string, BuiltFiles>();
+
 /** Reads all files at once, so that a script never names chunks of another build. */
-export function loadSite(folder: string): Site {
+function readBuiltFiles(folder: string): BuiltFiles {
   const [page = "", embed = ""] = ["page.html", "embed.html"].map((name) => readFileSync(join(folder, name), "utf8"));
   const chunks = readdirSync(join(folder, "chunks")).map((name) => `chunks/${name}`);
   // A package from a registry has no source maps.
@@ -54,6 +64,13 @@ export function loadSite(folder: string): Site {
     const type = path.endsWith(".map") ? SOURCE_MAP : SCRIPT;
     if (/\.js(?:\.map)?$/.test(path)) scripts.set(`/${path}`, readStaticFile(join(folder, path), type));
   }
+  return { page, embed, scripts };
+}
+
+export function loadSite(folder: string): Site {
+  const files = known.get(folder) ?? readBuiltFiles(folder);
+  known.set(folder, files);
+  const { page, embed, scripts } = files;
   const styles = styleHashes(page);
   let pages: Pages | undefined;
   return {
