@@ -17,7 +17,7 @@ import {
   untilTaken,
 } from "./chat-page.ts";
 import { holdStore, kept as textOfKept } from "./kept.ts";
-import { listen, untilHeard } from "./listening.ts";
+import { allHeard, listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -237,6 +237,31 @@ for (const [what, turn, end] of [
     assert.equal(contents(chat, what === "was stopped" ? 2 : 1)?.at(-1), "Ships?");
   });
 }
+
+test("what is sent by Send anyway? is not said to wait for an answer, however long the browser takes to store it", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Half"), hang], [say("Ships.")]] });
+  const { page } = chat;
+  await chat.say("Trains?");
+  await chat.replies.getByText("Half").waitFor();
+  await chat.say("Ships?");
+  await pending(chat).waitFor();
+  await untilTaken(chat);
+  await chat.input.press("Escape");
+  const anyway = page.getByRole("list", { name: "Send anyway?" }).getByRole("button", { name: "Send anyway?" });
+  await anyway.waitFor();
+  const heard = await listen(page);
+  const release = await holdStore(page);
+  await anyway.click();
+  await page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
+  assert.equal(await page.locator('[part="pending"]').getByText("Sent when").count(), 0);
+  await release();
+  await chat.replies.getByText("Ships.").waitFor();
+  await allHeard(page);
+  assert.deepEqual(
+    heard.filter((text) => /^Sent when/.test(text)),
+    [],
+  );
+});
 
 test("looking at another answer, or changing a message, sends nothing that is pending", async (t) => {
   const go = gate();

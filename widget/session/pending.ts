@@ -11,8 +11,11 @@ import { isWhole } from "./messages.ts";
 /** The sessions of which something pending is about to be sent, until it is, or cannot be. */
 const sending = new WeakMap<ChatSession, Promise<void>>();
 
-/** Ids of what is being sent of them, which asks for nothing more. */
+/** Ids of what is being sent of them. */
 const taking = new WeakMap<ChatSession, readonly string[]>();
+
+/** Ids of what the person sends in place of an answer, from when that is stopped: it asks for nothing more. */
+const following = new WeakMap<ChatSession, readonly string[]>();
 
 interface PendingSender {
   /** Ids of what the person wants to be sent now, in place of the rest of the answer, or after one that is not as it should be. */
@@ -40,8 +43,9 @@ export async function sendPending(client: Client, sender: PendingSender): Promis
   const sent = sendAll(client, sender).finally(() => {
     sending.delete(session);
     taking.delete(session);
+    following.delete(session);
     // What could not be sent asks again.
-    if (asked && !session.busy) session.changePending((list) => list);
+    if (asked) session.changePending((list) => list);
   });
   sending.set(session, sent);
   await sent;
@@ -55,8 +59,8 @@ async function sendAll(client: Client, sender: PendingSender): Promise<void> {
 async function sendNext(client: Client, { asked, admit, send }: PendingSender): Promise<string | undefined> {
   const { session, keeper } = client;
   const { id } = keeper.shown;
-  if (asked) taking.set(session, asked);
   if (asked && session.busy) {
+    following.set(session, asked);
     session.stop();
     await session.ended;
   }
@@ -66,7 +70,7 @@ async function sendNext(client: Client, { asked, admit, send }: PendingSender): 
   if (reason || id !== keeper.shown.id || !(asked || isDue(client))) return reason;
   if (asked) release(session, asked);
   const last = session.messages.at(-1)?.id;
-  const taken = await take(client, asked);
+  const taken = await take(client);
   // It stays held in the conversation and the branch that it was written in, also if the element has left the page.
   const isElsewhere = id !== keeper.shown.id || (last && !session.messages.some((it) => it.id === last));
   if (taken.length === 0 || isElsewhere || !client.isOpen) return undefined;
@@ -87,11 +91,11 @@ async function sendNext(client: Client, { asked, admit, send }: PendingSender): 
  * Takes what comes next, so that no other tab does: until it stands in the conversation it is held, and stays if this
  * tab does not live to send it.
  */
-async function take({ session, keeper }: Client, asked: readonly string[] = []): Promise<readonly PendingMessage[]> {
+async function take({ session, keeper }: Client): Promise<readonly PendingMessage[]> {
   let taken = nextOf(session, session.pending);
   await keeper.queue((list) => {
     taken = nextOf(session, list);
-    taking.set(session, [...asked, ...idsOf(taken)]);
+    taking.set(session, idsOf(taken));
     return list.map((it) => (taken.includes(it) ? { ...it, isHeld: true } : it));
   });
   // The person may have taken one out meanwhile. What is kept has no pictures.
@@ -119,8 +123,9 @@ function isOver({ lastAnswer }: ChatSession): boolean {
 /** Whether a message is sent only if the person says so. */
 export function asks(session: ChatSession, message: PendingMessage): boolean {
   const isStuck = !session.busy && session.waitingCalls.length === 0 && !isOver(session);
-  const isTaken = taking.get(session)?.includes(message.id);
-  return (!isTaken && (isStuck || message.isHeld === true)) || lacksFiles(session, message);
+  const isHeld = message.isHeld === true && !taking.get(session)?.includes(message.id);
+  const isFollowing = following.get(session)?.includes(message.id);
+  return (!isFollowing && (isStuck || isHeld)) || lacksFiles(session, message);
 }
 
 /** Whether there is something of it to send. */
