@@ -285,9 +285,11 @@ test("a long text that is there at once is drawn in pieces, and is in the end wh
   assert.ok(element.innerHTML === whole.innerHTML, "the same elements");
 });
 
-for (const [what, duration, more] of [
-  ["came in a coarse piece", 0, "words ".repeat(100)],
-  ["is slow to draw", 20, "more"],
+for (const [what, duration, more, until] of [
+  ["came in a coarse piece, and a frame is awaited", 0, "words ".repeat(100), "paused"],
+  ["came in a coarse piece, of which a part was just drawn", 0, "words ".repeat(100), "drawn"],
+  ["is slow to draw, and a pause has begun", 20, "more", "paused"],
+  ["is slow to draw, and comes together with the end", 20, "more", "now"],
 ] as const) {
   test(`the end of an answer is drawn before the page shows that it has ended, also where it ${what}`, async (t) => {
     t.mock.getter(document, "hidden", () => false);
@@ -300,7 +302,8 @@ for (const [what, duration, more] of [
     Object.assign(element, { context, text: "First ", isStreaming: true });
     await element.updateComplete;
     element.text += more;
-    await new Promise(setImmediate);
+    if (until === "paused") await new Promise(setImmediate);
+    if (until === "drawn") await element.updateComplete;
     assert.ok(!element.textContent.endsWith(more.trim()), "it is drawn in time");
     Object.assign(element, { text: `${element.text} end`, isStreaming: false });
     await new Promise(setImmediate);

@@ -60,24 +60,30 @@ export class MarkdownText extends ReactiveElement {
     });
   }
 
-  /** What has ended waits for nothing: `aria-busy` of its message says that it is whole. */
+  /** The end of an answer waits for nothing: `aria-busy` of its message says that it is whole. */
   override requestUpdate(...what: Parameters<ReactiveElement["requestUpdate"]>): void {
     super.requestUpdate(...what);
-    if (this.hasUpdated && !this.isStreaming && !this.#isLong) this.#drawNow?.();
+    // Lit calls this in the constructor, too, before there are private members.
+    if (this.hasUpdated && this.#isEnd) this.#drawNow?.();
   }
 
   /** Huge blocks are drawn less often, and long texts in pieces, so that the page stays usable. */
   protected override async scheduleUpdate(): Promise<void> {
     const isHeavy = this.#isLong || this.#duration > FRAME;
-    if (isHeavy || this.#pace > 0) {
+    if (!this.#isEnd && (isHeavy || this.#pace > 0)) {
       await new Promise<unknown>((resolve) => {
         this.#drawNow = resolve;
-        // At the next frame, or soon in a tab that was hidden meanwhile.
+        // It is drawn with the next frame, or soon in a tab that was hidden meanwhile.
         setTimeout(resolve, isHeavy ? this.#duration : SPREAD);
         if (!isHeavy) requestAnimationFrame(resolve);
       });
     }
     super.scheduleUpdate();
+  }
+
+  /** Whether nothing more comes, and what is left is drawn in one go. */
+  get #isEnd(): boolean {
+    return !this.isStreaming && !this.#isLong;
   }
 
   /** A long text that is there at once is drawn in tasks of its own, but not in a hidden page, whose timers are slow. */
