@@ -106,7 +106,7 @@ const groups = areas
   .flatMap(groupsOf)
   .sort((a, b) => waits(a) - waits(b))
   .map((files, place) => writeGroup(folder, files, place));
-// Two more than there are cores: a test mostly waits, for another process, a timer or a browser's next frame.
+// There are two more than cores: a test mostly waits, for another process, a timer or a browser's next frame.
 const flags = ["--enable-source-maps", `--test-concurrency=${availableParallelism() + 2}`];
 process.exitCode = runTests(flags, groups, (rows) =>
   groups.filter((group) => {

@@ -36,7 +36,7 @@ process.exitCode = runTests([], [${JSON.stringify(file)}]);`;
 
 const FAILS_ONCE = `test("fails once? (yes)", (t) => t.test("inside", () => first && fail("Not yet")));\n`;
 
-void test("a row that fails once and passes by itself is no failure in CI, and is named with what it failed by", (t) => {
+void test("a row that fails once and passes with all others of its file is no failure in CI, and is named with what it failed by", (t) => {
   const { code, printed } = run(t, `test("passes", () => {});\n${FAILS_ONCE}`);
   assert.equal(code, 0, printed);
   assert.match(printed, /Error: Not yet/);
@@ -51,6 +51,9 @@ void test("without RETRY a row that fails once is a failure", (t) => {
 
 for (const [what, rows] of Object.entries({
   "a row that fails twice": `test("always", () => fail("Never"));\n`,
+  "a row that fails twice inside of another one": `test("outside", (t) => t.test("deep", () => fail("Never")));\n`,
+  "what is thrown after the end of a row": `test("late", () => void setTimeout(() => fail("Late"), 5));\n`,
+  "a row that the first run did not come to": `if (first) process.exitCode = 1; else test("hidden", () => fail("Never"));\n`,
   "a random order that failed": `test("by chance", () => first && fail("Property failed { seed: 7 }"));\n`,
   "a file that ended by itself": `test("last", async () => { if (first) process.exit(1); });\n`,
   "more than five rows that failed": `for (const number of [1, 2, 3, 4, 5, 6]) test("row " + number, () => first && fail("No"));\n`,

@@ -1,16 +1,16 @@
 /**
- * Runs test files with Node's runner. With `RETRY` in the environment, as in `.ci/run`, rows that failed run once more, by
- * themselves: one that fails again has failed, one that passes is named as flaky. The first failure is printed in any case.
+ * Runs test files with Node's runner. With `RETRY` in the environment, as in `.ci/run`, files with a row that failed run once
+ * more: where all of their rows pass then, the row is named as flaky. Its failure is printed in any case.
  * As a program it takes the files: `RETRY=1 node --import tsx test/support/run-tests.ts test/proxies/*.proxy.ts`.
  */
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** More are no accident. */
+/** More rows than this fail for a reason that they share. */
 const MOST_FLAKY = 5;
 
 const ALL_MINUTES = 20;
@@ -24,33 +24,36 @@ interface Event {
   readonly error?: string;
 }
 
-/** Returns an exit code. `filesOf` says which of the files have the rows; without it all of them are loaded again. */
+/** Returns an exit code. `filesOf` says which of the files have these rows. */
 export function runTests(
   flags: readonly string[],
   files: readonly string[],
   filesOf: (rows: readonly string[]) => readonly string[] = () => files,
 ): number {
   const { code, events } = runOnce(flags, files);
-  const failed = events.filter(({ type, nesting }) => type === "test:fail" && nesting === 0).map(({ name }) => name);
-  if (code === 0 || process.env.RETRY === undefined || !mayBeFlaky(events, failed, files)) return code;
-  console.log("\nWhat failed, once more:");
-  const patterns = failed.map((name) => `--test-name-pattern=^${name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}$`);
-  const again = runOnce([...flags, ...patterns], filesOf(failed));
-  const passed = again.events.filter(({ type, skip }) => type === "test:pass" && skip === undefined);
+  const failed = rowsOf(events, "test:fail").map(({ name }) => name);
+  if (code === 0 || process.env.RETRY === undefined || !mayBeFlaky(events, failed)) return code;
+  const suspects = filesOf(failed);
+  if (suspects.length === 0) return code;
+  // Whole: a row that failed may have kept others from running at all.
+  console.log("\nOnce more, with all rows of the same files:");
+  const again = runOnce(flags, suspects);
+  const passed = rowsOf(again.events, "test:pass").filter(({ skip }) => skip === undefined);
   if (again.code !== 0 || !failed.every((row) => passed.some(({ name }) => name === row))) return code;
   for (const name of failed) console.log(`FLAKY: this failed, and passed when it ran once more: ${name}`);
   return 0;
 }
 
-function mayBeFlaky(events: readonly Event[], failed: readonly string[], files: readonly string[]): boolean {
-  // A process that died has rows that did not end, or is a row itself, by the path of its file.
-  const died = failed.some((name) => files.some((file) => resolve(file) === resolve(name)));
-  const [began, ended] = ["test:enqueue", "test:complete"].map(
-    (type) => events.filter((event) => event.type === type && event.nesting === 0).length,
-  );
+function rowsOf(events: readonly Event[], type: Event["type"]): readonly Event[] {
+  return events.filter((event) => event.type === type && event.nesting === 0);
+}
+
+function mayBeFlaky(events: readonly Event[], failed: readonly string[]): boolean {
+  // A process that died has rows that did not end.
+  const isComplete = rowsOf(events, "test:enqueue").length === rowsOf(events, "test:complete").length;
   // Orders that are made by chance: another run would have others.
   const hasSeed = events.some(({ name, error }) => error !== undefined && /\bseed\b/i.test(`${name} ${error}`));
-  return failed.length > 0 && failed.length <= MOST_FLAKY && !died && began === ended && !hasSeed;
+  return failed.length > 0 && failed.length <= MOST_FLAKY && isComplete && !hasSeed;
 }
 
 function runOnce(flags: readonly string[], files: readonly string[]): { code: number; events: Event[] } {
@@ -68,12 +71,13 @@ function runOnce(flags: readonly string[], files: readonly string[]): { code: nu
     { stdio: "inherit", timeout: ALL_MINUTES * 60_000, killSignal: "SIGKILL" },
   );
   if (error) console.error(`FAILED: ${error.message}`);
-  const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
+  const lines = error ? [] : readFileSync(path, "utf8").split("\n").slice(0, -1);
   rmSync(folder, { recursive: true });
   return { code: status ?? 1, events: lines.map((line) => JSON.parse(line)) };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const flags = ["--import", "tsx", "--import", "./test/support/css.mjs", "--test-concurrency=1"];
-  process.exitCode = runTests(flags, process.argv.slice(2));
+  // Each by itself, since the events of a row do not say from which file it comes.
+  for (const file of process.argv.slice(2)) process.exitCode = runTests(flags, [file]) || process.exitCode;
 }
