@@ -43,14 +43,14 @@ export interface Site {
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
-/** What the build has made. */
+/** These are the build's. */
 interface BuiltFiles {
   page: string;
   embed: string;
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
-/** By folder: several servers in one process have the same files, which are megabytes with their source maps. */
+/** Their key is a folder: several servers in one process have the same files, which are megabytes with their source maps. */
 const known = new Map<string, BuiltFiles>();
 
 /** Reads all files at once, so that a script never names chunks of another build. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AgentChat } from "../../widget/element/public-types.ts";
 import { type ChatPage, contents, holdInfo, openChat } from "../browser/chat-page.ts";
-import { goBack, holdKept, leave, untilKept } from "../browser/kept.ts";
+import { goBack, holdKept, kept, leave } from "../browser/kept.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
@@ -70,7 +70,7 @@ test("a browser that ends right behind Enter has kept a message and no draft of 
   await chat.say("Second");
   await chat.stop.waitFor();
   assert.doesNotMatch(await chat.page.evaluate(() => Object.values(sessionStorage).join()), /Second/);
-  await untilKept(chat.page, /Second/);
+  assert.match(await kept(chat.page), /Second/);
 });
 
 test("a text of the page's own takes the place of an earlier page's draft", async (t) => {

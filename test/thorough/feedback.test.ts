@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import type { Feedback, RunRecord } from "../../server/agent/hooks.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import type { AgentChatFeedbackEvent } from "../../widget/element/public-types.ts";
-import { hasFocus, openChat, standsAt } from "../browser/chat-page.ts";
+import { hasFocus, isFocused, openChat, standsAt } from "../browser/chat-page.ts";
 import { visit } from "../browser/launcher-page.ts";
 import { complained, launchBrowser } from "../support/browser.ts";
 import { onceCalled } from "../support/once-called.ts";
@@ -58,7 +58,7 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   await down.focus();
   await page.keyboard.press("Enter");
   await form.waitFor();
-  await hasFocus(down, "nothing takes the focus away");
+  assert.equal(await isFocused(down), true, "nothing takes the focus away");
   await standsAt(form);
   const [sends, composer] = await Promise.all(
     [form.getByRole("button", { name: "Send" }), page.locator('[part="composer"]')].map((it) => it.boundingBox()),

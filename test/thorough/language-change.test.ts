@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import { chatIn, failOnComplaints, hasFocus } from "../browser/chat-page.ts";
+import { chatIn, failOnComplaints, isFocused } from "../browser/chat-page.ts";
 import { chatTag, visit } from "../browser/launcher-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -86,7 +86,7 @@ test("what a person writes to go with a bad rating stays, with the focus in it",
   await comment.pressSequentially("Where is ");
   await change();
   await french.waitFor();
-  await hasFocus(comment);
+  assert.equal(await isFocused(comment), true);
   await page.keyboard.type("two?");
   assert.equal(await comment.inputValue(), "Where is two?");
   assert.equal(await form.getByRole("radio", { checked: true }).inputValue(), "incomplete");

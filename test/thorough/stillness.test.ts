@@ -12,9 +12,8 @@ import { define } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
-/** Where the question, the answer or what stands for it, and the composer are, once they stand still. */
-async function places({ messages, page }: ChatPage): Promise<(string | undefined)[]> {
-  await standsAt(messages);
+/** Where the question, the answer or what stands for it, and the composer are. */
+function places({ page }: ChatPage): Promise<(string | undefined)[]> {
   return page.locator("agent-chat").evaluate((chat) =>
     [".bubble", ".waiting, [part='markdown']", "[part='composer']"].map((selector) => {
       const box = chat.shadowRoot?.querySelector(selector)?.getBoundingClientRect();
@@ -63,9 +62,11 @@ test("tool calls have their place in an answer that a reload brings back, before
   });
   await chat.page.reload();
   await chat.answer.waitFor();
+  await standsAt(chat.messages);
   const before = await places(chat);
   code.open();
   await chat.tools.nth(1).waitFor();
+  await standsAt(chat.messages);
   assert.deepEqual(await places(chat), before);
 });
 
