@@ -43,15 +43,15 @@ export interface Site {
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
-/** These are the build's. */
+/** The files of one build. */
 interface BuiltFiles {
   page: string;
   embed: string;
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
-/** Their key is a folder: several servers in one process have the same files, which are megabytes with their source maps. */
-const known = new Map<string, BuiltFiles>();
+/** Those of each folder that was read: servers in one process share them, since they are megabytes with their source maps. */
+const builds = new Map<string, BuiltFiles>();
 
 /** Reads all files at once, so that a script never names chunks of another build. */
 function readBuiltFiles(folder: string): BuiltFiles {
@@ -68,8 +68,8 @@ function readBuiltFiles(folder: string): BuiltFiles {
 }
 
 export function loadSite(folder: string): Site {
-  const files = known.get(folder) ?? readBuiltFiles(folder);
-  known.set(folder, files);
+  const files = builds.get(folder) ?? readBuiltFiles(folder);
+  builds.set(folder, files);
   const { page, embed, scripts } = files;
   const styles = styleHashes(page);
   let pages: Pages | undefined;

@@ -15,11 +15,19 @@ import { type ServerOptions, startServer, type TestServer } from "../support/sta
  */
 export async function shown(locator: Locator): Promise<string> {
   await locator.waitFor();
+  let text = "";
+  await untilTrue(async () => {
+    const [found = ""] = await locator.allInnerTexts();
+    text = found.trim();
+    return text !== "";
+  });
+  return text;
+}
+
+/** Resolves when this is so, or the time for it is over. */
+async function untilTrue(isSo: () => Promise<boolean>): Promise<void> {
   const until = performance.now() + DEADLINE_MS;
-  for (;;) {
-    const [text = ""] = await locator.allInnerTexts();
-    if (text.trim() !== "" || performance.now() > until) return text.trim();
-  }
+  while (!(await isSo()) && performance.now() < until);
 }
 
 /** One `<agent-chat>`, found by what a person sees or by its public parts. */
@@ -220,8 +228,7 @@ export async function openRows({ replies, tools, thinking }: ChatElement): Promi
  * it, and sends nothing else.
  */
 export async function untilTaken({ input }: Pick<ChatElement, "input">): Promise<void> {
-  const until = performance.now() + DEADLINE_MS;
-  while ((await input.inputValue()) !== "" && performance.now() < until);
+  await untilTrue(async () => (await input.inputValue()) === "");
   assert.equal(await input.inputValue(), "");
 }
 
@@ -235,8 +242,7 @@ export function isFocused(locator: Locator): Promise<boolean> {
 
 /** Waits until the focus is there, which comes a moment after what leads to it. */
 export async function hasFocus(locator: Locator, message?: string): Promise<void> {
-  const until = performance.now() + DEADLINE_MS;
-  while (!(await isFocused(locator)) && performance.now() < until);
+  await untilTrue(() => isFocused(locator));
   assert.equal(await isFocused(locator), true, message);
 }
 

@@ -67,6 +67,14 @@ test("the text field has the cursor; Enter sends, the button sends, white space 
 const pending = ({ page }: ChatPage) => page.locator(".pending-message");
 const pendingLine = ({ page }: ChatPage) => page.locator(".pending-line");
 
+/** Writes a message while an answer is running, behind those that are pending already, until it is kept. */
+async function leavePending(chat: ChatPage, text: string): Promise<void> {
+  const count = await pending(chat).count();
+  await chat.say(text);
+  await pending(chat).nth(count).waitFor();
+  await untilTaken(chat);
+}
+
 test("before an answer has ended its text is on the screen, a double-click does not stop it, and the next message is written and waits", async (t) => {
   const rest = gate();
   const chat = await openChat(t, browser, {
@@ -130,10 +138,8 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   const heard = await listen(page);
   await chat.say("First");
   await chat.replies.getByText("Well,").waitFor();
-  for (const [index, text] of ["Secont", "Third", "Remove me"].entries()) {
-    await chat.say(text);
-    await pending(chat).nth(index).waitFor();
-    await untilTaken(chat);
+  for (const text of ["Secont", "Third", "Remove me"]) {
+    await leavePending(chat, text);
   }
   await untilHeard(page, heard, "Sent when Ada is done");
   await page.clock.install();
@@ -168,9 +174,7 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   await pending(chat).getByRole("button", { name: "Change" }).click();
   assert.equal(await chat.input.inputValue(), "Third\n\nSecont", "a draft stays, below it");
   for (const text of ["Secont", "Third"]) {
-    await chat.say(text);
-    await pending(chat).getByText(text).waitFor();
-    await untilTaken(chat);
+    await leavePending(chat, text);
   }
   await chat.input.focus();
   await page.keyboard.press("ArrowUp");
@@ -180,10 +184,8 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   await pending(chat).getByRole("button", { name: "Change" }).click();
   await pending(chat).waitFor({ state: "detached" });
   assert.equal(await chat.input.inputValue(), "Secont");
-  for (const [index, text] of ["Second", "Third", "Fourth"].entries()) {
-    await chat.say(text);
-    await pending(chat).nth(index).waitFor();
-    await untilTaken(chat);
+  for (const text of ["Second", "Third", "Fourth"]) {
+    await leavePending(chat, text);
   }
   await page.reload();
   await chat.replies.getByText("Well,").waitFor();
@@ -243,9 +245,7 @@ test("what is sent by Send anyway? is not said to wait for an answer, however lo
   const { page } = chat;
   await chat.say("Trains?");
   await chat.replies.getByText("Half").waitFor();
-  await chat.say("Ships?");
-  await pending(chat).waitFor();
-  await untilTaken(chat);
+  await leavePending(chat, "Ships?");
   await chat.input.press("Escape");
   const anyway = page.getByRole("list", { name: "Send anyway?" }).getByRole("button", { name: "Send anyway?" });
   await anyway.waitFor();
@@ -298,9 +298,7 @@ test("Send now stops the answer and sends what is pending; a message with a file
   const { page } = chat;
   await chat.say("Trains?");
   await chat.replies.getByText("Half").waitFor();
-  await chat.say("Ships?");
-  await pending(chat).waitFor();
-  await untilTaken(chat);
+  await leavePending(chat, "Ships?");
   await chat.files.setInputFiles(DOT);
   await chat.drafts.waitFor();
   await chat.say("And this?");
@@ -319,12 +317,8 @@ test("Send now stops the answer and sends what is pending; a message with a file
   await chat.files.setInputFiles(DOT);
   await chat.drafts.waitFor();
   const long = "And that? ".repeat(40).trim();
-  await chat.say(long);
-  await pending(chat).waitFor();
-  await untilTaken(chat);
-  await chat.say("Both?");
-  await pending(chat).nth(1).waitFor();
-  await untilTaken(chat);
+  await leavePending(chat, long);
+  await leavePending(chat, "Both?");
   await page.reload();
   const lost = "dot.png: no longer here, please attach again.";
   const inside = (text: string) =>
@@ -350,14 +344,10 @@ test("what Send now sends asks nothing more, however long the browser takes to s
   const { page } = chat;
   await chat.say("Trains?");
   await chat.replies.getByText("Half").waitFor();
-  await chat.say("Ships?");
-  await pending(chat).waitFor();
-  await untilTaken(chat);
+  await leavePending(chat, "Ships?");
   await chat.files.setInputFiles(DOT);
   await chat.drafts.waitFor();
-  await chat.say("And this?");
-  await pending(chat).nth(1).waitFor();
-  await untilTaken(chat);
+  await leavePending(chat, "And this?");
   const heard = await listen(page);
   await page.clock.install();
   const release = await holdStore(page);
@@ -382,16 +372,12 @@ test("Send now sends nothing that asks first: that waits for the button below it
   const now = page.getByRole("button", { name: "Send now" });
   await chat.say("Trains?");
   await chat.replies.getByText("Half").waitFor();
-  await chat.say("Planes?");
-  await pending(chat).waitFor();
-  await untilTaken(chat);
+  await leavePending(chat, "Planes?");
   await chat.stop.click();
   await page.getByRole("button", { name: "Send anyway?" }).waitFor();
   await chat.say("More?");
   await chat.replies.getByText("Half").nth(1).waitFor();
-  await chat.say("Ships?");
-  await pending(chat).nth(1).waitFor();
-  await untilTaken(chat);
+  await leavePending(chat, "Ships?");
   await now.nth(1).click();
   await chat.replies.getByText("Ships.").waitFor();
   assert.equal(contents(chat, 2)?.at(-1), "Ships?");
