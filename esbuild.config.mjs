@@ -11,9 +11,12 @@ import { customElementsManifest } from "./build/manifest.mjs";
 
 const OUT = process.env.OUT ?? "dist";
 
-/** The most that may go over the wire, in bytes of gzip. The build fails above it. */
+/**
+ * The most that may go over the wire, in bytes of gzip. The build fails above it. The files name each other by their
+ * hashes, and these by where the packages are: leave some 100 bytes between a budget and the size, or it fails by chance.
+ */
 const LOADER_BUDGET = 6_000;
-const CHAT_BUDGET = 96_800;
+const CHAT_BUDGET = 94_000;
 
 const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 
