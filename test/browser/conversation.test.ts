@@ -69,9 +69,8 @@ const pendingLine = ({ page }: ChatPage) => page.locator(".pending-line");
 
 /** Writes a message while an answer is running, behind those that are pending already, until it is kept. */
 async function leavePending(chat: ChatPage, text: string): Promise<void> {
-  const count = await pending(chat).count();
   await chat.say(text);
-  await pending(chat).nth(count).waitFor();
+  await pending(chat).filter({ hasText: text }).waitFor();
   await untilTaken(chat);
 }
 
@@ -172,6 +171,7 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   assert.deepEqual(await pending(chat).allInnerTexts(), ["Third"]);
   await chat.input.fill("Secont");
   await pending(chat).getByRole("button", { name: "Change" }).click();
+  await pending(chat).waitFor({ state: "detached" });
   assert.equal(await chat.input.inputValue(), "Third\n\nSecont", "a draft stays, below it");
   for (const text of ["Secont", "Third"]) {
     await leavePending(chat, text);
@@ -328,6 +328,7 @@ test("Send now stops the answer and sends what is pending; a message with a file
   assert.ok(await inside(lost), "however long the text is");
   await chat.replies.getByText("Half").nth(1).waitFor();
   await pending(chat).first().getByRole("button", { name: "Change" }).click();
+  await pending(chat).nth(1).waitFor({ state: "detached" });
   await page.locator('.dock [part="refusals"]').getByText(lost).waitFor();
   await chat.input.fill("And that?");
   await pending(chat).nth(0).getByRole("button", { name: "Remove" }).click();
