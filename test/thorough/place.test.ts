@@ -7,7 +7,8 @@ import { type ChatPage, isFocused, openChat, standsAt } from "../browser/chat-pa
 import { button, PHONE, panel, visit } from "../browser/launcher-page.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
-import { say, wait } from "../support/scripted-provider.ts";
+import { call, say, wait } from "../support/scripted-provider.ts";
+import { echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -67,6 +68,41 @@ test("a reader's place is kept when the window gets narrower and wider, and over
   await chat.replies.getByText("Paragraph 40.").waitFor();
   await settled(chat);
   assert.equal(await chat.page.locator('[part="jump"]').count(), 0, "who was at the end is there again");
+});
+
+test("a reload leads back to a question of which all is in view until the rows of its tools are there", async (t) => {
+  const calls = Array.from({ length: 12 }, (_, index) => call(`c${index}`, "echo", { text: `ping ${index}` }));
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [calls, [say("Pong.")]],
+    browser: { viewport: { width: 900, height: 600 } },
+  });
+  const { page } = chat;
+  await page.addInitScript(() => {
+    document.addEventListener("DOMContentLoaded", () =>
+      document.querySelector("agent-chat")?.setAttribute("tools", "open"),
+    );
+  });
+  await page.reload();
+  const question = () => chat.questions.evaluate((it) => Math.round(it.getBoundingClientRect().top));
+  await chat.ask("Ping", "Pong.");
+  await chat.tools.nth(11).waitFor();
+  await settled(chat);
+  const before = await question();
+  const rows = gate();
+  await page.route("**/chunks/steps-*", async (route) => {
+    await rows.opened;
+    await route.continue();
+  });
+  await page.reload();
+  await chat.replies.getByText("Pong.").waitFor();
+  await settled(chat);
+  await page.setViewportSize({ width: 900, height: 590 });
+  await settled(chat);
+  rows.open();
+  await chat.tools.nth(11).waitFor();
+  await settled(chat);
+  assert.equal(await question(), before);
 });
 
 test("at 400 % zoom the answer's first line is anchored, most of the window is for reading, and the way to its end covers none of it", async (t) => {

@@ -36,6 +36,15 @@ async function untilStill({ messages }: ChatPage): Promise<void> {
 /** What a reader does to see what is further up. */
 const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise<void>> = {
   "the wheel upward": async ({ page }) => page.mouse.wheel(0, -120),
+  "the wheel upward by a pixel at a time": async ({ page, messages }) => {
+    for (let moved = 0; moved < 60; moved += 1) {
+      const before = await messages.evaluate((scroller) => scroller.textContent.length);
+      await page.mouse.wheel(0, -1);
+      await messages.evaluate(async (scroller, length) => {
+        while (scroller.textContent.length <= length) await new Promise(requestAnimationFrame);
+      }, before);
+    }
+  },
   "the key upward": async ({ page, messages }) => {
     await messages.focus();
     await page.keyboard.press("ArrowUp");

@@ -61,7 +61,7 @@ export class ScrollPosition implements ReactiveController {
   #top = 0;
   /** The first block in view, and how much of it is above the view. */
   #held: { readonly block: Element; readonly part: number } | undefined;
-  /** Where an earlier page load was left, until it has been drawn. */
+  /** Where an earlier page load was left, until the view stands there, or the reader does something. */
   #wanted: Place | undefined;
   #width = 0;
   #height = 0;
@@ -153,7 +153,7 @@ export class ScrollPosition implements ReactiveController {
 
   /** Where the reader is, to be found again after a reload; absent at the end. */
   get place(): Place | undefined {
-    if (this.#mode === "following") return this.#wanted;
+    if (this.#wanted || this.#mode === "following") return this.#wanted;
     this.#remember();
     const message = this.#held?.block.closest<MessageElement>("agent-chat-message");
     if (!this.#held || !message) return undefined;
@@ -197,6 +197,8 @@ export class ScrollPosition implements ReactiveController {
     // Parts of an answer that open say so.
     scroller.addEventListener("toggle", () => this.hold(), options);
     scroller.addEventListener("pointerdown", ({ target }) => this.#press(target), options);
+    // Assistive technology clicks without a pointer.
+    scroller.addEventListener("click", () => this.#giveUpWanted(), options);
     for (const end of ["pointerup", "pointercancel"]) {
       window.addEventListener(end, () => this.#press(null), options);
     }
@@ -206,6 +208,7 @@ export class ScrollPosition implements ReactiveController {
 
   #press(target: EventTarget | null): void {
     this.#pressed = target;
+    if (target) this.#giveUpWanted();
     // After the click that comes of it.
     if (!target) setTimeout(() => this.#checkEnd());
   }
@@ -213,10 +216,10 @@ export class ScrollPosition implements ReactiveController {
   /** The reader takes over. Scrolling downward at the end goes on following it. */
   #leave(isUpward: boolean): void {
     const scroller = this.#scroller;
+    this.#giveUpWanted();
     if (!scroller || scroller.scrollHeight <= scroller.clientHeight) return;
     if (isUpward) this.#mode = "free";
     this.#arrivesBy = 0;
-    this.#wanted = undefined;
     this.#remember();
     this.#checkEnd();
   }
@@ -225,15 +228,17 @@ export class ScrollPosition implements ReactiveController {
     const scroller = this.#scroller;
     // A hidden chat has no position.
     if (!scroller?.clientHeight || Math.abs(scroller.scrollTop - this.#top) < 1) return;
+    this.#giveUpWanted();
     const isUpward = scroller.scrollTop < this.#top;
     this.#top = scroller.scrollTop;
     if (this.#mode === "anchored") this.#scrolledAnchored();
     else {
-      // Upward means away, even near the end; a position exactly there is only content that became shorter. Downward
-      // never means away: the browser itself scrolls so when something above grows, such as a picture.
-      const isAtEnd = this.#distanceToEnd() <= (isUpward ? 1 : AT_END);
-      if (isAtEnd) this.#mode = "following";
-      else if (isUpward) this.#mode = "free";
+      // Upward means away, even near the end; a position exactly there is only content that became shorter, or the first
+      // pixel of a slow wheel. Downward never means away: the browser itself scrolls so when something above grows, such
+      // as a picture.
+      const distance = this.#distanceToEnd();
+      if (isUpward && distance > 1) this.#mode = "free";
+      else if (!isUpward && distance <= AT_END) this.#mode = "following";
     }
     this.#remember();
     this.#checkEnd();
@@ -255,10 +260,13 @@ export class ScrollPosition implements ReactiveController {
   }
 
   #goTo(block: Element, part: number): void {
-    if (!this.#scroller) return;
+    this.#scrollTo((this.#scroller?.scrollTop ?? 0) + this.#offsetOf(block, part), "instant");
+  }
+
+  /** How far such a part of the block is below the scroller's top. */
+  #offsetOf(block: Element, part: number): number {
     const { top, height } = block.getBoundingClientRect();
-    const offset = top - this.#scroller.getBoundingClientRect().top + part * height;
-    this.#scrollTo(this.#scroller.scrollTop + offset, "instant");
+    return top - (this.#scroller?.getBoundingClientRect().top ?? 0) + part * height;
   }
 
   #messageOf(id: string): Element | undefined {
@@ -272,10 +280,15 @@ export class ScrollPosition implements ReactiveController {
     const block = this.#messageOf(wanted.message)?.querySelectorAll(BLOCK)[wanted.block];
     if (!block) return;
     this.#mode = "free";
-    this.#wanted = undefined;
     this.#goTo(block, wanted.part);
+    // While what stands below it is not drawn yet, the end is as near as the view gets.
+    if (Math.abs(this.#offsetOf(block, wanted.part)) <= 1) this.#giveUpWanted();
     this.#remember();
     this.#checkEnd();
+  }
+
+  #giveUpWanted(): void {
+    this.#wanted = undefined;
   }
 
   /** The reader has scrolled, unless the exchange is on its way, or the browser has held its place. */
@@ -288,7 +301,7 @@ export class ScrollPosition implements ReactiveController {
     const scroller = this.#scroller;
     // Where everything is in view, no scroll event says that the end is.
     const isAllVisible = scroller?.clientHeight && scroller.scrollHeight <= scroller.clientHeight;
-    if (isAllVisible && this.#mode === "free") this.#mode = "following";
+    if (isAllVisible && this.#mode === "free" && !this.#wanted) this.#mode = "following";
     this.#findWanted();
     const width = scroller?.clientWidth ?? 0;
     if (this.#isHolding) this.#endHold();
