@@ -94,6 +94,24 @@ test("every kind of Markdown becomes an element of its own, a link opens elsewhe
   assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), 'const a = "<b>";');
 });
 
+test("what is selected in a paragraph stays so while it grows, also when it becomes too long to be read at once", async (t) => {
+  const more = gate();
+  const chat = await openChat(t, browser, {
+    // Read to 4,096 characters in one piece; the one more is cut off with the words before it.
+    turns: [[say(`Select me. ${"word ".repeat(816)}end`), wait(more.opened), say("less and so on. Done.")]],
+  });
+  await chat.say("Go on");
+  await chat.replies.getByText("word end").waitFor();
+  await chat.answer.locator("p").evaluate(({ firstChild }) => {
+    getSelection()?.setBaseAndExtent(firstChild as Text, 0, firstChild as Text, "Select me.".length);
+  });
+  const selected = () => chat.page.evaluate(() => String(getSelection()));
+  assert.equal(await selected(), "Select me.");
+  more.open();
+  await chat.replies.getByText("Done.").waitFor();
+  assert.equal(await selected(), "Select me.");
+});
+
 test("parallel tools spin until each has its own result, in any order", async (t) => {
   const [fast, slow] = [gate(), gate()];
   const chat = await openChat(t, browser, {

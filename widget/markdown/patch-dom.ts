@@ -42,12 +42,12 @@ function patchNode(live: Node, fresh: Node): boolean {
   return true;
 }
 
-/** Appending leaves a selection in the text alone; assigning would collapse it. */
+/** What stays the same is left alone, and with it a selection: assigning would collapse it. */
 function patchText(live: Text, wanted: string): void {
   const shown = live.data;
-  if (shown === wanted) return;
-  if (wanted.startsWith(shown)) live.appendData(wanted.slice(shown.length));
-  else live.data = wanted;
+  let same = wanted.startsWith(shown) ? shown.length : 0;
+  while (same < shown.length && shown[same] === wanted[same]) same += 1;
+  if (same < Math.max(shown.length, wanted.length)) live.replaceData(same, shown.length - same, wanted.slice(same));
 }
 
 /** Writes an attribute only when it differs: browsers style an element again even if the value stays. */
