@@ -216,10 +216,26 @@ test("what nobody meant is not decided: by a key that is held, a value that does
   assert.equal(await part("approve-all").count(), 0, "what cannot be undone has its own button only");
 });
 
+test("a person whose clock is some hours ahead can decide, and the server says when it is too late", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await page.clock.setSystemTime(Date.now() + 3 * 3_600_000);
+  await chat.say("Cancel it");
+  (await turn()).send(approval("1", "Cancel?"), asked());
+  await part("approve").click();
+  const decided = await turn();
+  assert.deepEqual(decided.body.approvals, [{ id: "1", approved: true }]);
+  decided.send(failure("approval_expired"));
+  await part("ask-me-again").waitFor();
+  assert.equal(await part("approve").count(), 0);
+});
+
 test("what was asked too long ago is asked again, and what was decided elsewhere is said", async (t) => {
   const { page, part, chat, turn } = await openAskingChat(t);
   await chat.say("Cancel it");
-  (await turn()).send(approval("1", "Cancel?", {}, { expires_at: "2020-01-01T00:00:00Z" }), asked());
+  await page.clock.install();
+  (await turn()).send(approval("1", "Cancel?"), asked());
+  await part("approve").waitFor();
+  await page.clock.fastForward(2 * 3_600_000);
   await part("ask-me-again").click();
   const again = await turn();
   assert.equal(again.body.message, "Please ask me again.");

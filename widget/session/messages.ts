@@ -124,6 +124,8 @@ export interface ToolBlock {
   readonly durationMs?: number;
   /** Present where the call needed approval: what the person is asked. */
   readonly approval?: Pick<ToolApproval, "text" | "expires_at" | "danger" | "editable">;
+  /** When the person was asked, in milliseconds. */
+  readonly askedAt?: number;
   /** What the person has decided. It is sent when all calls that wait have a decision. */
   readonly decision?: Omit<ApprovalDecision, "id"> | undefined;
   /** When that was sent, in milliseconds. */
@@ -180,7 +182,7 @@ export function applyEvent(
     case "tool_approval": {
       const { id: callId, tool, title, arguments: args, ...approval } = event.data;
       const call = { type: "tool", callId, tool, title, arguments: args, status: "waiting", approval } as const;
-      return { ...message, blocks: putTool(endThinking(blocks, now), call) };
+      return { ...message, blocks: putTool(endThinking(blocks, now), { ...call, askedAt: now }) };
     }
     case "tool_result":
       return { ...message, blocks: putResult(blocks, event.data) };

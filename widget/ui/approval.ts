@@ -26,6 +26,15 @@ const DEEPEST = 3;
 /** The longest reason, in characters. */
 const MAX_REASON = 500;
 
+/**
+ * When it is too late to decide about a call, by this device's clock. Where that says that it was too late when the person was
+ * asked, the clock is wrong: then they may decide, and the server says whether it is too late.
+ */
+function expiryOf({ approval, askedAt = 0 }: ToolBlock): number {
+  const expiry = Date.parse(approval?.expires_at ?? "");
+  return expiry > askedAt ? expiry : Number.POSITIVE_INFINITY;
+}
+
 /** Timers take no more. A call that expires later is looked at again. */
 const MAX_TIMEOUT_MS = 3_600_000;
 
@@ -87,7 +96,7 @@ export class ApprovalElement extends ChatPart {
   protected override updated(changed: PropertyValues): void {
     clearTimeout(this.#timer);
     if (!this.#isExpired) {
-      const left = Math.min(...this.calls.map(({ approval }) => Date.parse(approval?.expires_at ?? ""))) - Date.now();
+      const left = Math.min(...this.calls.map(expiryOf)) - Date.now();
       this.#timer = setTimeout(() => this.requestUpdate(), Math.min(left + 1, MAX_TIMEOUT_MS));
     }
     if (changed.has("declining") && this.declining !== undefined) this.querySelector<HTMLElement>(".reason")?.focus();
@@ -96,7 +105,7 @@ export class ApprovalElement extends ChatPart {
 
   /** One that has expired holds up the others, which are decided together. */
   get #isExpired(): boolean {
-    return this.calls.some(({ approval }) => !(Date.parse(approval?.expires_at ?? "") > Date.now()));
+    return this.calls.some((call) => expiryOf(call) <= Date.now());
   }
 
   protected override render(): TemplateResult {
