@@ -97,7 +97,7 @@ test("every kind of Markdown becomes an element of its own, a link opens elsewhe
 test("what is selected in a paragraph stays so while it grows, also when it becomes too long to be read at once", async (t) => {
   const more = gate();
   const chat = await openChat(t, browser, {
-    // Read to 4,096 characters in one piece; the one more is cut off with the words before it.
+    // These 4,094 characters are read as one piece. With more, that ends before "endless".
     turns: [[say(`Select me. ${"word ".repeat(816)}end`), wait(more.opened), say("less and so on. Done.")]],
   });
   await chat.say("Go on");

@@ -221,6 +221,9 @@ test("a person whose clock is some hours ahead can decide, and the server says w
   await page.clock.setSystemTime(Date.now() + 3 * 3_600_000);
   await chat.say("Cancel it");
   (await turn()).send(approval("1", "Cancel?"), asked());
+  await part("approve").waitFor();
+  // It is put right meanwhile.
+  await page.clock.setSystemTime(Date.now());
   await part("approve").click();
   const decided = await turn();
   assert.deepEqual(decided.body.approvals, [{ id: "1", approved: true }]);
@@ -239,13 +242,14 @@ test("what was asked too long ago is asked again, and what was decided elsewhere
   await part("ask-me-again").click();
   const again = await turn();
   assert.equal(again.body.message, "Please ask me again.");
-  again.send(approval("2", "Cancel now?"), asked());
+  const inTime = { expires_at: new Date(Date.now() + 4 * 3_600_000).toISOString() };
+  again.send(approval("2", "Cancel now?", {}, inTime), asked());
   await part("approve").click();
   (await turn()).send(failure("approval_expired"));
   await part("ask-me-again").waitFor();
   assert.deepEqual([await part("approve").count(), await chat.error.count()], [0, 0]);
   await part("ask-me-again").click();
-  (await turn()).send(approval("3", "Cancel at last?"), asked());
+  (await turn()).send(approval("3", "Cancel at last?", {}, inTime), asked());
   await part("decline").click();
   await page.keyboard.press("Escape");
   await part("approve").click();

@@ -105,6 +105,28 @@ test("a reload leads back to a question of which all is in view until the rows o
   assert.equal(await question(), before);
 });
 
+test("a reload leads back to the same place in a chat that is shown later", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say(LONG)]], browser: { viewport: { width: 900, height: 600 } } });
+  await chat.say("Long");
+  await chat.answered();
+  await showParagraph(chat, 17);
+  await settled(chat);
+  await chat.page.addInitScript(() => {
+    document.addEventListener("DOMContentLoaded", () => {
+      document.body.hidden = true;
+    });
+  });
+  await chat.page.reload();
+  await chat.replies.getByText("Paragraph 40.").waitFor({ state: "attached" });
+  await settled(chat);
+  await chat.page.evaluate(() => {
+    document.body.hidden = false;
+  });
+  await chat.page.locator('[part="jump"]').waitFor();
+  await settled(chat);
+  assert.equal(await topParagraph(chat.messages), "Paragraph 17");
+});
+
 test("at 400 % zoom the answer's first line is anchored, most of the window is for reading, and the way to its end covers none of it", async (t) => {
   const middle = gate();
   const chat = await openChat(t, browser, {

@@ -298,7 +298,7 @@ test("each piece of text, each new status of a tool and the end of an answer is 
 const approval = (id: string): StreamEvent =>
   ({
     type: "tool_approval",
-    data: { id, tool: "pay", arguments: "{}", text: `Pay ${id}?`, expires_at: "2026-01-01T00:00:00Z" },
+    data: { id, tool: "pay", arguments: "{}", text: `Pay ${id}?`, expires_at: "2099-01-01T00:00:00Z" },
   }) as unknown as StreamEvent;
 
 const asked = (data: string, after = {}): StreamEvent =>

@@ -42,7 +42,7 @@ function patchNode(live: Node, fresh: Node): boolean {
   return true;
 }
 
-/** What stays the same is left alone, and with it a selection: assigning would collapse it. */
+/** The beginning that stays the same is left alone, and with it a selection there: assigning would collapse it. */
 function patchText(live: Text, wanted: string): void {
   const shown = live.data;
   let same = wanted.startsWith(shown) ? shown.length : 0;

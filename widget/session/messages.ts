@@ -124,8 +124,8 @@ export interface ToolBlock {
   readonly durationMs?: number;
   /** Present where the call needed approval: what the person is asked. */
   readonly approval?: Pick<ToolApproval, "text" | "expires_at" | "danger" | "editable">;
-  /** When the person was asked, in milliseconds. */
-  readonly askedAt?: number;
+  /** When the person was asked, in milliseconds; absent where the server has said that this is too long ago. */
+  readonly askedAt?: number | undefined;
   /** What the person has decided. It is sent when all calls that wait have a decision. */
   readonly decision?: Omit<ApprovalDecision, "id"> | undefined;
   /** When that was sent, in milliseconds. */
@@ -232,7 +232,9 @@ function takeBack(blocks: readonly Block[], code: ErrorCode, now: number): reado
   return mapCalls(blocks, (call) => {
     const { approval, decision, output } = call;
     if (!approval || !decision || output !== undefined) return call;
-    return { ...call, status, decision: undefined, refused: decision.arguments, approval: { ...approval, ...late } };
+    const askedAt = late ? undefined : call.askedAt;
+    const refused = decision.arguments;
+    return { ...call, status, decision: undefined, refused, askedAt, approval: { ...approval, ...late } };
   });
 }
 

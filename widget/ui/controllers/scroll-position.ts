@@ -81,7 +81,10 @@ export class ScrollPosition implements ReactiveController {
     if (scroller !== this.#scroller) this.#observe(scroller);
     // A conversation that begins anew shows its greeting from the start.
     const hasText = !!scroller?.querySelector(".exchange");
-    if (scroller && this.#hasText && !hasText) this.#scrollTo(0, "instant");
+    if (scroller && this.#hasText && !hasText) {
+      this.#giveUpWanted();
+      this.#scrollTo(0, "instant");
+    }
     this.#hasText = hasText;
   }
 
@@ -129,7 +132,7 @@ export class ScrollPosition implements ReactiveController {
   }
 
   #anchorAt(exchange: HTMLElement, top: number, behavior: ScrollBehavior): void {
-    this.#wanted = undefined;
+    this.#giveUpWanted();
     // It makes the room that the exchange needs to stand there.
     this.#scroller?.querySelector(".exchange:last-child")?.classList.add("anchored");
     this.#anchor = exchange;
@@ -146,7 +149,7 @@ export class ScrollPosition implements ReactiveController {
   /** Goes to the end and stays there. */
   follow(): void {
     this.#mode = "following";
-    this.#wanted = undefined;
+    this.#giveUpWanted();
     this.#followEnd();
     this.#checkEnd();
   }
@@ -208,9 +211,10 @@ export class ScrollPosition implements ReactiveController {
 
   #press(target: EventTarget | null): void {
     this.#pressed = target;
+    this.#checkAnchoring();
     if (target) this.#giveUpWanted();
     // After the click that comes of it.
-    if (!target) setTimeout(() => this.#checkEnd());
+    else setTimeout(() => this.#checkEnd());
   }
 
   /** The reader takes over. Scrolling downward at the end goes on following it. */
@@ -276,7 +280,8 @@ export class ScrollPosition implements ReactiveController {
 
   #findWanted(): void {
     const wanted = this.#wanted;
-    if (!wanted) return;
+    // A chat that is not shown stands nowhere.
+    if (!wanted || !this.#scroller?.clientHeight) return;
     const block = this.#messageOf(wanted.message)?.querySelectorAll(BLOCK)[wanted.block];
     if (!block) return;
     this.#mode = "free";
@@ -370,7 +375,17 @@ export class ScrollPosition implements ReactiveController {
     return scrollHeight - scrollTop - clientHeight;
   }
 
+  /**
+   * Browsers hold the place when something above it grows. But of a text that grows at the end of the view, Chrome takes the
+   * growth for a move of the text now and then, and goes along.
+   */
+  #checkAnchoring(): void {
+    const isOurs = this.#mode === "following" || this.#pressed;
+    if (this.#scroller) this.#scroller.style.overflowAnchor = isOurs ? "none" : "";
+  }
+
   #checkEnd(): void {
+    this.#checkAnchoring();
     // Its place would move what is pressed, or cover it. Of a scrollbar, not every browser says that it was let go.
     if (this.#pressed && this.#pressed !== this.#scroller) return;
     const before = this.wayToEnd;
