@@ -16,7 +16,7 @@ const OUT = process.env.OUT ?? "dist";
  * hashes, and these by where the packages are: leave some 100 bytes between a budget and the size, or it fails by chance.
  */
 const LOADER_BUDGET = 6_000;
-const CHAT_BUDGET = 94_000;
+const CHAT_BUDGET = 97_400;
 
 const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 

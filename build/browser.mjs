@@ -16,23 +16,6 @@ const css = {
   },
 };
 
-/**
- * The chat uses the `Lexer` and the `Tokenizer` of marked. Its renderers, its parser and the rest would come along (3 kB with
- * gzip), because the statements at the end of its only file use them.
- */
-const marked = {
-  name: "marked",
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]marked\.esm\.js$/ }, ({ path }) => {
-      const source = readFileSync(path, "utf8");
-      const [end] = /var \w+=new \w+;function \w+\(\w+,\w+\)\{return \w+\.parse\(.*$/s.exec(source) ?? [];
-      const names = end?.match(/\w+ as (?:Lexer|Tokenizer)\b/g);
-      if (names?.length !== 2) throw new Error(`${path} ends in another way than it did: see build/browser.mjs`);
-      return { contents: `${source.slice(0, -end.length)}export{${names}};` };
-    });
-  },
-};
-
 /** The two texts that a launcher has before its chat is loaded, by language. */
 const [openChat, hidePreview] = [{ en: en.openChat }, { en: en.hidePreview }];
 for (const file of readdirSync("widget/i18n/locales")) {
@@ -64,7 +47,7 @@ const common = {
   legalComments: "none",
   charset: "utf8",
   metafile: true,
-  plugins: [css, marked],
+  plugins: [css],
 };
 
 /** What is loaded by its address. What they import is in chunks that they share. */
