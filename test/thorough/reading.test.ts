@@ -37,7 +37,7 @@ async function untilStill({ messages }: ChatPage): Promise<void> {
 const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise<void>> = {
   "the wheel upward": async ({ page }) => page.mouse.wheel(0, -120),
   "the wheel upward by a pixel at a time": async ({ page, messages }) => {
-    for (let moved = 0; moved < 60; moved += 1) {
+    for (let moved = 0; moved < 40; moved += 1) {
       const before = await messages.evaluate((scroller) => scroller.textContent.length);
       await page.mouse.wheel(0, -1);
       await messages.evaluate(async (scroller, length) => {
@@ -108,8 +108,8 @@ for (const follow of ["end", "question"] as const) {
     assert.ok(box);
     const [x, y] = [box.x + 60, box.y + box.height / 2];
     const gestures = Object.entries(GESTURES);
-    // Chrome moves the text under the pointer now and then, if it may.
-    const selecting = gestures.filter(([name]) => name === "a selection upward");
+    // Chrome moves the text under the pointer now and then, if it may, where that is at the end.
+    const selecting = gestures.filter(([name]) => name === "a selection upward" && follow === "end");
     for (const [name, gesture] of [...gestures, ...selecting, ...selecting, ...selecting]) {
       if (follow === "question" || (await jump.isVisible())) await jump.click();
       await jump.waitFor({ state: "detached" });
