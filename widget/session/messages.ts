@@ -181,8 +181,9 @@ export function applyEvent(
     }
     case "tool_approval": {
       const { id: callId, tool, title, arguments: args, ...approval } = event.data;
-      const call = { type: "tool", callId, tool, title, arguments: args, status: "waiting", approval } as const;
-      return { ...message, blocks: putTool(endThinking(blocks, now), { ...call, askedAt: now }) };
+      const asked = { status: "waiting", approval, askedAt: now } as const;
+      const call = { type: "tool", callId, tool, title, arguments: args, ...asked } as const;
+      return { ...message, blocks: putTool(endThinking(blocks, now), call) };
     }
     case "tool_result":
       return { ...message, blocks: putResult(blocks, event.data) };

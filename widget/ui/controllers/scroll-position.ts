@@ -82,7 +82,7 @@ export class ScrollPosition implements ReactiveController {
     // A conversation that begins anew shows its greeting from the start.
     const hasText = !!scroller?.querySelector(".exchange");
     if (scroller && this.#hasText && !hasText) {
-      this.#giveUpWanted();
+      this.#forgetWanted();
       this.#scrollTo(0, "instant");
     }
     this.#hasText = hasText;
@@ -132,7 +132,7 @@ export class ScrollPosition implements ReactiveController {
   }
 
   #anchorAt(exchange: HTMLElement, top: number, behavior: ScrollBehavior): void {
-    this.#giveUpWanted();
+    this.#forgetWanted();
     // It makes the room that the exchange needs to stand there.
     this.#scroller?.querySelector(".exchange:last-child")?.classList.add("anchored");
     this.#anchor = exchange;
@@ -149,7 +149,7 @@ export class ScrollPosition implements ReactiveController {
   /** Goes to the end and stays there. */
   follow(): void {
     this.#mode = "following";
-    this.#giveUpWanted();
+    this.#forgetWanted();
     this.#followEnd();
     this.#checkEnd();
   }
@@ -201,7 +201,7 @@ export class ScrollPosition implements ReactiveController {
     scroller.addEventListener("toggle", () => this.hold(), options);
     scroller.addEventListener("pointerdown", ({ target }) => this.#press(target), options);
     // Assistive technology clicks without a pointer.
-    scroller.addEventListener("click", () => this.#giveUpWanted(), options);
+    for (const type of ["pointerdown", "click"]) scroller.addEventListener(type, () => this.#forgetWanted(), options);
     for (const end of ["pointerup", "pointercancel"]) {
       window.addEventListener(end, () => this.#press(null), options);
     }
@@ -212,15 +212,19 @@ export class ScrollPosition implements ReactiveController {
   #press(target: EventTarget | null): void {
     this.#pressed = target;
     this.#checkAnchoring();
-    if (target) this.#giveUpWanted();
     // After the click that comes of it.
-    else setTimeout(() => this.#checkEnd());
+    if (!target) setTimeout(() => this.#checkEnd());
+  }
+
+  /** Looks no more for the place that an earlier page load was left at. */
+  #forgetWanted(): void {
+    this.#wanted = undefined;
   }
 
   /** The reader takes over. Scrolling downward at the end goes on following it. */
   #leave(isUpward: boolean): void {
     const scroller = this.#scroller;
-    this.#giveUpWanted();
+    this.#forgetWanted();
     if (!scroller || scroller.scrollHeight <= scroller.clientHeight) return;
     if (isUpward) this.#mode = "free";
     this.#arrivesBy = 0;
@@ -232,7 +236,7 @@ export class ScrollPosition implements ReactiveController {
     const scroller = this.#scroller;
     // A hidden chat has no position.
     if (!scroller?.clientHeight || Math.abs(scroller.scrollTop - this.#top) < 1) return;
-    this.#giveUpWanted();
+    this.#forgetWanted();
     const isUpward = scroller.scrollTop < this.#top;
     this.#top = scroller.scrollTop;
     if (this.#mode === "anchored") this.#scrolledAnchored();
@@ -287,13 +291,9 @@ export class ScrollPosition implements ReactiveController {
     this.#mode = "free";
     this.#goTo(block, wanted.part);
     // While what stands below it is not drawn yet, the end is as near as the view gets.
-    if (Math.abs(this.#offsetOf(block, wanted.part)) <= 1) this.#giveUpWanted();
+    if (Math.abs(this.#offsetOf(block, wanted.part)) <= 1) this.#forgetWanted();
     this.#remember();
     this.#checkEnd();
-  }
-
-  #giveUpWanted(): void {
-    this.#wanted = undefined;
   }
 
   /** The reader has scrolled, unless the exchange is on its way, or the browser has held its place. */
@@ -376,8 +376,8 @@ export class ScrollPosition implements ReactiveController {
   }
 
   /**
-   * Browsers hold the place when something above it grows. But of a text that grows at the end of the view, Chrome takes the
-   * growth for a move of the text now and then, and goes along.
+   * Browsers hold the place when something above it grows (scroll anchoring). Not where this class does, nor under a pointer that
+   * selects: Chrome may take the growth of a text at the end of the view for a move, and goes along with it.
    */
   #checkAnchoring(): void {
     const isOurs = this.#mode === "following" || this.#pressed;
