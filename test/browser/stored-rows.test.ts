@@ -1,0 +1,124 @@
+/** Conversations that earlier builds have kept in the browser (`test/fixtures/stored`): each is there as it was, and goes on. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, type TestContext, test } from "node:test";
+import type { Page } from "playwright-core";
+import { PAGE_SERVER, type StoredRows } from "../fixtures/stored/agents.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { say } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+import { chatIn, failOnComplaints, openRows } from "./chat-page.ts";
+import { kept } from "./kept.ts";
+
+const browser = await launchBrowser({ after });
+
+const STORED = readFileSync(new URL("../fixtures/stored/rows.json", import.meta.url), "utf8");
+
+/** Puts everything where it was, in a page without a chat. */
+const PUT = `async ({ version, stores, session }) => {
+  const opening = indexedDB.open("agent-chat", version);
+  opening.onupgradeneeded = () => {
+    for (const { name, keyPath, indexes } of stores) {
+      const store = opening.result.createObjectStore(name, { keyPath });
+      for (const [index, path] of indexes) store.createIndex(index, path);
+    }
+  };
+  await new Promise((resolve) => { opening.onsuccess = resolve; });
+  const change = opening.result.transaction(stores.map(({ name }) => name), "readwrite");
+  for (const { name, rows } of stores) for (const row of rows) change.objectStore(name).put(JSON.parse(row));
+  await new Promise((resolve) => { change.oncomplete = resolve; });
+  opening.result.close();
+  for (const [name, value] of session) sessionStorage.setItem(name, value);
+}`;
+
+type Row = Record<string, unknown>;
+
+/** `damages` change the rows of the first conversations. */
+async function openStored(t: TestContext, { user = "", damages = [] as ((row: Row) => Row)[] } = {}) {
+  const server = await startServer(t, { ...PAGE_SERVER, turns: Array.from({ length: 3 }, () => [say("Noted.")]) });
+  const { page, complaints } = await openPage(t, browser);
+  // The run that was still going on is no longer known.
+  failOnComplaints(t, complaints, /404/);
+  const { stores, session, version }: StoredRows = JSON.parse(STORED.replaceAll("SERVER", server.url));
+  const rows = stores[0]?.rows ?? [];
+  for (const [index, damage] of damages.entries()) rows[index] = JSON.stringify(damage(JSON.parse(rows[index] ?? "")));
+  await page.context().addCookies([{ name: "session", value: user, url: server.url }]);
+  await page.goto(`${server.url}/health`);
+  // What the tab has is nobody's: it would become that of the user.
+  const tab = user === "" ? session : [];
+  await page.evaluate(`(${PUT})(${JSON.stringify({ version, stores, session: tab })})`);
+  await page.clock.setFixedTime("2026-11-30T12:00:00Z");
+  await page.goto(server.url);
+  await row(page).first().waitFor();
+  return { server, page, chat: chatIn(page), rows };
+}
+
+const row = (page: Page, title = "") => page.locator('[part="conversation"]').filter({ hasText: title });
+const titles = async (page: Page) => (await row(page).allTextContents()).map((title) => title.trim());
+
+const TITLES = ["Count", "Are you well?", "Hello", "Cancel both", "Railways", "How is it in Oslo?"];
+
+test("conversations of an earlier build are listed and shown as they were, and go on with their states", async (t) => {
+  const { server, page, chat } = await openStored(t);
+  assert.equal(await chat.input.inputValue(), "Half a thou");
+  assert.deepEqual(await titles(page), TITLES);
+  const lastAsked = () => JSON.stringify(server.model.asked.at(-1)?.messages);
+  const sees = async (...texts: string[]) => {
+    for (const text of texts) await chat.messages.getByText(text).first().waitFor();
+  };
+  const open = async (title: string, ...texts: string[]) => {
+    await row(page, title).click();
+    await sees(...texts);
+  };
+  await open("Count", "One, two,", "The connection was lost", "Try again");
+  await open("Are you well?", "Some of it", "The model is ill.", "Try again");
+  await open("Hello", "Shop", "We open at 9.", "How do you do?");
+  await chat.ask("And now?", "Noted.");
+  assert.match(lastAsked(), /Hello.*How do you do\?.*And now\?/);
+  await open("Cancel both", "Well,", "Cancel it?", "A1", "B2", "This request is no longer valid.");
+  await chat.ask("Never mind", "Noted.");
+  assert.match(lastAsked(), /Cancel both.*Well,.*A1.*B2.*did not decide.*Never mind/);
+  await open("Railways", "Trains?", "Half", "You stopped this answer.");
+  await page.locator(".pending-message").getByText("Ships?").waitFor();
+  await page.getByRole("button", { name: "Send anyway?" }).click();
+  await chat.answered(2);
+  assert.match(lastAsked(), /Trains\?.*Half.*Ships\?/);
+  await open("Oslo", "Mild in Oslo, too.", "2/2");
+  await page.getByRole("button", { name: "Previous" }).first().click();
+  await sees("How is it?", "It is mild.", "dot.png", "Still mild.", "no longer knows what is above");
+  await page.getByRole("button", { name: "Bad answer", pressed: true }).waitFor();
+  await openRows(chat);
+  await sees("Hm.", "Get weather", "Lima");
+});
+
+test("a user's conversations of an earlier build are there for them alone", async (t) => {
+  const { server, page, chat } = await openStored(t, { user: "ada" });
+  assert.deepEqual(await titles(page), ["I am Ada"]);
+  await row(page, "I am Ada").click();
+  await chat.replies.getByText("Hello, Ada.").waitFor();
+  await chat.ask("And now?", "Noted.");
+  assert.match(JSON.stringify(server.model.asked[0]?.messages), /I am Ada.*Hello, Ada\..*And now\?/);
+});
+
+test("conversations that cannot be read stay in the list and in the store as they are, and stop no other", async (t) => {
+  const damages = [
+    (it: Row) => ({ ...it, version: 6 }),
+    (it: Row) => ({ ...it, tree: {} }),
+    (it: Row) => ({ ...it, tree: [7] }),
+    (it: Row) => ({ ...it, states: null }),
+  ];
+  const { page, chat, rows } = await openStored(t, { damages });
+  for (const title of TITLES.slice(0, 4)) {
+    await row(page, title).click();
+    await chat.greeting.waitFor();
+  }
+  await chat.ask("And now?", "Noted.");
+  await row(page, "Railways").click();
+  await chat.replies.getByText("Half").waitFor();
+  await page.reload();
+  await chat.replies.getByText("Half").waitFor();
+  assert.deepEqual((await titles(page)).toSorted(), TITLES.toSorted());
+  const all = await kept(page);
+  for (const damaged of rows.slice(0, 4)) assert.ok(all.includes(damaged), damaged);
+});
