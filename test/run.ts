@@ -12,6 +12,7 @@ import { transpile } from "./support/transpile.ts";
 /** How many files share a process, by area, and the areas in the order in which they begin: the longest first. */
 const AREAS = {
   browser: 10,
+  edges: 10,
   thorough: 6,
   server: 8,
   contract: 4,
@@ -49,7 +50,10 @@ beforeEach(({ name }) => {
 });
 `;
 
+/** The edges are those of the browser's files. */
 function filesOf(area: string): string[] {
+  if (area === "edges")
+    return filesOf("browser").filter((file) => /^ *it\(/m.test(readFileSync(`test/${file}`, "utf8")));
   const names = readdirSync(join("test", area)).filter((name) => name.endsWith(".test.ts"));
   return names.map((name) => `${area}/${name}`).filter((file) => !left.includes(file.replace(".test.ts", "")));
 }
@@ -65,25 +69,39 @@ function globalsOf(file: string): string {
 }
 
 /** Deals the files out, the largest first, so that the groups take about as long as each other. */
-function groupsOf(area: string): string[][] {
+function groupsOf(area: string): Group[] {
   const sizeOf = (file: string) => statSync(`test/${file}`).size;
   const files = filesOf(area).sort((a, b) => sizeOf(b) - sizeOf(a));
   return [...new Set(files.map(globalsOf))].flatMap((globals) => {
     const together = files.filter((file) => globalsOf(file) === globals);
     const count = Math.ceil(together.length / (AREAS[area as keyof typeof AREAS] ?? 1));
-    return Array.from({ length: count }, (_, at) => together.filter((_file, index) => index % count === at));
+    return Array.from({ length: count }, (_, at) => ({
+      area,
+      files: together.filter((_file, index) => index % count === at),
+    }));
   });
+}
+
+interface Group {
+  readonly area: string;
+  readonly files: readonly string[];
 }
 
 /**
  * Writes a module that runs the files of a group. It is called after them, since a process that fails is named by it, and
  * first by its place: Node's runner begins with the first by name.
  */
-function writeGroup(folder: string, files: readonly string[], place: number): string {
-  const names = files.map((file) => file.replaceAll("/", "-").replace(/\.test\.ts$/, ""));
+function writeGroup(folder: string, { area, files }: Group, place: number): string {
+  const names = files.map((file) =>
+    file
+      .replace(/^\w+/, area)
+      .replace("/", "-")
+      .replace(/\.test\.ts$/, ""),
+  );
   const path = join(folder, `${String(place).padStart(3, "0")}-${names.join("+").slice(0, 200)}.mjs`);
   const imports = files.map((file) => `await import("./test/${file.replace(/\.ts$/, ".js")}");\n`);
-  writeFileSync(path, `${BEFORE_EACH}${imports.join("")}`);
+  const rows = `process.env.ROWS = "${area === "edges" ? "edges" : "main"}";\n`;
+  writeFileSync(path, `${BEFORE_EACH}${rows}${imports.join("")}`);
   return path;
 }
 
@@ -100,12 +118,12 @@ Run one file with: node --import tsx --import ./test/support/css.mjs --test test
 // Outside of `node_modules`, where Node's runner finds no tests from version 22 on.
 const folder = mkdtempSync(join(tmpdir(), "parley-tests-"));
 await transpile(folder);
-const waits = ([file = ""]: readonly string[]) => (WAITING.includes(file) ? 0 : 1);
+const waits = ({ files: [file = ""] }: Group) => (WAITING.includes(file) ? 0 : 1);
 const groups = areas
   .filter((area) => !left.includes(area))
   .flatMap(groupsOf)
   .sort((a, b) => waits(a) - waits(b))
-  .map((files, place) => writeGroup(folder, files, place));
+  .map((group, place) => writeGroup(folder, group, place));
 // There are two more than cores: a test mostly waits, for another process, a timer or a browser's next frame.
 const flags = ["--enable-source-maps", `--test-concurrency=${availableParallelism() + 2}`];
 process.exitCode = runTests(flags, groups, (rows) =>

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { Page } from "playwright-core";
 import type { AgentChat } from "../../widget/element/public-types.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { it, test } from "../support/rows.ts";
 import { call, hang, say, think } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
 import { hasFocus, openChat } from "./chat-page.ts";
@@ -105,7 +106,7 @@ test("a whole conversation is possible with the keyboard alone, and the focus is
   await chat.replies.getByText("Bye.").waitFor();
 });
 
-test("in a long conversation Tab passes what is in view and the last exchanges, Escape and F6 lead to the text field", async (t) => {
+it("in a long conversation Tab passes what is in view and the last exchanges, Escape and F6 lead to the text field", async (t) => {
   const answer = (number: number) => say(`[Link ${number}](https://example.org)\n\n${"A paragraph.\n\n".repeat(30)}`);
   const chat = await openChat(t, browser, { turns: [1, 2, 3, 4, 5].map((number) => [answer(number)]) });
   for (const number of [1, 2, 3, 4, 5]) {
@@ -152,7 +153,7 @@ test("in a long conversation Tab passes what is in view and the last exchanges, 
   assert.equal(log?.description?.value, "Escape or F6 leads to the text field.");
 });
 
-test("Ctrl+Shift+O and ⌘+Shift+O start a new conversation, on every layout, but not for an input method or against the page", async (t) => {
+it("Ctrl+Shift+O and ⌘+Shift+O start a new conversation, on every layout, but not for an input method or against the page", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")], [say("Three.")]] });
   const reset = chat.page.getByRole("button", { name: "New conversation" });
   assert.equal(await reset.getAttribute("aria-keyshortcuts"), "Control+Shift+O Meta+Shift+O");

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { ToolError, tool } from "../../server/agent/define.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
+import { it, test } from "../support/rows.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { openChat, shown, stopTime } from "./chat-page.ts";
 
@@ -94,7 +95,7 @@ test("every kind of Markdown becomes an element of its own, a link opens elsewhe
   assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), 'const a = "<b>";');
 });
 
-test("what is selected in a paragraph stays so while it grows, also when it becomes too long to be read at once", async (t) => {
+it("what is selected in a paragraph stays so while it grows, also when it becomes too long to be read at once", async (t) => {
   const more = gate();
   const chat = await openChat(t, browser, {
     // These 4,094 characters are read as one piece. With more, that ends before "endless".
@@ -177,7 +178,7 @@ test("thinking is open while it streams and closes soon after the answer has beg
   await chat.thinking.getByText("Let me *see*.").waitFor();
 });
 
-test("a press on a thought that is about to close by itself closes it", async (t) => {
+it("a press on a thought that is about to close by itself closes it", async (t) => {
   const rest = gate();
   const chat = await openChat(t, browser, { turns: [[think("Let me see."), wait(rest.opened), say("I see.")]] });
   const { clock, mouse } = chat.page;
@@ -195,7 +196,7 @@ test("a press on a thought that is about to close by itself closes it", async (t
   await row.and(chat.page.locator('[aria-expanded="false"]')).waitFor();
 });
 
-test("a piece of an answer is drawn without asking anything of the exchanges before it", async (t) => {
+it("a piece of an answer is drawn without asking anything of the exchanges before it", async (t) => {
   const [first, next] = [gate(), gate()];
   const turns = [
     [say("One.")],
@@ -239,7 +240,7 @@ test("a piece of an answer is drawn without asking anything of the exchanges bef
   await chat.answered(3);
 });
 
-test("of an answer's code and tables, a browser is asked to watch the size of none by itself", async (t) => {
+it("of an answer's code and tables, a browser is asked to watch the size of none by itself", async (t) => {
   const boxes = "```ts\nlet a = 1;\n```\n\n| a |\n|---|\n| 1 |\n\n".repeat(5);
   const chat = await openChat(t, browser, { turns: [[say(`${boxes}One.`)], [say(`${boxes}Two.`)]] });
   await chat.page.addInitScript(() => {

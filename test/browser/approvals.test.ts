@@ -1,13 +1,14 @@
 /** The card that asks about tool calls, and answers that go on: what a person sees, presses and hears. */
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { tool } from "../../server/parley-agent.ts";
 import type { ApprovalDecision } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { approval, asked, startAskingSite } from "../support/asking-agent.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { it, test } from "../support/rows.ts";
 import { call as callTool, say, type Turn } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { done, token } from "../widget/scripted-server.ts";
@@ -170,7 +171,7 @@ test("one call is sent with one press, also of two, and whatever the connection 
   assert.match(await shown(chat.replies), /Refunded\./);
 });
 
-test("what nobody meant is not decided: by a key that is held, a value that does not fit, or a button for all", async (t) => {
+it("what nobody meant is not decided: by a key that is held, a value that does not fit, or a button for all", async (t) => {
   const { page, part, chat, turn } = await openAskingChat(t);
   const card = part("approval");
   await chat.say("Pay both");
@@ -216,7 +217,7 @@ test("what nobody meant is not decided: by a key that is held, a value that does
   assert.equal(await part("approve-all").count(), 0, "what cannot be undone has its own button only");
 });
 
-test("a person whose clock is some hours ahead can decide, and the server says when it is too late", async (t) => {
+it("a person whose clock is some hours ahead can decide, and the server says when it is too late", async (t) => {
   const { page, part, chat, turn } = await openAskingChat(t);
   await page.clock.setSystemTime(Date.now() + 3 * 3_600_000);
   await chat.say("Cancel it");
@@ -232,7 +233,7 @@ test("a person whose clock is some hours ahead can decide, and the server says w
   assert.equal(await part("approve").count(), 0);
 });
 
-test("what was asked too long ago is asked again, and what was decided elsewhere is said", async (t) => {
+it("what was asked too long ago is asked again, and what was decided elsewhere is said", async (t) => {
   const { page, part, chat, turn } = await openAskingChat(t);
   await chat.say("Cancel it");
   await page.clock.install();

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { launchBrowser } from "../support/browser.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
+import { it, test } from "../support/rows.ts";
 import { hang, say } from "../support/scripted-provider.ts";
 import { type ChatPage, hasFocus, holdInfo, isDrawn, openChat, transferOf, watchObjectUrls } from "./chat-page.ts";
 import { visit } from "./launcher-page.ts";
@@ -41,7 +42,7 @@ test("picked files show as thumbnail and name, and arrive as they are", async (t
   await chat.questions.getByText("offer.pdf").waitFor();
 });
 
-test("files that are dropped before the server has said what it takes wait for it, and are named meanwhile", async (t) => {
+it("files that are dropped before the server has said what it takes wait for it, and are named meanwhile", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A dot.")]] });
   const answer = await holdInfo(chat.page);
   await chat.page.reload();
@@ -151,7 +152,7 @@ test("a file can be taken out again, and with the keyboard several one after the
   );
 });
 
-test("a file that takes long to read is shown meanwhile, and nothing is sent without it", async (t) => {
+it("a file that takes long to read is shown meanwhile, and nothing is sent without it", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Read.")]] });
   await chat.page.evaluate(() => {
     const { readAsDataURL } = FileReader.prototype;
@@ -176,7 +177,7 @@ test("a file that takes long to read is shown meanwhile, and nothing is sent wit
   assert.equal(received(chat)?.length, 1);
 });
 
-test("pictures hold no memory of the page once they are drawn, and are there when a chat returns to the page", async (t) => {
+it("pictures hold no memory of the page once they are drawn, and are there when a chat returns to the page", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Received.")]] });
   const noneHeld = await watchObjectUrls(chat.page);
   await chat.page.reload();
@@ -201,7 +202,7 @@ test("pictures hold no memory of the page once they are drawn, and are there whe
   assert.equal(await images.count(), 2);
 });
 
-test("a message that waits is not taken back into a text field whose files are too many with its own: it stays, which is said, and nothing is lost", async (t) => {
+it("a message that waits is not taken back into a text field whose files are too many with its own: it stays, which is said, and nothing is lost", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("Half"), hang], [say("Received.")]],
     env: { PARLEY_MAX_ATTACHMENTS: "2" },

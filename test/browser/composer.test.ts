@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { Locator } from "playwright-core";
 import type { AgentChat, ComposerAction } from "../../widget/element/public-types.ts";
 import { complained, launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
+import { it, test } from "../support/rows.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, hasFocus, holdInfo, isFocused, openChat } from "./chat-page.ts";
@@ -16,7 +17,7 @@ for (const [width, mediaTypes] of [
   [390, undefined],
 ] as const) {
   const files = mediaTypes === undefined ? "files" : "no files";
-  test(`at ${width} px the text field keeps its place when the server has answered, with ${files}`, async (t) => {
+  it(`at ${width} px the text field keeps its place when the server has answered, with ${files}`, async (t) => {
     const server = await startServer(t, {
       turns: [],
       agent: { chat: { welcome: "Hello,\nwhat can I do?", suggestions: ["One", "Two", "Three"] } },
@@ -66,7 +67,7 @@ test("a text of several lines has the card's whole width, until it is gone", asy
   assert.deepEqual(await place(), one);
 });
 
-test("a press within the card beside the text field puts the cursor there, and keeps it; one that is meant for something else does not", async (t) => {
+it("a press within the card beside the text field puts the cursor there, and keeps it; one that is meant for something else does not", async (t) => {
   const chat = await openChat(t, browser, { turns: [] });
   const { mouse } = chat.page;
   const card = chat.page.locator('[part="composer"]');
@@ -111,7 +112,7 @@ test("a press within the card beside the text field puts the cursor there, and k
   await hasFocus(attach);
 });
 
-test("a draft has the direction of its text; a very long one keeps it, for which a browser need not look through all of it with each key", async (t) => {
+it("a draft has the direction of its text; a very long one keeps it, for which a browser need not look through all of it with each key", async (t) => {
   const { input, page } = await openChat(t, browser, { turns: [] });
   for (const [text, is, other] of [
     ["שלום ", "rtl", "Hello "],
@@ -184,7 +185,7 @@ test("a page adds buttons of its own, which write into the field, are hidden, or
   await complained(chat, /"shy" failed/);
 });
 
-test("such a button stands beside the one that sends: on a phone in line with the text, else below it", async (t) => {
+it("such a button stands beside the one that sends: on a phone in line with the text, else below it", async (t) => {
   const chat = await openChat(t, browser, { turns: [] });
   await chat.page.locator("agent-chat").evaluate((element) => {
     const action = { name: "date", label: "Date", icon: "M5 5h14v14H5z", run() {} };

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, type TestContext, test } from "node:test";
+import { after, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
+import { it, test } from "../support/rows.ts";
 import { call, hang, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
 import {
@@ -67,7 +68,7 @@ async function openSwallowed(t: TestContext, options: ChatPageOptions) {
   return { ...chat, clock, load, isPosted };
 }
 
-test("where a WebSocket hears nothing, the first message waits a second and a half for it, and those of later pages not at all", async (t) => {
+it("where a WebSocket hears nothing, the first message waits a second and a half for it, and those of later pages not at all", async (t) => {
   const chat = await openSwallowed(t, { turns: [[say("One.")], [say("Two.")], [say("Three.")]] });
   const first = chat.isPosted();
   await chat.say("First");
@@ -122,7 +123,7 @@ function isDoneSoon(done: Promise<unknown>): Promise<boolean> {
   return Promise.race([done.then(() => true), pause(3_000, false)]);
 }
 
-test("an agent that says nothing for minutes is not taken for a server that is gone", async (t) => {
+it("an agent that says nothing for minutes is not taken for a server that is gone", async (t) => {
   const rest = gate();
   const chat = await openThrough(t, "pass", { turns: [[wait(rest.opened), say("At last.")]] });
   await chat.page.clock.install();
@@ -143,7 +144,7 @@ test("an agent that says nothing for minutes is not taken for a server that is g
   assert.equal(chat.server.model.asked.length, 1);
 });
 
-test("after an outage the line is good again when it is open, although the agent still works", async (t) => {
+it("after an outage the line is good again when it is open, although the agent still works", async (t) => {
   const rest = gate();
   const chat = await openThrough(t, "pass", {
     turns: [[say("Half of"), wait(rest.opened), say(" it all.")]],
@@ -160,7 +161,7 @@ test("after an outage the line is good again when it is open, although the agent
   await chat.replies.getByText("Half of it all.").waitFor();
 });
 
-test("a browser without a network says so, and the network's return sends what waits", async (t) => {
+it("a browser without a network says so, and the network's return sends what waits", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("One.")]] });
   await chat.greeting.waitFor();
   await chat.page.context().setOffline(true);
@@ -201,7 +202,7 @@ test("a server that shuts down in the middle of an answer says so, and the text 
   await closed;
 });
 
-test("a page that comes into view tries at once to reach the server", async (t) => {
+it("a page that comes into view tries at once to reach the server", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("One.")]] });
   await chat.greeting.waitFor();
   // No pause ends by itself.

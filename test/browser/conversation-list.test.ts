@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
+import { it, test } from "../support/rows.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
 import { type ChatPage, chatIn, hasFocus, isFocused, openChat, shown } from "./chat-page.ts";
 import { fillList, untilKept } from "./kept.ts";
@@ -114,7 +115,7 @@ test("an answer that is left in the middle, or whose tab is closed, has a dot, a
   assert.equal(server.model.asked.length, 3);
 });
 
-test("what is deleted in the middle of its answer is ended at the server, and comes back as far as it went", async (t) => {
+it("what is deleted in the middle of its answer is ended at the server, and comes back as far as it went", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Half"), hang], ...answers("Bread")] });
   const { page, server } = chat;
   await chat.say("Apples");
@@ -172,7 +173,7 @@ test("two tabs show one conversation live, and each can go on with it", async (t
   await chatIn(deaf).replies.getByText("Seven!").waitFor();
 });
 
-test("what waits in two tabs is sent once, in its order, also when the tab that wrote the answer has crashed", async (t) => {
+it("what waits in two tabs is sent once, in its order, also when the tab that wrote the answer has crashed", async (t) => {
   const rest = gate();
   const turns = [[say("Half"), wait(rest.opened), say(" and the rest.")], ...answers("Both", "Last")];
   const chat = await openChat(t, browser, { turns });
@@ -206,7 +207,7 @@ test("what waits in two tabs is sent once, in its order, also when the tab that 
   );
 });
 
-test("while an answer comes it alone is stored, the list is not read again, and another tab has it with the rest of the conversation", async (t) => {
+it("while an answer comes it alone is stored, the list is not read again, and another tab has it with the rest of the conversation", async (t) => {
   const [more, rest] = [gate(), gate()];
   const long = "A long answer. ".repeat(3_000);
   const second = [say("Half"), wait(more.opened), say(" and more"), wait(rest.opened), say(" and the rest.")];
@@ -251,7 +252,7 @@ test("while an answer comes it alone is stored, the list is not read again, and 
   await worked(/^((?!answer,list).)*answer,all(,list)+$/);
 });
 
-test("where the browser keeps nothing, a new conversation can be taken back for a while", async (t) => {
+it("where the browser keeps nothing, a new conversation can be taken back for a while", async (t) => {
   const chat = await openChat(t, browser, { turns: answers("Apples") });
   const { page } = chat;
   await page.addInitScript(() => {
@@ -402,7 +403,7 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
   assert.equal(await rows(page).count(), 0);
 });
 
-test("of two hundred conversations the list reads no messages, and finds by title and text; the oldest gives way to a new one", async (t) => {
+it("of two hundred conversations the list reads no messages, and finds by title and text; the oldest gives way to a new one", async (t) => {
   const chat = await openChat(t, browser, { turns: answers("Apples", "Cherries", "Bread") });
   const { page } = chat;
   // A Thursday.
@@ -482,7 +483,7 @@ const limitRoom = (page: Page, chars: number): Promise<void> =>
     };
   })()`);
 
-test("where the browser has no more room, the oldest conversations go before anything of the one in sight, and the list says so", async (t) => {
+it("where the browser has no more room, the oldest conversations go before anything of the one in sight, and the list says so", async (t) => {
   const long = "Pears. ".repeat(40_000).trim();
   const chat = await openChat(t, browser, { turns: [...answers("Apples"), [say(long)]] });
   const { page } = chat;
@@ -625,7 +626,7 @@ test("on a phone the list lies over the chat, follows a finger, and closes with 
   assert.equal(await isFocused(chat.input), false, "whose keyboard would cover the conversation");
 });
 
-test("a phone held across has room to rename, and what another tab forgets leaves no sheet without rows", async (t) => {
+it("a phone held across has room to rename, and what another tab forgets leaves no sheet without rows", async (t) => {
   const chat = await openChat(t, browser, { turns: answers("Apples"), browser: PHONE });
   const { page, server } = chat;
   await chat.ask("Apples", "Apples!");

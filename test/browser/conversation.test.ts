@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate, within } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
+import { it, test } from "../support/rows.ts";
 import { end as endTurn, fail, hang, say, wait } from "../support/scripted-provider.ts";
 import {
   type ChatPage,
@@ -201,7 +202,7 @@ for (const [what, turn, end] of [
   ["has failed", [say("Half"), fail(new ApiError("provider_error", "The model is ill."))], () => {}],
   ["was cut", [say("Half"), endTurn("length")], () => {}],
 ] as const) {
-  test(`after an answer that ${what}, what is pending is sent only with the person's word, also after a reload`, async (t) => {
+  it(`after an answer that ${what}, what is pending is sent only with the person's word, also after a reload`, async (t) => {
     const go = gate();
     const chat = await openChat(t, browser, {
       turns: [[say("Well, "), wait(go.opened), ...turn], [say("Another.")], [say("Ships.")]],
@@ -240,7 +241,7 @@ for (const [what, turn, end] of [
   });
 }
 
-test("what is sent by Send anyway? is not said to wait for an answer, however long the browser takes to store it", async (t) => {
+it("what is sent by Send anyway? is not said to wait for an answer, however long the browser takes to store it", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Half"), hang], [say("Ships.")]] });
   const { page } = chat;
   await chat.say("Trains?");
@@ -263,7 +264,7 @@ test("what is sent by Send anyway? is not said to wait for an answer, however lo
   );
 });
 
-test("looking at another answer, or changing a message, sends nothing that is pending", async (t) => {
+it("looking at another answer, or changing a message, sends nothing that is pending", async (t) => {
   const go = gate();
   const ill = fail(new ApiError("provider_error", "The model is ill."));
   const chat = await openChat(t, browser, {
@@ -340,7 +341,7 @@ test("Send now stops the answer and sends what is pending; a message with a file
   assert.equal(contents(chat, 4)?.at(-1), "And that?");
 });
 
-test("what Send now sends asks nothing more, however long the browser takes to store it", async (t) => {
+it("what Send now sends asks nothing more, however long the browser takes to store it", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Half"), hang], [say("Ships.")], [say("Seen.")]] });
   const { page } = chat;
   await chat.say("Trains?");
@@ -365,7 +366,7 @@ test("what Send now sends asks nothing more, however long the browser takes to s
   );
 });
 
-test("Send now sends nothing that asks first: that waits for the button below it", async (t) => {
+it("Send now sends nothing that asks first: that waits for the button below it", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("Half"), hang], [say("Half"), hang], [say("Ships.")], [say("Half"), hang], [say("Both.")]],
   });
@@ -511,7 +512,7 @@ test("New conversation can be undone for ten seconds, with the answer that was b
   assert.deepEqual(contents(chat, 2)?.slice(2), [contents(chat, 1)?.[2], "Half and the rest.", "A draft"]);
 });
 
-test("after ten seconds a closed conversation is forgotten, here and by the server; after a reload before, too", async (t) => {
+it("after ten seconds a closed conversation is forgotten, here and by the server; after a reload before, too", async (t) => {
   const chat = await openChat(t, browser, {
     path: NOT_LISTED,
     turns: [
@@ -544,7 +545,7 @@ test("after ten seconds a closed conversation is forgotten, here and by the serv
   assert.doesNotMatch(await textOfKept(chat.page), /First|One|Second|Two/);
 });
 
-test("a message that was being changed is being changed again after Undo", async (t) => {
+it("a message that was being changed is being changed again after Undo", async (t) => {
   const chat = await openChat(t, browser, { path: NOT_LISTED, turns: [[say("One.")]] });
   await chat.ask("First", "One.");
   await chat.input.fill("A draft");
@@ -614,7 +615,7 @@ test("Enter that ends an input method's composition does not send", async (t) =>
   await chat.replies.getByText("はい。").waitFor();
 });
 
-test("the picture of a message is shown while that is changed, and in the new one", async (t) => {
+it("the picture of a message is shown while that is changed, and in the new one", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A dot.")], [say("Still a dot.")]] });
   await chat.files.setInputFiles(DOT);
   await isDrawn(chat.drafts.locator("img"));

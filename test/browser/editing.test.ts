@@ -1,12 +1,13 @@
 /** What is done with messages afterwards: change one, ask again, take an answer along. */
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { Locator } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
+import { it, test } from "../support/rows.ts";
 import { fail, say, wait } from "../support/scripted-provider.ts";
 import {
   type ChatPage,
@@ -133,7 +134,7 @@ test("answers and messages that were replaced come back with all that follows, a
   }
 });
 
-test("an exchange stands where it was when another of its answers is shown, which may be failed, long or short", async (t) => {
+it("an exchange stands where it was when another of its answers is shown, which may be failed, long or short", async (t) => {
   const long = "A line of the answer.\n\n".repeat(30);
   const chat = await openChat(t, browser, {
     turns: [[say(long)], [say(long)], [say("Short.")], [fail(new ApiError("provider_timeout", "Late."))]],
@@ -182,7 +183,7 @@ test("arrow up in an empty field takes up the last message, Escape leaves it as 
   assert.deepEqual(contents(chat, 1), ["First"]);
 });
 
-test("after a reload a message can still be changed, also where the provider keeps the conversation", async (t) => {
+it("after a reload a message can still be changed, also where the provider keeps the conversation", async (t) => {
   for (const stateKind of ["conversation_history", "previous_response_id"] as const) {
     const chat = await openChat(t, browser, {
       stateKind,
@@ -201,7 +202,7 @@ test("after a reload a message can still be changed, also where the provider kee
   }
 });
 
-test("a changed message keeps its files; after a reload it says that they have to be attached again", async (t) => {
+it("a changed message keeps its files; after a reload it says that they have to be attached again", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A dot.")], [say("Red.")]] });
   await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL });
   const remove = chat.page.getByRole("button", { name: "Remove dot.png" });
@@ -219,7 +220,7 @@ test("a changed message keeps its files; after a reload it says that they have t
   assert.equal(await chat.page.getByRole("button", { name: "Answer again" }).count(), 0);
 });
 
-test("a message that is changed has files of its own: kept, taken out, picked, pasted and dropped there, beside those of the draft", async (t) => {
+it("a message that is changed has files of its own: kept, taken out, picked, pasted and dropped there, beside those of the draft", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A dot.")], [say("Two.")]] });
   const { page } = chat;
   const dot = { name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL };
@@ -258,7 +259,7 @@ test("a message that is changed has files of its own: kept, taken out, picked, p
 
 const pdf = (name: string) => ({ name, mimeType: "application/pdf", buffer: Buffer.from(`%PDF-${name}`) });
 
-test("one message is changed at a time, and the focus goes back to where it came from", async (t) => {
+it("one message is changed at a time, and the focus goes back to where it came from", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
   await chat.ask("First", "One.");
   await chat.ask("Second", "Two.");
@@ -283,7 +284,7 @@ test("one message is changed at a time, and the focus goes back to where it came
   assert.deepEqual(await chat.questions.locator(".bubble").allInnerTexts(), ["First", "Second"]);
 });
 
-test("what a message is being changed to waits while that is out of sight, in another branch, conversation or tab, and over a reload", async (t) => {
+it("what a message is being changed to waits while that is out of sight, in another branch, conversation or tab, and over a reload", async (t) => {
   const chat = await openChat(t, browser, { turns: ["One.", "Uno.", "Un.", "Eins."].map((it) => [say(it)]) });
   const { page } = chat;
   await chat.ask("First", "One.");
@@ -355,7 +356,7 @@ test("on a phone a message is changed in its place, too, above the keyboard", as
   assert.equal(await chat.input.and(chat.page.locator(":focus")).count(), 0, "no keyboard over the answer");
 });
 
-test("where states are signed, a reload does not pretend that the agent knows a conversation with files", async (t) => {
+it("where states are signed, a reload does not pretend that the agent knows a conversation with files", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("A dot.")], [say("Hello.")]],
     env: { PARLEY_STATE_SECRET: "a-secret-of-thirty-two-characters" },
@@ -409,7 +410,7 @@ test("a copied answer is Markdown for editors, and for others what it looks like
   assert.equal(await shown(chat.questions), "You said:\nGo");
 });
 
-test("the buttons of earlier messages come into sight when they are pointed at or have the focus, and are always there for the keyboard", async (t) => {
+it("the buttons of earlier messages come into sight when they are pointed at or have the focus, and are always there for the keyboard", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("One.")], [say("Two.")]],
     browser: { reducedMotion: "reduce" },
@@ -433,7 +434,7 @@ test("the buttons of earlier messages come into sight when they are pointed at o
   }
 });
 
-test("an answer is copied on a page without HTTPS, too, and the focus stays", async (t) => {
+it("an answer is copied on a page without HTTPS, too, and the focus stays", async (t) => {
   const chat = await visit(t, browser, {
     turns: [[say("**Bold**")]],
     env: { PARLEY_ALLOWED_ORIGINS: "*" },
@@ -451,7 +452,7 @@ test("an answer is copied on a page without HTTPS, too, and the focus stays", as
   assert.equal(await chat.input.inputValue(), "**Bold**");
 });
 
-test("copying an answer asks nobody for its images", async (t) => {
+it("copying an answer asks nobody for its images", async (t) => {
   const chat = await visit(t, browser, {
     turns: [[say("![A dot](https://images.example/dot.png)")]],
     body: chatTag(400),
@@ -476,7 +477,7 @@ test("copying an answer asks nobody for its images", async (t) => {
   assert.equal(requests, 1);
 });
 
-test("a message whose files are gone is not offered to be sent without the earlier ones", async (t) => {
+it("a message whose files are gone is not offered to be sent without the earlier ones", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[fail(new ApiError("conversation_expired", "It has expired."))]],
   });

@@ -1,12 +1,13 @@
 /** The button in the corner and its panel: as a site sets them by `data-*`, and from one page of a site to the next. */
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { Page } from "playwright-core";
 import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
 import { complained, launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { readMarkdown, tableRows } from "../support/markdown-file.ts";
+import { it, test } from "../support/rows.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
 import { hasFocus, isFocused } from "./chat-page.ts";
@@ -93,7 +94,7 @@ test("a double-click opens the panel as one click does; it is made large and sma
   await panel(page).waitFor({ state: "hidden" });
 });
 
-test("each wrong value and misspelt name is reported once, others' attributes are not, and the chat still opens", async (t) => {
+it("each wrong value and misspelt name is reported once, others' attributes are not, and the chat still opens", async (t) => {
   const { page, complaints } = await visit(t, browser, {
     script:
       'data-position="middle" data-icon="https://evil.example/i.png" data-size="9" data-auto-open="soon" data-poistion="top-end" data-nscript="afterInteractive" data-cookieconsent="marketing"',
@@ -128,7 +129,7 @@ for (const [what, attributes, context, files] of [
   ["a time that has not come", 'data-auto-open="86400000"', {}, ["widget.js", "greeting"]],
   ["a phone, where nothing opens by itself,", 'data-auto-open="0"', PHONE, ["widget.js"]],
 ] as const) {
-  test(`${what} has no chat loaded, and a press of the button opens it`, async (t) => {
+  it(`${what} has no chat loaded, and a press of the button opens it`, async (t) => {
     const { page, input } = await visit(t, browser, { script: attributes, browser: context });
     if (attributes.includes("preview")) await preview(page).waitFor();
     else if (files.length > 1) await page.locator('.launcher-root > [role="status"]').waitFor({ state: "attached" });
@@ -197,7 +198,7 @@ for (const [what, profile] of [
   ["beside the page", { viewport: { width: 1000, height: 700 } }],
   ["on a phone", PHONE],
 ] as const) {
-  test(`${what} neither a transform of the body nor a high layer reaches button and panel, and a modal dialog is above both`, async (t) => {
+  it(`${what} neither a transform of the body nor a high layer reaches button and panel, and a modal dialog is above both`, async (t) => {
     const { page, input } = await visit(t, browser, {
       head: "<style>body { transform: translateY(300px); filter: grayscale(1) } #banner { position: fixed; inset: auto 0 0; height: 900px; z-index: 2147483647; background: gold }</style>",
       body: "<div id=banner></div><dialog><button>Buy</button></dialog>",
@@ -316,7 +317,7 @@ test("a page opens the chat by code, before anything of it is loaded, hears of i
   assert.deepEqual(await script(page, "heard"), ["agent-chat-open", true, "agent-chat", "agent-chat-close"]);
 });
 
-test("what a page has set before the script came is taken over; what it has not set reads as the default", async (t) => {
+it("what a page has set before the script came is taken over; what it has not set reads as the default", async (t) => {
   const { page, input } = await visit(t, browser, {
     script: 'data-launcher="none"',
     body: `<agent-chat-launcher icon="spark" size="huge"></agent-chat-launcher><script>
@@ -410,7 +411,7 @@ const CLOSINGS: readonly ((chat: Visit) => Promise<void>)[] = [
     }),
 ];
 
-test("a launcher that a router moves while the chat is loading opens at the next press", async (t) => {
+it("a launcher that a router moves while the chat is loading opens at the next press", async (t) => {
   const loads = gate();
   const { page, input } = await visit(t, browser);
   await page.route(/\/chunks\/panel-/, async (route) => {
@@ -428,7 +429,7 @@ test("a launcher that a router moves while the chat is loading opens at the next
   await input.waitFor();
 });
 
-test("a reader who had scrolled up finds the same place when the panel was closed and is opened again", async (t) => {
+it("a reader who had scrolled up finds the same place when the panel was closed and is opened again", async (t) => {
   const long = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
   const chat = await visit(t, browser, { turns: [[say(long)]] });
   await button(chat.page).click();
@@ -473,7 +474,7 @@ test("an answer that ends after the next page has loaded is told of there, and s
   assert.equal(await page.locator('[part="unread"]').count(), 0);
 });
 
-test("a panel that was made large is large on the next page, and one that was closed there is closed after going back", async (t) => {
+it("a panel that was made large is large on the next page, and one that was closed there is closed after going back", async (t) => {
   const { page, input } = await visit(t, browser, { body: "<input id=name autofocus>" });
   await button(page).click();
   await page.getByRole("button", { name: "Enlarge chat" }).click();
@@ -491,7 +492,7 @@ test("a panel that was made large is large on the next page, and one that was cl
   await input.waitFor({ state: "hidden" });
 });
 
-test("what else is in the launcher's place of the storage is taken for nothing", async (t) => {
+it("what else is in the launcher's place of the storage is taken for nothing", async (t) => {
   const { page } = await visit(t, browser);
   await button(page).click();
   await panel(page).waitFor();

@@ -2,13 +2,14 @@
 
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { build } from "esbuild";
 import type { Page } from "playwright-core";
 import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { DIST } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
+import { it, test } from "../support/rows.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
@@ -79,7 +80,7 @@ test("what could not be loaded comes by itself when it can, and the button says 
   await input.and(page.locator(":focus")).waitFor();
 });
 
-test("a preview that the page sets later is shown, and a bubble that was seen has the next page load nothing before its time", async (t) => {
+it("a preview that the page sets later is shown, and a bubble that was seen has the next page load nothing before its time", async (t) => {
   const { page } = await visit(t, browser, { script: 'data-preview-after="0"' });
   await button(page).waitFor();
   await page.evaluate(() => {
@@ -91,7 +92,7 @@ test("a preview that the page sets later is shown, and a bubble that was seen ha
   assert.deepEqual(await loaded(page), ["/widget.js"]);
 });
 
-test("a person who has gone on to another field by the time the chat could open is left there", async (t) => {
+it("a person who has gone on to another field by the time the chat could open is left there", async (t) => {
   const { page } = await visit(t, browser, { body: '<input id="name">' });
   const held = gate();
   await page.route(PANEL, async (route) => {
@@ -110,7 +111,7 @@ test("a person who has gone on to another field by the time the chat could open 
   await panel(page).waitFor();
 });
 
-test("with a script twice, or with both names, there is one button that opens one chat", async (t) => {
+it("with a script twice, or with both names, there is one button that opens one chat", async (t) => {
   const server = await startServer(t, { turns: [] });
   const [early = "", widget = ""] = ["launcher", "widget"].map(
     (it) => `<script src="${server.url}/${it}.js"></script>`,
@@ -127,7 +128,7 @@ test("with a script twice, or with both names, there is one button that opens on
   }
 });
 
-test("a launcher that another server's script has put there keeps its server, and so its key", async (t) => {
+it("a launcher that another server's script has put there keeps its server, and so its key", async (t) => {
   const [own, other] = [await startServer(t, { turns: [] }), await startServer(t, { turns: [] })];
   const tags = `<script src="${own.url}/widget.js" data-key="own"></script><script src="${other.url}/widget.js"></script>`;
   const site = await startSite(t, { "/": sitePage(tags) });
@@ -152,7 +153,7 @@ test("a chat that the page adds later comes to life, and nothing of it is loaded
   await chat.ask("Hi", "Hello.");
 });
 
-test("a change of a large page has nothing asked of the whole page, and a chat inside of what is added comes to life", async (t) => {
+it("a change of a large page has nothing asked of the whole page, and a chat inside of what is added comes to life", async (t) => {
   const chat = await visit(t, browser, { body: `<ul>${"<li><b>x</b>".repeat(500)}</ul>`, turns: [[say("Hello.")]] });
   await button(chat.page).waitFor();
   const asked = await script(
@@ -186,7 +187,7 @@ test("a change of a large page has nothing asked of the whole page, and a chat i
   await chat.ask("Hi", "Hello.");
 });
 
-test("a button that the page has removed stays away, also on the next page", async (t) => {
+it("a button that the page has removed stays away, also on the next page", async (t) => {
   const { page } = await visit(t, browser);
   await button(page).waitFor();
   await page.locator("agent-chat-launcher").evaluate((it) => it.remove());
@@ -194,7 +195,7 @@ test("a button that the page has removed stays away, also on the next page", asy
   assert.equal(await button(page).count(), 0);
 });
 
-test("the button goes when the page has a chat of its own, as often as one comes, and is back when that goes", async (t) => {
+it("the button goes when the page has a chat of its own, as often as one comes, and is back when that goes", async (t) => {
   const { page } = await visit(t, browser, { body: "<main></main>" });
   await button(page).waitFor();
   const buttonsAfter = (change: string) =>
@@ -222,7 +223,7 @@ test('with data-launcher="none" there is no button, and a chat comes to life whe
   assert.equal(await button(chat.page).count(), 0);
 });
 
-test("as a module it says once what to do instead, adds no button, and the page's chat works", async (t) => {
+it("as a module it says once what to do instead, adds no button, and the page's chat works", async (t) => {
   const chat = await visit(t, browser, {
     script: 'type="module"',
     body: '<agent-chat style="height: 400px"></agent-chat>',
@@ -265,7 +266,7 @@ test("the server is where the script is, behind a path too, and the key is the t
   );
 });
 
-test("a frame on another site takes the site's key from its address, and sends it to no server in one", async (t) => {
+it("a frame on another site takes the site's key from its address, and sends it to no server in one", async (t) => {
   const server = await startServer(t, { turns: [[say("Hello.")]], env: { PARLEY_WIDGET_KEY: "site-key" } });
   const site = await startSite(t, {
     "/": sitePage(`<iframe src="${server.url}/?embed=1#key=site-key" style="width: 600px; height: 500px"></iframe>`),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { launchBrowser } from "../support/browser.ts";
+import { it, test } from "../support/rows.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { type ChatPage, openChat, watchAddresses } from "./chat-page.ts";
@@ -55,7 +56,7 @@ test("a wrong key is refused at once; the right one is kept over a reload until 
   assert.doesNotMatch(chat.server.log.join(), /chat-two/);
 });
 
-test("where the browser keeps nothing the form says so, and the key lasts as long as the page", async (t) => {
+it("where the browser keeps nothing the form says so, and the key lasts as long as the page", async (t) => {
   const chat = await openChat(t, browser, { env: CHAT_KEY, turns: [[say("Welcome.")]] });
   await chat.page.getByText("It is kept in this browser only.").waitFor();
   await chat.page.addInitScript(() => {

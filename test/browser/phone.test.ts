@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { MARKDOWN_SAMPLE } from "../../server/providers/demo/markdown.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { it, test } from "../support/rows.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
@@ -91,7 +92,7 @@ test("on a touch screen the text field does not make the page zoom, Enter makes 
   }
 });
 
-test("the composer stays above a keyboard that covers the page, and a zoom by two fingers moves nothing", async (t) => {
+it("the composer stays above a keyboard that covers the page, and a zoom by two fingers moves nothing", async (t) => {
   const chat = await openChat(t, browser, { turns: [], browser: phone(390, 844) });
   await chat.greeting.waitFor();
   /** As iOS reports its keyboard: the page keeps its size, and is shifted to show the field. */
@@ -120,7 +121,7 @@ test("the composer stays above a keyboard that covers the page, and a zoom by tw
   assert.deepEqual(await place(), before);
 });
 
-test("page and panel keep clear of a phone's notch and bar, and a chat inside of a page takes no room for them", async (t) => {
+it("page and panel keep clear of a phone's notch and bar, and a chat inside of a page takes no room for them", async (t) => {
   const server = await startServer(t, { turns: [] });
   const site = await startSite(t, {
     "/": sitePage(`<script src="${server.url}/widget.js"></script>`),

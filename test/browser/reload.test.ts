@@ -1,11 +1,12 @@
 /** The conversation outlives the page: a reload loses no message, and reports nothing twice. */
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
+import { it, test } from "../support/rows.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
 import { type ChatPage, canCopy, contents, openChat, shown } from "./chat-page.ts";
@@ -114,7 +115,7 @@ const limitRows = ({ page }: ChatPage, characters: number) =>
     };
   }`);
 
-test("where storage is full the oldest messages go and the conversation stays", async (t) => {
+it("where storage is full the oldest messages go and the conversation stays", async (t) => {
   const long = "x".repeat(400_000);
   const chat = await openChat(t, browser, { turns: [[say(long)], [say("Two.")], [say("Three.")]] });
   await limitRows(chat, 1_000_000);
@@ -134,7 +135,7 @@ test("where storage is full the oldest messages go and the conversation stays", 
 });
 
 for (const area of ["sessionStorage", "indexedDB"]) {
-  test(`where the browser blocks ${area} the conversation lasts as long as the page, and says so`, async (t) => {
+  it(`where the browser blocks ${area} the conversation lasts as long as the page, and says so`, async (t) => {
     const chat = await openChat(t, browser, { turns: [[say("One.")]] });
     await chat.page.addInitScript((name) => {
       Object.defineProperty(window, name, {
@@ -152,7 +153,7 @@ for (const area of ["sessionStorage", "indexedDB"]) {
   });
 }
 
-test("a conversation says that it will not be kept as long as storage has no room at all, and not with persist=none", async (t) => {
+it("a conversation says that it will not be kept as long as storage has no room at all, and not with persist=none", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("One.")], [say("Two.")], [say("Three.")]],
   });
@@ -180,7 +181,7 @@ test("a conversation says that it will not be kept as long as storage has no roo
   assert.equal(await note.count(), 0);
 });
 
-test("of a draft a reload keeps the text, and says once which files are to be attached again", async (t) => {
+it("of a draft a reload keeps the text, and says once which files are to be attached again", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Thank you.")]] });
   await chat.input.fill("See this");
   await chat.files.setInputFiles({ name: "red.png", mimeType: "image/png", buffer: PNG });
@@ -236,7 +237,7 @@ test("what the agent suggests stands below its last answer, also after a reload,
   assert.deepEqual([await shown(chat.questions.last()), await chips.count()], ["You said:\nAnd tomorrow?", 0]);
 });
 
-test("a message says when it was sent, and after half an hour's pause or midnight, between the messages, on which day", async (t) => {
+it("a message says when it was sent, and after half an hour's pause or midnight, between the messages, on which day", async (t) => {
   const midnight = gate();
   const turns = [[say("One.")], [say("Two.")], [say("Three.")], [wait(midnight.opened), say("Four.")]];
   const chat = await openChat(t, browser, { turns });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, type TestContext, test } from "node:test";
+import { after, type TestContext } from "node:test";
 import type { ElementHandle, Locator } from "playwright-core";
 import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
+import { it, test } from "../support/rows.ts";
 import { type Step, say, wait } from "../support/scripted-provider.ts";
 import { type ChatPage, openChat, shown } from "./chat-page.ts";
 
@@ -77,7 +78,7 @@ test("the newest text stays in view while the reader is at the end; sending show
   assert.ok(composer && composer.y > 400, "and so does the text field");
 });
 
-test("the end stays in view when a picture above it has come and the browser scrolls to hold the place", async (t) => {
+it("the end stays in view when a picture above it has come and the browser scrolls to hold the place", async (t) => {
   const chat = await openLong(t, gate());
   await chat.messages.evaluate((box) => {
     const column = box.firstElementChild as Element;
@@ -118,7 +119,7 @@ test("a reader who has scrolled up, by wheel or key, is left in peace, and jumps
   await isAtEnd(chat.messages);
 });
 
-test("nothing moves or is covered under a pointer that is pressed while the end comes into view or leaves it", async (t) => {
+it("nothing moves or is covered under a pointer that is pressed while the end comes into view or leaves it", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle);
   middle.open();
@@ -155,7 +156,7 @@ test("nothing moves or is covered under a pointer that is pressed while the end 
   await jump.waitFor();
 });
 
-test("a window that becomes tall enough for everything offers no way to the end", async (t) => {
+it("a window that becomes tall enough for everything offers no way to the end", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle);
   await wheel(chat, -10_000);
@@ -168,7 +169,7 @@ test("a window that becomes tall enough for everything offers no way to the end"
   await isAtEnd(chat.messages);
 });
 
-test("opening a long thinking row holds its place under the pointer", async (t) => {
+it("opening a long thinking row holds its place under the pointer", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[{ type: "thinking", delta: "A thought.\n".repeat(60) }, ...PARAGRAPHS.slice(0, 8).map(say)]],
     browser: { viewport: { width: 800, height: 500 } },
@@ -247,7 +248,7 @@ test("a new message stands below the header, and nothing moves while its answer 
   assert.equal(await shown(chat.page.locator('[part="jump"]')), "Jump to latest");
 });
 
-test("what was pending goes off without taking the reader from an answer of which they have not seen the end", async (t) => {
+it("what was pending goes off without taking the reader from an answer of which they have not seen the end", async (t) => {
   const [middle, end] = [gate(), gate()];
   const chat = await openChat(t, browser, {
     turns: [[...longAnswer(middle)], [say("Next answer."), wait(end.opened)]],
@@ -289,7 +290,7 @@ for (const [how, go] of [
   });
 }
 
-test("of a message that is higher than a third of the view, the last lines stay above its answer", async (t) => {
+it("of a message that is higher than a third of the view, the last lines stay above its answer", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("First answer.")], [say("Second answer.")]],
     browser: { viewport: { width: 800, height: 500 } },
@@ -305,7 +306,7 @@ test("of a message that is higher than a third of the view, the last lines stay 
   assert.ok(rest > 60 && rest < 110, `${rest} px of the message are in view`);
 });
 
-test("a reload in the middle of an answer moves its message to the top again", async (t) => {
+it("a reload in the middle of an answer moves its message to the top again", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle, "question");
   await chat.page.reload();
@@ -327,7 +328,7 @@ test("a reader who leaves a message at the top is left in peace", async (t) => {
   assert.equal(await position(chat.messages), place, "the text did not move");
 });
 
-test("a reader who has scrolled finds the same place when the chat was taken out of the page and is put back", async (t) => {
+it("a reader who has scrolled finds the same place when the chat was taken out of the page and is put back", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A paragraph.\n\n".repeat(80))]] });
   await chat.say("Go");
   await chat.answered();

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, type TestContext, test } from "node:test";
+import { after, type TestContext } from "node:test";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
+import { it, test } from "../support/rows.ts";
 import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
 import { type ChatPage, hasFocus, holdTime, isFocused, openChat, shown } from "./chat-page.ts";
@@ -67,7 +68,7 @@ test("calls of the same tool are told apart by their arguments, in sight and by 
   await first.getByRole("button", { name: /^Echo completed/ }).waitFor();
 });
 
-test("a tool that Stop breaks off is stopped and not failed, in sight and aloud; what failed before has failed", async (t) => {
+it("a tool that Stop breaks off is stopped and not failed, in sight and aloud; what failed before has failed", async (t) => {
   const endless = define(
     "endless",
     (_, { signal }) =>
@@ -94,7 +95,7 @@ test("a tool that Stop breaks off is stopped and not failed, in sight and aloud;
   await chat.ask("And now?", "Go on.");
 });
 
-test("what the reader has opened stays open, and so does the group around it", async (t) => {
+it("what the reader has opened stays open, and so does the group around it", async (t) => {
   const rest = gate();
   const chat = await openSteps(t, rest);
   const first = chat.thinking.first().getByRole("button");
@@ -109,7 +110,7 @@ test("what the reader has opened stays open, and so does the group around it", a
   assert.equal(await group(chat).getAttribute("aria-expanded"), "true");
 });
 
-test("a group with a failed tool says so, with alarm only if the answer has failed, and the focus on a row survives the line above it", async (t) => {
+it("a group with a failed tool says so, with alarm only if the answer has failed, and the focus on a row survives the line above it", async (t) => {
   const next = gate();
   const chat = await openChat(t, browser, {
     agent: { tools: [broken, echo] },
@@ -224,7 +225,7 @@ test("a long output is cut, shows all on request, and is copied whole", async (t
   assert.equal(await output.textContent(), text);
 });
 
-test("a long output that is JSON is laid out when all of it is asked for", async (t) => {
+it("a long output that is JSON is laid out when all of it is asked for", async (t) => {
   const text = JSON.stringify({ list: Array.from({ length: 5_000 }, (_, at) => at * at) });
   const turns = [[call("c1", "echo", { text })], [say("Done.")]];
   const chat = await openChat(t, browser, { agent: { tools: [echo] }, turns });
