@@ -11,7 +11,8 @@ export const OF_COLOURS = ["color-contrast", "link-in-text-block"];
 
 /** As "rule: element: why", by all rules or by some. */
 export async function axeFindings(page: Page, some?: readonly string[]): Promise<string[]> {
-  await page.evaluate(AXE);
+  // It is long to read: once for each document is enough.
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
   return page.evaluate(
     async (values) => {
       const { violations } = await window.axe.run(document, {

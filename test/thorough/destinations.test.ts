@@ -107,11 +107,14 @@ function faultsIn({ replies }: ChatElement): Promise<string[]> {
 /** So many destinations in one answer. */
 const PER_ANSWER = 150;
 
-for (const [name, kind] of Object.entries(PAGES)) {
+for (const [page, [name, kind]] of Object.entries(PAGES).entries()) {
   test(`no hostile destination of an answer is asked for without a click on ${name}`, async (t) => {
     const { port, connections } = await startEvil(t);
+    // As an image, which would load by itself, each on every page; in another place on one of them.
     const parts = hostileDestinations(port).map((destination, index) =>
-      [PLACES[0], PLACES[index % PLACES.length]].map((place) => `${place?.(destination, index)}\n\n`).join(""),
+      [PLACES[0], ...(Math.floor(index / PLACES.length) % 3 === page ? [PLACES[index % PLACES.length]] : [])]
+        .map((place) => `${place?.(destination, index)}\n\n`)
+        .join(""),
     );
     const answers: string[] = [];
     while (parts.length > 0) answers.push(parts.splice(0, PER_ANSWER).join(""));
