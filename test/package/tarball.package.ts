@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import ts from "typescript-5";
 import { REPOSITORY } from "../support/command.ts";
-import { ask, serve, shell } from "../support/document-commands.ts";
+import { ask, serve } from "../support/document-commands.ts";
 import { listen } from "../support/listen.ts";
 import { findBlock, readMarkdown } from "../support/markdown-file.ts";
 import { twice } from "../support/twice.ts";
@@ -296,7 +296,7 @@ test("the command is also called parley-agent", async () => {
   assert.equal(stdout.trim(), manifest.version);
 });
 
-test("docs/deploying.md: a clone is built without Docker, and can be installed before its sources are there", async () => {
+test("docs/deploying.md: a clone is built as npm builds one, and can be installed before its sources are there", async () => {
   const [install = "", build = ""] = findBlock(deploying, "sh", "npm ci --ignore-scripts").trim().split(" && ");
   const [, step] = /^RUN (npm ci\b.*)$/m.exec(readMarkdown("examples/deploy/Dockerfile")) ?? [];
   assert.equal(step, install);
@@ -306,11 +306,8 @@ test("docs/deploying.md: a clone is built without Docker, and can be installed b
   // The same packages are in the repository, by `npm ci`.
   const planned = await twice(() => npm(folder, ...install.split(" ").slice(1), "--dry-run"));
   assert.match(planned.stdout, /added \d+ packages/);
-  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
-  await run("git", ["checkout", "HEAD", "."], { cwd: folder });
-  await shell(build, { cwd: folder });
-  const { stdout } = await run(process.execPath, ["dist/cli.js", "--version"], { cwd: folder });
-  assert.equal(stdout.trim(), manifest.version);
+  // Which npm itself runs in a clone, and in a place of its own, by the repository's URL: the last row.
+  assert.ok(manifest.scripts.prepare.startsWith(build.replace("run", "run --silent")), build);
 });
 
 test("the image's step of npm installs the package with the client of Redis", async () => {
