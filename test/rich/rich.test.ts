@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { openChat } from "../browser/chat-page.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { randomFrom } from "../support/random.ts";
 import { say } from "../support/scripted-provider.ts";
 
 const browser = await launchBrowser({ after });
@@ -64,15 +65,6 @@ function endsOf(text: string, random: () => number): number[] {
   const ends: number[] = [];
   for (let end = 0; end < text.length; ends.push(end)) end = Math.min(text.length, end + 1 + Math.floor(random() * 30));
   return ends;
-}
-
-/** The same numbers for a seed. */
-function randomFrom(state: number): () => number {
-  let at = state;
-  return () => {
-    at = (at * 1_103_515_245 + 12_345) % 2 ** 31;
-    return at / 2 ** 31;
-  };
 }
 
 const random = randomFrom(seed);

@@ -1,5 +1,6 @@
 /** Markdown streamed into an element. Needs a document (`dom.ts`). */
 
+import assert from "node:assert/strict";
 import "../../widget/chat.ts";
 import { en } from "../../widget/i18n/strings.ts";
 import type { BlockRenderers } from "../../widget/markdown/renderers.ts";
@@ -43,4 +44,11 @@ export function canonical(node: Node): string {
   if (!(node instanceof Element)) return "";
   const attributes = [...node.attributes].map(({ name, value }) => `${name}=${value}`).sort();
   return `<${node.localName} ${attributes}>${[...node.childNodes].map(canonical).join("")}</>`;
+}
+
+/** Fails unless a text becomes this HTML, and the same at every cut. */
+export function assertDrawn(source: string, html: string): void {
+  const whole = streamed(source);
+  assert.equal(whole.innerHTML, html);
+  for (const step of [1, 2, 5]) assert.equal(canonical(streamed(source, step)), canonical(whole), source);
 }
