@@ -86,6 +86,8 @@ export class Answer {
   #chars = 0;
   readonly #maxStateDepth: number;
   readonly #context: Pick<RunContext, "suggest">;
+  /** Calls of before, by their ids: `isDue` may still end. */
+  #before: ReadonlyMap<string, { call: ToolCall; isDue: boolean }> = new Map();
 
   /** `maxJsonDepth`: of a message. */
   constructor(maxJsonDepth: number, context: Pick<RunContext, "suggest">) {
@@ -161,8 +163,9 @@ export class Answer {
     return this.#open.has(id);
   }
 
+  /** Whether a call of this id is known: its result is no call. */
   hasCalled(id: string): boolean {
-    return this.#called.has(id);
+    return this.#called.has(id) || this.#before.has(id);
   }
 
   /** A call begins. A second one of the same id is the same call. Gives its id. */
@@ -211,8 +214,9 @@ export class Answer {
     this.#events.push({ type: "approval", asked });
   }
 
-  /** Calls that a person has approved begin now. Gives whether there were any. */
-  settle(approved: readonly WaitingCall[]): boolean {
+  /** Calls that a person has approved begin now, others of `before` when they are heard of. Gives whether any begin. */
+  settle(approved: readonly WaitingCall[], before: readonly { call: ToolCall; isDue: boolean }[]): boolean {
+    this.#before = new Map(before.map((known) => [known.call.id, known]));
     for (const { id, name, arguments: args, isQuestion } of approved) {
       this.call(id, name, args);
       if (isQuestion) this.result(id, "");
@@ -318,7 +322,10 @@ export class Answer {
   }
 
   #finish(id: unknown, output: string, failed: boolean): void {
-    const key = typeof id === "string" ? id : "";
+    const key = asString(id);
+    const { call: due, isDue } = this.#before.get(key) ?? {};
+    // It begins at the latest with its end.
+    if (isDue) this.call(due?.id, due?.name, due?.arguments);
     const call = this.#open.get(key);
     if (call === undefined) return;
     this.release(key);

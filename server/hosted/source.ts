@@ -21,6 +21,7 @@ import type {
   ConversationState,
   DecidedCall,
   HistoryMessage,
+  UserMessage,
   WaitingCall,
   WaitingCalls,
 } from "../protocol/chat.ts";
@@ -36,9 +37,9 @@ import {
 import { endEvent, partsOf, slimHistory, textOf, userMessage } from "../providers/history.ts";
 import type { Conversation, ConversationStart, ModelEvent, ToolAnswer } from "../providers/provider.ts";
 import { Answer, failure, wordsOf } from "./answer.ts";
+import { Exchange } from "./exchange.ts";
 import { Items } from "./items.ts";
 import { ItemReader } from "./shapes.ts";
-import { Told } from "./told.ts";
 
 interface HostedParts {
   readonly settings: Pick<Settings, "firstChunkSeconds" | "idleSeconds" | "maxToolOutputChars" | "maxJsonDepth">;
@@ -74,8 +75,9 @@ class HostedConversation implements Conversation {
   readonly #start: ConversationStart;
   readonly #context: RunContext;
   readonly #parts: HostedParts & { onFramework(name: string): void };
-  readonly #told: Told;
+  readonly #exchange: Exchange;
   readonly #answer: Answer;
+  #declined: readonly ToolAnswer[] = [];
   /** What the framework needs to go on with what waits. */
   #kept: unknown;
   #isOver = false;
@@ -90,8 +92,8 @@ class HostedConversation implements Conversation {
     this.#start = start;
     this.#context = context;
     this.#parts = parts;
+    this.#exchange = new Exchange(start.state.open?.messages ?? [], askedOf(start));
     this.#answer = new Answer(parts.settings.maxJsonDepth, context);
-    this.#told = new Told(start.state.open?.waiting?.calls);
   }
 
   async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
@@ -103,7 +105,7 @@ class HostedConversation implements Conversation {
     const sources: Record<string, unknown>[] = [];
     let items: Items | undefined;
     try {
-      if (answer.settle(this.#approved(input))) yield this.#take();
+      if (answer.settle(this.#approved(input), this.#exchange.calls())) yield this.#take();
       const onOpen = (source: Record<string, unknown>) => void sources.push(source);
       items = new Items(this.#call(input), { input, limits, onOpen, onStray: this.#onStray });
       for (;;) {
@@ -125,22 +127,25 @@ class HostedConversation implements Conversation {
     } finally {
       items?.close();
       this.#keepState();
+      // Calls of which no client has heard may have begun.
+      if (!this.#isOver && answer.release()) this.#take();
     }
   }
 
   /** Takes the answers to calls that were declined: the others are the agent's own. */
-  answer(answers: readonly ToolAnswer[]): void {
-    for (const one of answers) this.#told.answer(one);
+  answer(declined: readonly ToolAnswer[]): void {
+    this.#declined = declined;
+    for (const one of declined) this.#exchange.decline(one);
   }
 
   interrupt(said: string): void {
     this.#isOver = true;
-    if (said.trim() !== "" && !this.#told.lastText.endsWith(said)) this.#told.say(said);
+    if (said.trim() !== "" && !this.#exchange.text.endsWith(said)) this.#exchange.say(said);
   }
 
   withhold(said: string): void {
     this.#isOver = true;
-    this.#told.withhold(said);
+    this.#exchange.withhold(said);
   }
 
   state(): ConversationState {
@@ -158,7 +163,7 @@ class HostedConversation implements Conversation {
 
   /** The agent may have done what it reported: the state says so, for a client that sends the message again. */
   failure(): { state: ConversationState; canContinue: boolean } {
-    return { state: this.#told.isEmpty ? this.#start.state : this.#history(), canContinue: false };
+    return { state: this.#hasBegun ? this.#history() : this.#start.state, canContinue: false };
   }
 
   #input(signal: AbortSignal): RunInput {
@@ -182,11 +187,12 @@ class HostedConversation implements Conversation {
   /** A message in their place declines all that waits. */
   #decisions(): readonly DecidedCall[] {
     const { approvals } = this.#context;
+    if (approvals.length > 0) return approvals;
     const { message, state } = this.#start;
-    const waiting = state.open?.waiting?.calls ?? [];
-    if (approvals.length > 0 || waiting.length === 0) return approvals;
-    const reason = `The user did not decide, and wrote: ${message}`;
-    return decidedCalls({ state, approvals: waiting.map(({ id }) => ({ id, approved: false, reason })) });
+    const declined = this.#declined.map(({ id, content }) => {
+      return { id, approved: false, reason: `${textOf(content)} They wrote: ${message}` };
+    });
+    return decidedCalls({ state, approvals: declined });
   }
 
   #approved({ ctx: { approvals } }: RunInput): WaitingCall[] {
@@ -227,8 +233,7 @@ class HostedConversation implements Conversation {
     if (asked.size === 0) this.#noticeOpenCalls(reader, input);
     const events = this.#take();
     // A state beside what is not known is no answer; after decisions, nothing more has to be said.
-    const isEmpty = this.#told.isEmpty && asked.size === 0;
-    if (isEmpty && !(reader.hasKnown && reader.unknown === undefined)) throw noAnswer(reader.unknown);
+    if (!this.#hasBegun && !(reader.hasKnown && reader.unknown === undefined)) throw noAnswer(reader.unknown);
     this.#isOver = true;
     return [...events, endEvent(finish, usage)];
   }
@@ -259,7 +264,7 @@ class HostedConversation implements Conversation {
 
   #take(): ModelEvent[] {
     const events = this.#answer.take();
-    for (const event of events) this.#told.add(this.#asKept(event));
+    for (const event of events) this.#exchange.add(this.#asKept(event));
     return events;
   }
 
@@ -273,7 +278,7 @@ class HostedConversation implements Conversation {
   #explain(error: unknown): ApiError {
     const retryable = this.#answer.hasUsedTools ? false : undefined;
     if (error instanceof ApiError || isOfUpstream(error)) {
-      const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, !this.#told.isEmpty);
+      const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, this.#hasBegun);
       return new ApiError(code, message, {
         ...{ detail, cause, retryable: retryable ?? known.retryable, retryAfter: known.retryAfter },
       });
@@ -283,32 +288,23 @@ class HostedConversation implements Conversation {
     return new ApiError("provider_error", message, { detail, cause: error, retryable });
   }
 
+  /** Whether anything was said or done, or decided. */
+  get #hasBegun(): boolean {
+    return this.#start.state.open !== undefined || !this.#exchange.isEmpty;
+  }
+
   #history(): ConversationState {
     const { past, exchange } = this.#messages();
     return { conversation_history: [...past, ...exchange] };
   }
 
-  /** All that is over, and the exchange that goes on. */
-  #messages(waiting: readonly WaitingCall[] = []): { past: HistoryMessage[]; exchange: HistoryMessage[] } {
-    const { message, attachments, state } = this.#start;
-    const { conversation_history: past = [], open } = state;
-    const before = [...past, ...(open?.messages ?? [])];
-    const told = this.#told.toMessages(waiting);
-    const isAsked = message !== "" || attachments.length > 0;
-    // The agent gets the files of a message once: of those before, it gets to know what they were.
-    const asked = isAsked ? slimHistory([userMessage(message, attachments)], 0) : [];
-    // Calls that have waited get their results before another message.
-    const settled = told.findIndex(({ role }) => role !== "tool");
-    const results = open?.waiting === undefined ? [] : told.splice(0, settled === -1 ? told.length : settled);
-    const { state: own } = this.#answer;
-    if (own !== undefined) {
-      const last = told.findLast((one): one is AssistantMessage => one.role === "assistant");
-      if (last === undefined) told.push({ role: "assistant", content: "", [STATE_FIELD]: own });
-      else last[STATE_FIELD] = own;
-    }
-    const known = own === undefined ? before : before.map(withoutState);
-    const begin = isAsked ? before.length + results.length : past.length;
-    const messages = [...known, ...results, ...asked, ...told];
+  /** All that is over, and the exchange that goes on: from the last message of the user on. */
+  #messages(waiting?: readonly WaitingCall[]): { past: HistoryMessage[]; exchange: HistoryMessage[] } {
+    const { conversation_history: past = [] } = this.#start.state;
+    const { state } = this.#answer;
+    const all = [...past, ...this.#exchange.toMessages(waiting)];
+    const messages = state === undefined ? all : withState(all, state);
+    const begin = messages.findLastIndex(({ role }) => role === "user");
     return { past: messages.slice(0, begin), exchange: messages.slice(begin) };
   }
 
@@ -349,6 +345,15 @@ function isOfUpstream(error: unknown): boolean {
 /** Characters of what was thrown, in sentences for the operator. */
 const MAX_WORDS = 300;
 
+/**
+ * The message that begins an exchange; absent where decisions come alone. The agent gets its files once: of those before, it gets
+ * to know what they were.
+ */
+function askedOf({ message, attachments }: ConversationStart): UserMessage | undefined {
+  if (message === "" && attachments.length === 0) return undefined;
+  return slimHistory([userMessage(message, attachments)], 0)[0] as UserMessage;
+}
+
 function toText(message: HistoryMessage): TextMessage[] {
   if (message.role === "tool") return [];
   if (message.role === "user") return [{ role: "user", content: textOf(partsOf(message)) }];
@@ -369,6 +374,15 @@ function joinSpeakers(messages: readonly TextMessage[]): TextMessage[] {
 function lastState(history: readonly HistoryMessage[]): unknown {
   const last = history.findLast((message) => message.role === "assistant" && message[STATE_FIELD] !== undefined);
   return last?.role === "assistant" ? last[STATE_FIELD] : undefined;
+}
+
+/** The state stands on the last message of the agent, and nowhere else. */
+function withState(history: readonly HistoryMessage[], state: unknown): HistoryMessage[] {
+  const messages = history.map(withoutState);
+  const asked = messages.findLastIndex(({ role }) => role === "user");
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  if (last < asked) return [...messages, { role: "assistant", content: "", [STATE_FIELD]: state }];
+  return messages.with(last, { ...messages[last], [STATE_FIELD]: state } as AssistantMessage);
 }
 
 function withoutState(message: HistoryMessage): HistoryMessage {

@@ -55,9 +55,8 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /** Body of every HTTP answer with a status of 400 or above. */
 export interface ErrorBody {
-  /** With `continue`: the exchange is open in it, see the `error` event. */
-  state?: ConversationState;
   /** As in the `error` event. */
+  state?: ConversationState;
   continue?: true;
   error: {
     code: ErrorCode;

@@ -135,7 +135,7 @@ export async function collectRun(reader: RunReader): Promise<CollectedRun> {
         calls.set(event.data.id, { ...begun, ...event.data });
       }
       // An agent that is written elsewhere may say late that a call waits.
-      if (event.type === "tool_approval") calls.delete(event.data.id);
+      if (event.type === "tool_approval" && calls.get(event.data.id)?.status === "running") calls.delete(event.data.id);
       if (isTerminal(event)) last = event;
     }
   }
@@ -164,6 +164,6 @@ export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
 type ToolCalls = Map<string, NonNullable<ChatResponse["tool_calls"]>[number]>;
 
 function failureOf({ code, data, retryable, retry_after: retryAfter, state, ...last }: ErrorEvent): ApiError {
-  const beside = last.continue === true && state !== undefined ? { state, continue: true as const } : {};
+  const beside = state === undefined ? {} : { state, ...(last.continue ? { continue: true as const } : {}) };
   return new ApiError(code, data, { retryable, retryAfter, beside });
 }

@@ -1,0 +1,362 @@
+/** Whatever an agent that is written elsewhere yields, and however its answers end: the next message is answered, and knows what was done. */
+
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import fc from "fast-check";
+import type { RunInput } from "../../server/agent/run-function.ts";
+import { readState } from "../../server/agent/state.ts";
+import type { ConversationState, HistoryMessage, ToolApproval } from "../../server/protocol/chat.ts";
+import type { StreamEvent } from "../../server/protocol/events.ts";
+import { CANCELLED, callsOf, textOf } from "../../server/providers/history.ts";
+import { type ChatMessage, type Outcome, send, terminal } from "../support/chat-transports.ts";
+import { type Gate, gate } from "../support/deadline.ts";
+import { INTERRUPTS, STREAMS } from "../support/hosted-streams.ts";
+import { newRun, openLine, type Wish } from "../support/run-lines.ts";
+import { startServer, type TestServer } from "../support/start-server.ts";
+
+/** `CONVERSATIONS=2000` tries more of them. What fails names a seed, which `SEED` repeats. */
+const { CONVERSATIONS = "60", SEED } = process.env;
+
+const TRANSPORTS = ["json", "sse", "socket", "resumed"] as const;
+
+/** What an agent does next. */
+type Act =
+  | { does: "says" | "thinks" | "keeps" | "uses" | "suggests" | "finishes" | "repeats" }
+  | { does: "calls" | "asks" | "results" | "fails"; id: string }
+  | { does: "streams"; items: readonly unknown[] };
+
+/** One message of a client, and what the agent does about it. */
+interface Step {
+  transport: (typeof TRANSPORTS)[number];
+  acts: Act[];
+  end: "returns" | "throws" | "hangs";
+  /** What the client does about calls that wait. */
+  decides: "yes" | "no" | "mixed" | "edited" | "by message";
+  refused: "nothing" | "the message" | "the answer";
+  /** Whether the client goes on from a state of before. */
+  goesBack: boolean;
+}
+
+const framework = fc.constantFrom(
+  ...STREAMS.map(([, items]) => items),
+  ...INTERRUPTS.flatMap((row) => [row[1], row[4]]),
+);
+/** Few, so that they come again. */
+const id = fc.constantFrom("c1", "c2", "c3");
+const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ does: fc.constantFrom("says" as const, "finishes" as const) }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constantFrom("thinks", "keeps", "uses", "suggests", "repeats") }) },
+  { weight: 6, arbitrary: fc.record({ does: fc.constantFrom("calls", "asks", "results", "fails"), id }) },
+  {
+    weight: 1,
+    arbitrary: framework.chain((items) => fc.subarray([...items])).map((items) => ({ does: "streams", items })),
+  },
+) as fc.Arbitrary<Act>;
+const often = <Value>(usual: Value, ...others: Value[]) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
+const stepOf = (hasHooks: boolean): fc.Arbitrary<Step> =>
+  fc.record({
+    transport: fc.constantFrom(...TRANSPORTS),
+    acts: fc.array(act, { maxLength: 7 }),
+    end: often("returns", "throws", "hangs"),
+    decides: often("yes", "no", "mixed", "edited", "by message"),
+    refused: hasHooks ? often("nothing", "nothing", "the message", "the answer") : fc.constant("nothing"),
+    goesBack: often(false, false, true),
+  });
+
+/** What the agent and its hooks know of the step that is being tried. */
+class Stage {
+  step: Step | undefined;
+  readonly inputs: RunInput[] = [];
+  /** Counts words, outputs and questions: each is another one. */
+  #count = 0;
+  hanging: Gate = gate();
+  /** What was done after a yes, by what was kept with the question. */
+  readonly done = new Map<string, string>();
+
+  next(step: Step): void {
+    this.step = step;
+    this.inputs.length = 0;
+    this.hanging = gate();
+  }
+
+  readonly run = async function* (this: Stage, input: RunInput): AsyncGenerator<unknown> {
+    this.inputs.push(input);
+    const { acts = [], end } = this.step ?? {};
+    for (const act of acts) yield* this.#items(act, input);
+    if (end === "throws") throw new Error("down");
+    if (end !== "hangs") return;
+    this.hanging.open();
+    await new Promise((resolve) => input.signal.addEventListener("abort", resolve));
+  }.bind(this);
+
+  readonly hooks = {
+    onMessage: () => (this.step?.refused === "the message" ? { refuse: "Not this." } : undefined),
+    onAnswer: () => (this.step?.refused === "the answer" ? { refuse: "Not that." } : undefined),
+  };
+
+  *#items(act: Act, { ctx, exchange }: RunInput): Generator<unknown> {
+    const n = ++this.#count;
+    if (act.does === "says") yield `W${n} `;
+    else if (act.does === "thinks") yield { type: "thinking", data: "Hm." };
+    else if (act.does === "keeps") yield { type: "state", data: { n } };
+    else if (act.does === "uses") yield { type: "usage", data: { input_tokens: 1, output_tokens: 1 } };
+    else if (act.does === "suggests") yield { type: "suggestions", data: ["More?"] };
+    else if (act.does === "streams") yield* act.items;
+    else if (act.does === "repeats") yield* eventsOf(exchange);
+    else if (act.does === "calls") yield { type: "tool_call", data: { id: act.id, tool: "look", arguments: { n } } };
+    else if (act.does === "asks") {
+      yield {
+        type: "tool_approval",
+        data: { id: act.id, tool: "pay", arguments: { n }, editable: true, kept: `K${n}` },
+      };
+    } else {
+      const ids = "id" in act ? [act.id] : ctx.approvals.flatMap((one) => (one.approved ? [one.id] : []));
+      for (const one of ids) {
+        const output = `R${n}-${one} `;
+        if (act.does === "finishes") this.#did(one, output, ctx.approvals);
+        yield { type: "tool_result", data: { id: one, output, ...(act.does === "fails" ? { status: "failed" } : {}) } };
+      }
+    }
+  }
+
+  /** Where the call was not asked about again, or has no result of before. */
+  #did(id: string, output: string, approvals: RunInput["ctx"]["approvals"]): void {
+    const kept = approvals.find((one) => one.id === id)?.kept;
+    const before =
+      this.step?.acts.slice(
+        0,
+        this.step.acts.findIndex(({ does }) => does === "finishes"),
+      ) ?? [];
+    const isFirst = before.every(({ does, ...more }) => does !== "streams" && !("id" in more && more.id === id));
+    if (typeof kept === "string" && isFirst && !this.done.has(kept)) this.done.set(kept, output);
+  }
+}
+
+/** What an agent is given of the exchange, once more: without ids that it has used twice, whose results could be of either call. */
+function eventsOf(exchange: readonly HistoryMessage[]): object[] {
+  const ids = callsOf(exchange).map((call) => call.id);
+  const isOnce = (call: string) => ids.indexOf(call) === ids.lastIndexOf(call);
+  return exchange.flatMap((message): object[] => {
+    if (message.role === "tool") {
+      const { tool_call_id: call, content: output } = message;
+      return isOnce(call) ? [{ type: "tool_result", data: { id: call, output } }] : [];
+    }
+    const calls = callsOf([message]).filter((call) => isOnce(call.id));
+    return calls.map(({ id: call, function: { name: tool, arguments: args } }) => {
+      return { type: "tool_call", data: { id: call, tool, arguments: args } };
+    });
+  });
+}
+
+/** What a client has, after any of its messages. */
+interface Known {
+  state: ConversationState;
+  approvals: readonly ToolApproval[];
+  /** Whether the agent got decisions, or a message in their place: they count once. */
+  isDecided: boolean;
+}
+
+const SECRETS = { secrets: ["a-secret-of-a-test"], ownSecrets: ["a-secret-of-a-test"] };
+const LIMITS = { limits: { maxHistoryItems: 2000, maxHistoryBytes: 10_000_000 } };
+
+/** What the server reads in a state that it has given. */
+function opened(state: ConversationState): ConversationState {
+  const bound = { kind: "conversation_history", agent: "Acme Support", provider: "run", user: undefined } as const;
+  return readState(structuredClone(state), { ...bound, ...SECRETS, ...LIMITS });
+}
+
+const messagesOf = ({ conversation_history: past = [], open }: ConversationState) => [
+  ...past,
+  ...(open?.messages ?? []),
+];
+
+/** Each call once in its message, and its result before anything else; only what waits has none, at the end of what is open. */
+function assertInOrder(state: ConversationState): void {
+  const messages = messagesOf(state);
+  const waiting = state.open?.waiting?.calls.map((call) => call.id) ?? [];
+  let due: string[] = [];
+  for (const message of messages) {
+    if (message.role === "tool") {
+      assert.ok(due.includes(message.tool_call_id), `${message.tool_call_id} has no call before it`);
+      due = due.filter((one) => one !== message.tool_call_id);
+      continue;
+    }
+    assert.deepEqual(due, [], "these come without a result before another message");
+    due = callsOf([message]).map((call) => call.id);
+    assert.equal(new Set(due).size, due.length, "one message has a call twice");
+  }
+  assert.deepEqual(due.toSorted(), waiting.toSorted(), "the calls that wait, and no others, have no result");
+}
+
+type Rows = Map<string, { now: "open" | "declined" | "done"; called: string }[]>;
+
+/** The calls of a state by their ids: those of what is open may still end, unless a message closes it. */
+function rowsOf({ conversation_history: past = [], open }: ConversationState, isClosed: boolean): Rows {
+  const rows: Rows = new Map();
+  for (const [at, message] of [...past, ...(open?.messages ?? [])].entries()) {
+    const isPast = at < past.length;
+    for (const { id: call, function: one } of callsOf([message])) {
+      const called = isPast ? "" : `${one.name}${one.arguments}`;
+      const row = { now: isPast || isClosed ? "done" : "open", called } as const;
+      rows.set(call, [...(rows.get(call) ?? []), row]);
+    }
+    if (message.role !== "tool" || message.content === textOf(CANCELLED)) continue;
+    const row = rows.get(message.tool_call_id)?.at(-1);
+    if (row !== undefined) row.now = "done";
+  }
+  return rows;
+}
+
+/** What an event says of them: a call that has its result and begins as another, or is asked about anew, is another one. */
+function see(rows: Rows, event: StreamEvent): void {
+  if (event.type !== "tool_call" && event.type !== "tool_result" && event.type !== "tool_approval") return;
+  const known = rows.get(event.data.id) ?? [];
+  rows.set(event.data.id, known);
+  const last = known.at(-1);
+  if (event.type === "tool_result") {
+    const isOpen = event.data.output === "It was not finished.";
+    if (last !== undefined && !isOpen) last.now = event.data.declined ? "declined" : "done";
+    return;
+  }
+  const called = `${event.data.tool}${event.data.arguments}`;
+  const isAnother = event.type === "tool_call" ? last?.now === "done" && last.called !== called : last?.now !== "open";
+  if (last === undefined || isAnother) known.push({ now: "open", called });
+}
+
+class Client {
+  readonly #t: TestContext;
+  readonly #server: TestServer;
+  readonly #stage: Stage;
+  #known: Known[] = [{ state: {}, approvals: [], isDecided: false }];
+
+  constructor(t: TestContext, server: TestServer, stage: Stage) {
+    this.#t = t;
+    this.#server = server;
+    this.#stage = stage;
+  }
+
+  async take(step: Step): Promise<void> {
+    const from = (step.goesBack ? this.#known[Math.floor(this.#known.length / 2)] : this.#known.at(-1)) as Known;
+    const message = messageOf(step, from);
+    this.#stage.next(step);
+    const outcome = await this.#send(message, step);
+    const { last } = outcome;
+    assert.ok(
+      last.type === "done" || last.code === "provider_error" || last.code === "approval_used",
+      JSON.stringify(last),
+    );
+    const isAsked =
+      !(last.type === "error" && last.code === "approval_used") && !(message.message && step.refused === "the message");
+    assert.equal(this.#stage.inputs.length, isAsked ? 1 : 0, "run is called once");
+    assert.equal(
+      last.type === "error" && last.code === "approval_used",
+      message.approvals !== undefined && from.isDecided,
+    );
+    if (isAsked) this.#assertRemembered(from);
+    if (isAsked) from.isDecided = true;
+    const before = opened(from.state);
+    const state = last.state ?? from.state;
+    const after = opened(state);
+    assertInOrder(after);
+    if (isAsked) assertKept(outcome, step, before, after, message);
+    for (const decided of isAsked ? (this.#stage.inputs[0]?.ctx.approvals ?? []) : []) {
+      const output = decided.approved ? this.#stage.done.get(decided.kept) : undefined;
+      if (output !== undefined) assert.ok(JSON.stringify(messagesOf(after)).includes(output), `${output}was done`);
+    }
+    if (last.state !== undefined && isAsked) {
+      this.#known.push({ state, approvals: last.type === "done" ? (last.approvals ?? []) : [], isDecided: false });
+    }
+  }
+
+  /** What ran after a yes is not declined later, unless the client goes back: then it may have run. */
+  #assertRemembered({ isDecided }: Known): void {
+    for (const { kept, approved, reason = "" } of this.#stage.inputs[0]?.ctx.approvals ?? []) {
+      if (isDecided)
+        assert.match(reason, /not carried out, unless they had approved it elsewhere\. They wrote: And\?$/);
+      else assert.ok(approved || !this.#stage.done.has(kept), `${kept} was approved, and ran`);
+    }
+  }
+
+  async #send(message: ChatMessage, { transport, end }: Step): Promise<Outcome> {
+    const run = newRun();
+    const named = { ...message, run };
+    const answer = transport === "resumed" ? this.#resumed(named, run) : send[transport](this.#t, this.#server, named);
+    if (end === "hangs") {
+      await Promise.race([this.#stage.hanging.opened, answer]);
+      await fetch(`${this.#server.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
+    }
+    return answer;
+  }
+
+  /** The connection is cut after the first event, if others follow, and the rest is read over another one. */
+  async #resumed(message: ChatMessage, run: string): Promise<Outcome> {
+    const line = await openLine.sse(this.#t, this.#server, message as Wish);
+    const first = await line.next();
+    await line.cut();
+    const isOver = first.type === "done" || first.type === "error";
+    const rest = isOver ? [] : await (await openLine.socket(this.#t, this.#server, { resume: run, after: 1 })).rest();
+    const events: StreamEvent[] = [first, ...rest];
+    return { status: 200, events, last: terminal(events), headers: new Headers() };
+  }
+}
+
+function messageOf({ decides }: Step, { state, approvals, isDecided }: Known): ChatMessage {
+  if (approvals.length === 0 || decides === "by message" || (isDecided && decides !== "mixed"))
+    return { message: "And?", state };
+  const decisions = approvals.map((asked, at) => ({
+    id: asked.id,
+    approved: decides === "mixed" ? at % 2 === 0 : decides !== "no",
+    ...(decides === "edited" && asked.editable ? { arguments: '{"n":0}' } : {}),
+  }));
+  return { approvals: decisions, state };
+}
+
+/** The words, the calls and the outputs that a client has seen stand in the state, each once. */
+function assertKept(
+  { events, last, toolCalls }: Outcome,
+  step: Step,
+  before: ConversationState,
+  after: ConversationState,
+  sent: ChatMessage,
+): void {
+  const messages = messagesOf(after);
+  const texts = JSON.stringify(messages.map((message) => (message.role === "assistant" ? message.content : "")));
+  const shown = JSON.stringify([events.filter(({ type }) => type === "token"), last.type === "done" ? last.data : ""]);
+  for (const word of new Set(shown.match(/W\d+ /g))) assert.equal(texts.split(word).length, 2, `${word}stands once`);
+  const results = JSON.stringify(messages.filter(({ role }) => role === "tool"));
+  const outputs = JSON.stringify([events.filter(({ type }) => type === "tool_result"), toolCalls]);
+  for (const output of new Set(outputs.match(/R[\w-]+ /g)))
+    assert.equal(results.split(output).length, 2, `${output}stands once`);
+  if (last.type === "error" || !["stop", "approval_required"].includes(last.finish_reason)) return;
+  const known = JSON.stringify(messagesOf(before)) + outputs;
+  for (const output of results.match(/R[\w-]+ /g) ?? [])
+    assert.ok(known.includes(output), `a client knows of ${output}`);
+  if (step.transport === "json") return;
+  const rows = rowsOf(before, sent.approvals === undefined);
+  for (const event of events) see(rows, event);
+  const count = (all: Rows) => Object.fromEntries([...all].map(([call, known]) => [call, known.length]));
+  assert.deepEqual(count(rowsOf(after, true)), count(rows), "each call stands once");
+}
+
+for (const hasHooks of [false, true]) {
+  test(`whatever run yields, its history is one that the next message may bring${hasHooks ? ", with hooks" : ""}`, async (t) => {
+    const stage = new Stage();
+    const agent = { model: undefined, run: stage.run, ...(hasHooks ? stage.hooks : {}) } as never;
+    const env = {
+      PARLEY_STATE_SECRET: SECRETS.secrets[0],
+      PARLEY_RATE_PER_ADDRESS: "0",
+      PARLEY_MAX_RUNS_PER_ADDRESS: "64",
+    };
+    const server = await startServer(t, { agent, env });
+    const property = fc.asyncProperty(fc.array(stepOf(hasHooks), { minLength: 2, maxLength: 6 }), async (steps) => {
+      const client = new Client(t, server, stage);
+      for (const one of steps) await client.take(one);
+    });
+    await fc.assert(property, {
+      numRuns: Number(CONVERSATIONS),
+      includeErrorInReport: true,
+      ...(SEED === undefined ? {} : { seed: Number(SEED) }),
+    });
+  });
+}
