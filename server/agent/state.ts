@@ -65,25 +65,27 @@ function readOpen(
   // It goes on from this base, and from nothing else.
   const signed = [exchange, digestOf(state.previous_response_id ?? base)];
   if (!isSigned("parley-open-1", signed, signature, state.conversation, binding)) throw altered("/state/open");
-  const opened = exchange.sealed === undefined ? exchange : openExchange(exchange.sealed, state, binding, hidden);
+  const opened = exchange.sealed === undefined ? exchange : openExchange(exchange, state, binding, hidden);
   const messages = opened.messages as HistoryMessage[];
   checkSize(state.conversation_history ?? [], messages, binding.limits);
   return { ...state, open: { ...opened, messages, signature } };
 }
 
 function openExchange(
-  sealed: unknown,
+  { sealed, ...readable }: Record<string, unknown>,
   { conversation }: ConversationState,
   binding: StateBinding,
   hidden: Set<string>,
 ): Record<string, unknown> {
   const opened = openValue(String(sealed), { ...binding, conversation, secrets: binding.ownSecrets });
   if (opened === undefined) throw altered("/state/open");
+  const whole = { ...readable, ...opened };
+  if (opened.messages === undefined) return whole;
   // Which of its calls were the hidden ones, the tools of the next run need not know any more.
-  const { messages = [], waiting } = opened as unknown as OpenExchange;
+  const { messages, waiting } = opened as unknown as OpenExchange;
   for (const { id } of [...callsOf(messages), ...(waiting?.calls ?? [])]) hidden.add(id);
   for (const message of messages) if (message.role === "tool") hidden.add(message.tool_call_id);
-  return opened;
+  return whole;
 }
 
 /** As `randomUUID` makes it: without a dot, which parts a signed id. */
@@ -165,22 +167,23 @@ export function sealState(
     sealed.conversation_history = history;
     if (signature) sealed.signature = signature;
   }
-  if (open !== undefined) sealed.open = sealOpen(open, digest, conversation, binding, isHidden && seal);
+  if (open !== undefined) {
+    const [own = ""] = seal.secrets;
+    const shown = readableOpen(open, seal, isHidden !== undefined);
+    const signed = sign("parley-open-1", digestOf([shown, digest]), own, conversation, binding);
+    sealed.open = { ...shown, signature: signed };
+  }
   return sealed;
 }
 
-function sealOpen(
-  { signature: _former, ...exchange }: OpenExchange,
-  base: string,
-  conversation: string,
-  binding: StateBinding,
-  seal: Seal | undefined,
-): OpenExchange {
-  const [secret = ""] = binding.ownSecrets;
+/** What clients may read of an open exchange, with the rest sealed beside it. */
+function readableOpen({ signature: _former, ...exchange }: OpenExchange, seal: Seal, isHidden: boolean): OpenExchange {
   // Whole: where the API keeps the conversation, it has results without their calls.
-  const kept = seal === undefined ? exchange : { messages: [], sealed: sealValue(exchange, seal) };
-  const signature = sign("parley-open-1", digestOf([kept, base]), secret, conversation, binding);
-  return { ...kept, signature };
+  if (isHidden) return { messages: [], sealed: sealValue(exchange, seal) };
+  const { waiting, ...readable } = exchange;
+  // A framework keeps what its tools threw, what was thought, and objects that not even its model gets.
+  const isKept = [waiting, ...(waiting?.calls ?? [])].some((one) => one?.kept !== undefined);
+  return isKept ? { ...readable, sealed: sealValue({ waiting }, seal) } : exchange;
 }
 
 /** Each use of the secret has its own purpose, which the signed text begins with: none signs the same text as another. */

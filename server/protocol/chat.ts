@@ -97,7 +97,7 @@ export interface OpenExchange {
   response?: string;
   /** Its calls that wait for a person's decision. */
   waiting?: WaitingCalls;
-  /** All of this, where clients may not read it. */
+  /** What of this clients may not read: all of it, or `waiting`. */
   sealed?: string;
   signature?: string;
 }

@@ -1,9 +1,11 @@
 /** Agents that are written elsewhere: what `run` gets, and what clients get of what it says. */
 
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { test } from "node:test";
 import { checkAgent, ToolError } from "../../server/agent/define.ts";
 import type { RunInput } from "../../server/agent/run-function.ts";
+import { digestOf } from "../../server/agent/state.ts";
 import type { ToolApproval } from "../../server/protocol/chat.ts";
 import { fieldOf, type Outcome, onEveryTransport, post, send, stateOf, typesOf } from "../support/chat-transports.ts";
 import { gate, turns } from "../support/deadline.ts";
@@ -721,17 +723,48 @@ test("a message in place of decisions declines all calls of an agent, which gets
 });
 
 test("decisions about calls of an agent come alone, in time, and as they were asked", async (t) => {
-  const { server, inputs, state } = await asking(t, { more: { env: { PARLEY_APPROVAL_SECONDS: "0.001" } } });
-  const waiting = state.open?.waiting;
-  const altered = { ...state, open: { ...state.open, waiting: { ...waiting, kept: "other" } } } as never;
-  assert.deepEqual(codeOf(await send.json(t, server, { approvals: YES, state: altered })), [400, "invalid_state"]);
+  const { server, inputs, state, last } = await asking(t, { more: { env: { PARLEY_APPROVAL_SECONDS: "0.001" } } });
+  const waiting = { calls: [{ id: "c1", name: "refund", arguments: "{}" }] };
+  for (const change of [{ waiting }, { sealed: undefined }, { sealed: `${state.open?.sealed}A` }]) {
+    const altered = { ...state, open: { ...state.open, ...change } } as never;
+    assert.deepEqual(codeOf(await send.json(t, server, { approvals: YES, state: altered })), [400, "invalid_state"]);
+  }
   const both = await send.json(t, server, { approvals: YES, message: "And thanks", state });
   assert.deepEqual(codeOf(both), [400, "invalid_request"]);
   assert.match(both.last.data, /takes decisions alone/);
-  while (Date.now() <= Date.parse(waiting?.expires_at ?? "")) await turns(1);
+  while (Date.now() <= Date.parse(last.approvals?.[0]?.expires_at ?? "")) await turns(1);
   assert.deepEqual(codeOf(await send.json(t, server, { approvals: YES, state })), [409, "approval_expired"]);
   assert.equal(inputs.length, 1);
   assert.equal((await send.json(t, server, { message: "Well?", state })).last.data, "Done.");
+});
+
+test("what an earlier version signed in clear is taken, and leaves sealed", async (t) => {
+  const secret = "s".repeat(32);
+  const env = { PARLEY_STATE_SECRET: secret };
+  const { server, inputs, state: now } = await asking(t, { more: { env } });
+  const { conversation } = now;
+  const call = { id: "c1", name: "refund", arguments: "{}" };
+  const open = {
+    messages: [
+      { role: "user", content: "Refund it" },
+      { role: "assistant", content: null, tool_calls: [{ id: "c1", type: "function", function: call }] },
+    ],
+    waiting: { calls: [{ ...call, kept: "planted" }], nonce: "n", ledger: "l", expires_at: "2999-01-01T00:00:00.000Z" },
+  };
+  const digest = digestOf([open, digestOf(undefined)]);
+  const bound = JSON.stringify(["parley-open-1", "Acme Support", "run", null, conversation, digest]);
+  const signature = createHmac("sha256", secret).update(bound).digest("base64url");
+  const state = { conversation, open: { ...open, signature } };
+  // Nobody knows of its nonce any more.
+  const late = await send.sse(t, server, { approvals: YES, state });
+  assert.equal(codeOf(late).at(1), "approval_expired");
+  assert.match(JSON.stringify(late.last), /"sealed"/);
+  assert.doesNotMatch(JSON.stringify(late.last), /planted/);
+  for (const from of [state, late.last.state]) {
+    assert.equal((await send.sse(t, server, { message: "Well?", state: from })).last.data, "Done.");
+    assert.equal(inputs.at(-1)?.ctx.approvals[0]?.kept, "planted");
+  }
+  assert.equal(inputs.length, 3);
 });
 
 test("an agent that fails after a decision has used it up, and the conversation goes on", async (t) => {

@@ -16,10 +16,9 @@ import {
   TRANSPORTS,
   type TransportName,
 } from "../support/chat-transports.ts";
-import { newRun, openLine } from "../support/run-lines.ts";
+import { newRun, readBytes } from "../support/run-lines.ts";
 import { call, end, fail, hang, say, type Turn } from "../support/scripted-provider.ts";
-import { connect } from "../support/socket-client.ts";
-import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
+import { type Cleanup, startServer } from "../support/start-server.ts";
 import { define, throwing } from "../support/test-tools.ts";
 
 const weather = (more: object) => define("get_weather", () => ({ celsius: 10 }), more);
@@ -180,31 +179,6 @@ const ENDINGS: Record<string, Ending> = {
   "more calls than may be made": { turns: [calls, [say("No.")]] },
 };
 
-/** All bytes that a client gets of a run, and again when it comes back to it. */
-const READ = {
-  async json(_t: Cleanup, server: TestServer) {
-    const answer = await post(server, { message: "Hi", stream: false });
-    return JSON.stringify([...answer.headers]) + (await answer.text());
-  },
-  async sse(t: Cleanup, server: TestServer, run: string) {
-    const answer = await post(server, { message: "Hi", stream: true, run });
-    const first = await answer.text();
-    const again = await (await openLine.sse(t, server, { resume: run, after: 0 })).rest();
-    return JSON.stringify([...answer.headers]) + first + JSON.stringify(again);
-  },
-  async socket(t: Cleanup, server: TestServer, run: string) {
-    const client = await connect(t, server.socketUrl);
-    let frames = "";
-    client.socket.on("message", (frame) => {
-      frames += String(frame);
-    });
-    client.send({ message: "Hi", run });
-    for (let type = ""; type !== "done" && type !== "error"; ) ({ type } = await client.next());
-    const again = await (await openLine.socket(t, server, { resume: run, after: 0 })).rest();
-    return frames + JSON.stringify(again);
-  },
-};
-
 /** What a client of a fresh server reads, and whether the title is in it. */
 async function readAll(t: Cleanup, transport: TransportName, expose: string, ending: Ending): Promise<string> {
   const { turns, execute = () => OUTPUT, maxTurns = 10, stop } = ending;
@@ -215,7 +189,7 @@ async function readAll(t: Cleanup, transport: TransportName, expose: string, end
     return execute(...args);
   });
   const server = await startServer(t, { turns, agent: { tools: [open, tool], maxTurns } });
-  const read = await READ[transport](t, server, run);
+  const read = await readBytes[transport](t, server, { message: "Hi", run });
   await server.close();
   return read;
 }

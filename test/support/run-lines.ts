@@ -22,7 +22,7 @@ export interface RunLine {
 }
 
 /** What is asked of the server: a message, or the events of a run after one. */
-export type Wish = { message: string; run?: string; [field: string]: unknown } | { resume: string; after: number };
+export type Wish = { message?: string; run?: string; [field: string]: unknown } | { resume: string; after: number };
 
 export interface LineOptions {
   key?: string;
@@ -109,3 +109,30 @@ function line(next: () => Promise<NumberedEvent | undefined>, cut: () => Promise
     },
   };
 }
+
+type Read = (t: Cleanup, server: Address, wish: Wish & { run: string }) => Promise<string>;
+
+/** All bytes that a client gets of a run, and again when it comes back to it. */
+export const readBytes: Record<"json" | "sse" | "socket", Read> = {
+  async json(_t, server, { run: _run, ...wish }) {
+    const answer = await post(server, { ...wish, stream: false });
+    return JSON.stringify([...answer.headers]) + (await answer.text());
+  },
+  async sse(t, server, wish) {
+    const answer = await post(server, { ...wish, stream: true });
+    const first = await answer.text();
+    const again = await (await openLine.sse(t, server, { resume: wish.run, after: 0 })).rest();
+    return JSON.stringify([...answer.headers]) + first + JSON.stringify(again);
+  },
+  async socket(t, server, wish) {
+    const client = await connect(t, server.socketUrl);
+    let frames = "";
+    client.socket.on("message", (frame) => {
+      frames += String(frame);
+    });
+    client.send(wish);
+    for (let type = ""; type !== "done" && type !== "error"; ) ({ type } = await client.next());
+    const again = await (await openLine.socket(t, server, { resume: wish.run, after: 0 })).rest();
+    return frames + JSON.stringify(again);
+  },
+};
