@@ -73,6 +73,11 @@ export class Items {
     }
   }
 
+  /** What the agent has promised beside its items, within the same limits. */
+  within(promised: Promise<unknown>): Promise<unknown> {
+    return this.#within(promised, false);
+  }
+
   /** Must be called in the end. The agent may end in its own time. */
   close(): void {
     this.#options.input.signal.removeEventListener("abort", this.#onAbort);

@@ -119,7 +119,7 @@ class HostedConversation implements Conversation {
         if (events.length > 0) yield events;
         if (failed !== undefined) throw failed.error;
       }
-      yield await this.#end(reader, sources, input);
+      yield await this.#end(reader, sources, input, items);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (answer.release()) yield this.#take();
@@ -222,12 +222,17 @@ class HostedConversation implements Conversation {
     return undefined;
   }
 
-  async #end(reader: ItemReader, sources: Record<string, unknown>[], input: RunInput): Promise<ModelEvent[]> {
+  async #end(
+    reader: ItemReader,
+    sources: Record<string, unknown>[],
+    input: RunInput,
+    items: Items,
+  ): Promise<ModelEvent[]> {
     reader.end();
     this.#answer.keepChanging();
     // Calls that have not begun when their neighbours wait begin when those are decided.
     if (this.#answer.asked.size === 0) this.#answer.release();
-    else this.#kept = await this.#answer.keptOfAll(sources, input);
+    else this.#kept = await items.within(this.#answer.keptOfAll(sources, input));
     const { finish, usage, asked } = this.#answer;
     // Calls beside those that are asked about begin later.
     if (asked.size === 0) this.#noticeOpenCalls(reader, input);

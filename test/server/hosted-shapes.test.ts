@@ -165,6 +165,16 @@ for (const [name, source] of KEEPERS) {
   });
 }
 
+test("what a framework promises beside an answer that waits has to come within the idle limit", async (t) => {
+  const run = () => ({ stream: streamed(AI_ASKS), response: new Promise(() => {}) });
+  const server = await startServer(t, {
+    agent: { model: undefined, run } as never,
+    env: { PARLEY_IDLE_SECONDS: "0.05" },
+  });
+  const { last } = await send.json(t, server, { message: "Hi" });
+  assert.equal(last.type === "error" && last.code, "provider_timeout");
+});
+
 const FAILURES: [name: string, item: unknown][] = [
   ["the AI SDK", { type: "error", error: new Error("secret") }],
   ["a UI message stream", { type: "error", errorText: "secret" }],
