@@ -95,7 +95,9 @@ export class WithheldAnswer {
     const onAnswer = this.#onAnswer;
     if (onAnswer === undefined) return undefined;
     const texts = this.#texts;
-    const isKnown = texts.some((_, index) => texts.slice(index).join("") === final);
+    let from = texts.length;
+    for (let chars = 0; from > 0 && chars < final.length; ) chars += texts[--from]?.length ?? 0;
+    const isKnown = texts.slice(from).join("") === final;
     const answer = (isKnown ? texts : [...texts, final]).join(SEPARATOR);
     const { refuse } = await decisionOf("onAnswer", (ctx) => onAnswer({ answer }, ctx), context, maxMs);
     return refuse;

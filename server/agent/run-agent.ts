@@ -399,7 +399,7 @@ class ModelTurn {
           this.#observer.report(event.report);
           break;
         case "end":
-          events.push(...this.#endHosted());
+          for (const ended of this.#endHosted()) events.push(ended);
           this.finish = event.finish;
           this.usage = event.usage;
           this.model = event.model;

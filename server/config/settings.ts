@@ -106,7 +106,7 @@ const messages = {
     "Nesting of arrays and objects in a message, 8 to 512.",
   ),
   maxToolCalls: live("PARLEY_MAX_TOOL_CALLS", integer(1), 16).means(
-    "Tool calls per model turn. The model is informed that further calls were not carried out.",
+    "Tool calls per model turn. The model is informed that further calls were not carried out. An agent with `run` may ask for as many approvals in one answer.",
   ),
   maxToolOutputChars: live("PARLEY_MAX_TOOL_OUTPUT_CHARS", integer(1), 100_000).means(
     "Characters of a tool's output that are sent to model and client.",

@@ -106,7 +106,7 @@ class AgUiReader implements ShapeReader {
 
 /** An interrupt is about a call, or anything else that the agent wants to know. */
 function ask({ id, reason, message, toolCallId, responseSchema }: Record<string, unknown>, answer: Answer): void {
-  const call = answer.openCalls().find((open) => open.id === toolCallId);
+  const call = answer.openCallOf(toolCallId);
   const { properties } = isRecord(responseSchema) ? responseSchema : {};
   answer.askApproval({
     ...{ id: toolCallId ?? id, tool: call?.name ?? reason, arguments: call?.arguments, text: message },

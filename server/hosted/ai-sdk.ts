@@ -32,7 +32,7 @@ const HANDLERS: Handlers = {
   "tool-output-denied": ({ toolCallId }, answer) => answer.failedResult(toolCallId, "It was declined."),
   "tool-approval-request": ({ toolCall, toolCallId }, answer) => {
     const { toolCallId: id = toolCallId, toolName, input } = isRecord(toolCall) ? toolCall : {};
-    const call = answer.openCalls().find((open) => open.id === id);
+    const call = answer.openCallOf(id);
     answer.keepAll = keepMessages;
     answer.askApproval({ id, tool: toolName ?? call?.name, arguments: input ?? call?.arguments });
   },

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { isToolError } from "../agent/define.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import type { RunInput } from "../agent/run-function.ts";
+import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { Usage, WaitingCall } from "../protocol/chat.ts";
 import type { ApiError } from "../protocol/errors.ts";
@@ -53,6 +54,9 @@ export interface Question {
 /** What the framework needs to go on with all that waits, from one of the objects that had its stream. */
 export type KeepAll = (source: Record<string, unknown>, input: RunInput) => unknown;
 
+/** `maxJsonDepth` is that of a message. */
+type Limits = Pick<Settings, "maxJsonDepth" | "maxToolCalls">;
+
 /** What the readers of shapes have found of an answer. */
 export class Answer {
   finish: TurnFinish = "stop";
@@ -84,14 +88,13 @@ export class Answer {
   #isApart = true;
   /** Characters of all that was said and done. */
   #chars = 0;
-  readonly #maxStateDepth: number;
+  readonly #limits: Limits;
   readonly #context: Pick<RunContext, "suggest">;
   /** Calls of before, by their ids: `isDue` may still end. */
   #before: ReadonlyMap<string, { call: ToolCall; isDue: boolean }> = new Map();
 
-  /** `maxJsonDepth`: of a message. */
-  constructor(maxJsonDepth: number, context: Pick<RunContext, "suggest">) {
-    this.#maxStateDepth = maxJsonDepth - LEVELS_AROUND;
+  constructor(limits: Limits, context: Pick<RunContext, "suggest">) {
+    this.#limits = limits;
     this.#context = context;
   }
 
@@ -183,19 +186,26 @@ export class Answer {
 
   /** Clients get to know of the calls that are held, all or up to this one. Gives whether there were any. */
   release(last?: string): boolean {
-    const held = [...this.#held.values()];
-    const upTo = last === undefined ? held : held.slice(0, held.findIndex(({ id }) => id === last) + 1);
-    for (const call of upTo) {
+    const { size } = this.#held;
+    if (last !== undefined && !this.#held.has(last)) return false;
+    for (const call of this.#held.values()) {
       this.#held.delete(call.id);
       this.#isApart = true;
       this.#events.push({ type: "hosted_call", call });
+      if (call.id === last) break;
     }
-    return upTo.length > 0;
+    return size > 0;
   }
 
   /** The first call that has no result yet, of this name or of any. */
   openCall(name?: unknown): string | undefined {
-    return this.openCalls().find((call) => name === undefined || call.name === name)?.id;
+    for (const call of this.#open.values()) if (name === undefined || call.name === name) return call.id;
+    return undefined;
+  }
+
+  /** The call of this id, if it has no result yet. */
+  openCallOf(id: unknown): ToolCall | undefined {
+    return this.#open.get(asString(id));
   }
 
   /** The calls that have no result yet. */
@@ -203,10 +213,19 @@ export class Answer {
     return [...this.#open.values()];
   }
 
-  /** The agent goes on only when a person has decided on this. A second request about the same call is the same. */
+  /**
+   * The agent goes on only when a person has decided on this. A second request about the same call is the same.
+   * @throws ApiError for more requests than a person may get at once, and as `keep` does
+   */
   askApproval({ id, tool, arguments: args, text, kept, ...more }: Question): void {
     const call = toCall(id, tool, args);
     if (this.asked.has(call.id)) return;
+    const most = this.#limits.maxToolCalls;
+    if (this.asked.size >= most) {
+      throw failure(
+        `The agent asks about more than ${most} calls in one answer. Have it ask about fewer, or raise PARLEY_MAX_TOOL_CALLS.`,
+      );
+    }
     this.#count(call.arguments + asString(text));
     for (const calls of [this.#open, this.#awaited, this.#called, this.#held]) calls.delete(call.id);
     const asked = { ...more, call, text: asString(text), kept: kept === undefined ? undefined : this.#checked(kept) };
@@ -274,9 +293,10 @@ export class Answer {
         `The agent's state is larger than ${MAX_STATE_BYTES / 1024} KiB. Keep it elsewhere, and yield its id.`,
       );
     }
-    if (depthOf(text) > this.#maxStateDepth) {
+    const maxDepth = this.#limits.maxJsonDepth - LEVELS_AROUND;
+    if (depthOf(text) > maxDepth) {
       throw failure(
-        `The agent's state is nested deeper than ${this.#maxStateDepth} levels, which no message may bring back. Flatten it, or raise PARLEY_MAX_JSON_DEPTH.`,
+        `The agent's state is nested deeper than ${maxDepth} levels, which no message may bring back. Flatten it, or raise PARLEY_MAX_JSON_DEPTH.`,
       );
     }
     return JSON.parse(text);

@@ -6,8 +6,19 @@ type Container = unknown[] | Record<string, unknown>;
 /** Where a value is, or where it is put. */
 type Place = { parent: unknown[]; key: number } | { parent: Record<string, unknown>; key: string };
 
-/** What `copy` may add to a document: each copy may double it. */
-const MAX_COPIED_CHARS = 4 * 1024 * 1024;
+/** The most operations of one patch, which is carried out in one go. */
+const MAX_OPERATIONS = 10_000;
+
+/** The most that all patches of a document may copy or compare, in values and characters: each copy may double it. */
+const MAX_COPIED = 1024 * 1024;
+
+/** The most items that they may move up or down in lists, to make room or to close a gap. */
+const MAX_MOVED = 64 * 1024 * 1024;
+
+/** Patches that cost far more than their bytes: nothing more is read of who sends them. */
+export class CostlyPatch extends Error {
+  override readonly name = "CostlyPatch";
+}
 
 /**
  * A JSON document that JSON Patches (RFC 6902) change in place: what an agent sends of its state. A new document for each
@@ -16,7 +27,8 @@ const MAX_COPIED_CHARS = 4 * 1024 * 1024;
 export class PatchedDocument {
   /** The document has a parent, as each value in it has. */
   readonly #root: { document?: unknown };
-  #copiedChars = 0;
+  #copied = 0;
+  #moved = 0;
 
   /** It is not copied. */
   constructor(document: unknown) {
@@ -31,11 +43,14 @@ export class PatchedDocument {
     this.#root.document = document;
   }
 
-  /** Carries out all operations, or none. @throws Error that names the operation */
+  /** Carries out all operations, or none. @throws Error that names the operation, or CostlyPatch */
   patch(operations: unknown): void {
     const undo: (() => void)[] = [];
     try {
       if (!Array.isArray(operations)) throw new Error("it is no list");
+      if (operations.length > MAX_OPERATIONS) {
+        throw new CostlyPatch(`it has ${operations.length} operations, and at most ${MAX_OPERATIONS} are carried out`);
+      }
       for (const [index, operation] of operations.entries()) {
         if (!isRecord(operation)) throw new Error(`operation ${index} is no object`);
         this.#apply(operation, undo);
@@ -49,28 +64,53 @@ export class PatchedDocument {
   #apply(operation: Record<string, unknown>, undo: (() => void)[]): void {
     const { op, path, from, value } = operation;
     if (["add", "replace", "test"].includes(op as string) && value === undefined) throw new Error(`${op} has no value`);
-    if (op === "add") undo.push(insert(this.#find(path, true), value));
-    else if (op === "remove") undo.push(remove(this.#find(path)));
+    if (op === "add") this.#insert(path, value, undo);
+    else if (op === "remove") this.#remove(this.#find(path), undo);
     else if (op === "replace") undo.push(replace(this.#find(path), value));
-    else if (op === "copy") undo.push(insert(this.#find(path, true), this.#copyOf(valueAt(this.#find(from)))));
+    else if (op === "copy") this.#insert(path, this.#copyOf(valueAt(this.#find(from))), undo);
     else if (op === "move") this.#move(from, path, undo);
     else if (op !== "test") throw new Error("it has an operation that is unknown");
-    else if (!isDeepStrictEqual(valueAt(this.#find(path)), value)) throw new Error(`${path} has another value`);
+    else if (!this.#isEqual(valueAt(this.#find(path)), value)) throw new Error(`${path} has another value`);
   }
 
   #move(from: unknown, path: unknown, undo: (() => void)[]): void {
     if (`${path}`.startsWith(`${from}/`)) throw new Error(`${from} cannot be moved into itself`);
     const place = this.#find(from);
     const value = valueAt(place);
+    this.#remove(place, undo);
+    this.#insert(path, value, undo);
+  }
+
+  #insert(path: unknown, value: unknown, undo: (() => void)[]): void {
+    const place = this.#find(path, true);
+    this.#countMoved(place);
+    undo.push(insert(place, value));
+  }
+
+  #remove(place: Place, undo: (() => void)[]): void {
+    this.#countMoved(place);
     undo.push(remove(place));
-    undo.push(insert(this.#find(path, true), value));
   }
 
   #copyOf(value: unknown): unknown {
-    const text = JSON.stringify(value);
-    this.#copiedChars += text.length;
-    if (this.#copiedChars > MAX_COPIED_CHARS) throw new Error("it copies too much");
-    return JSON.parse(text);
+    this.#countCopied(value);
+    return JSON.parse(JSON.stringify(value));
+  }
+
+  #isEqual(value: unknown, other: unknown): boolean {
+    this.#countCopied(value);
+    return isDeepStrictEqual(value, other);
+  }
+
+  /** Before anything is done. */
+  #countMoved({ parent, key }: Place): void {
+    if (Array.isArray(parent)) this.#moved += parent.length - Number(key);
+    if (this.#moved > MAX_MOVED) throw new CostlyPatch(`it moves more than ${MAX_MOVED} items of lists`);
+  }
+
+  #countCopied(value: unknown): void {
+    this.#copied += sizeOf(value, MAX_COPIED - this.#copied);
+    if (this.#copied > MAX_COPIED) throw new CostlyPatch(`it copies or compares more than ${MAX_COPIED} characters`);
   }
 
   /** The place that a JSON Pointer (RFC 6901) names. Something is there, unless something `isNew` is put there. */
@@ -129,6 +169,20 @@ function replace({ parent, key }: Place, value: unknown): () => void {
 /** An assignment to `__proto__` would set another prototype. */
 function define(parent: Container, key: string | number, value: unknown): void {
   Object.defineProperty(parent, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Values and characters in a value. The count ends above `most`. */
+function sizeOf(value: unknown, most: number): number {
+  const open = [value];
+  let size = 0;
+  while (open.length > 0 && size + open.length <= most) {
+    const next = open.pop();
+    size += typeof next === "string" ? 1 + next.length : 1;
+    if (typeof next !== "object" || next === null) continue;
+    for (const child of Object.values(next)) open.push(child);
+    if (!Array.isArray(next)) for (const key of Object.keys(next)) size += key.length;
+  }
+  return size + open.length;
 }
 
 function unescaped(key: string): string {

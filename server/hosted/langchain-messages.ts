@@ -157,13 +157,18 @@ export class MessagesReader {
   }
 
   #find(isIt: (asked: Asked) => boolean): Asked | undefined {
-    return [...this.#asked.values()].find(isIt);
+    for (const asked of this.#asked.values()) if (isIt(asked)) return asked;
+    return undefined;
   }
 
-  /** Until their tools begin, calls that were asked for are why nothing is said. */
+  /** Until their tools begin, calls that were asked for are why nothing is said. Those that have ended are forgotten. */
   #expect(): void {
-    const asked = [...this.#asked.values()];
-    this.#answer.expect(asked.filter(({ id, isDue }) => isDue && !this.#answer.hasCalled(id)).length);
+    let due = 0;
+    for (const [key, { id, isDue }] of this.#asked) {
+      if (!this.#answer.hasCalled(id)) due += isDue ? 1 : 0;
+      else if (!this.#answer.isOpen(id)) this.#asked.delete(key);
+    }
+    this.#answer.expect(due);
   }
 }
 

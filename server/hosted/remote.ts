@@ -12,7 +12,7 @@ import { AgentNotice, ConfigError } from "../errors.ts";
 import type { AssistantMessage, DecidedCall } from "../protocol/chat.ts";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import { UpstreamFailure, UpstreamTruncation } from "../providers/failures.ts";
-import { PatchedDocument } from "./json-patch.ts";
+import { CostlyPatch, PatchedDocument } from "./json-patch.ts";
 
 export interface RemoteOptions {
   /** Sent with each request, such as `authorization`. */
@@ -149,7 +149,7 @@ function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
     : { type: "input_file", filename: name, file_data: url };
 }
 
-/** The agent's own state, as its events change it. A change that does not fit is left out, as clients of AG-UI do. */
+/** The agent's own state, as its events change it. A change that does not fit is left out, as clients of AG-UI do; one that costs too much ends the answer. */
 function* readState(event: Record<string, unknown> | undefined, own: PatchedDocument): Generator<object> {
   if (event?.type === "STATE_SNAPSHOT") own.document = event.snapshot;
   else if (event?.type !== "STATE_DELTA") return;
@@ -157,6 +157,7 @@ function* readState(event: Record<string, unknown> | undefined, own: PatchedDocu
     try {
       own.patch(event.delta);
     } catch (cause) {
+      if (cause instanceof CostlyPatch) throw new Error(`a STATE_DELTA costs too much: ${cause.message}`);
       yield {
         type: "notice",
         data: new AgentNotice("The agent sent a STATE_DELTA that does not fit its state.", { cause }),

@@ -1,6 +1,5 @@
 /** An agent that is written elsewhere, in a model's place: each of its answers is one model request whose tools run there. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { decidedCalls } from "../agent/approvals.ts";
 import { isToolError } from "../agent/define.ts";
 import type { AnswerSource } from "../agent/run-agent.ts";
@@ -42,7 +41,10 @@ import { Items } from "./items.ts";
 import { ItemReader } from "./shapes.ts";
 
 interface HostedParts {
-  readonly settings: Pick<Settings, "firstChunkSeconds" | "idleSeconds" | "maxToolOutputChars" | "maxJsonDepth">;
+  readonly settings: Pick<
+    Settings,
+    "firstChunkSeconds" | "idleSeconds" | "maxToolOutputChars" | "maxToolCalls" | "maxJsonDepth"
+  >;
   /** A sentence for the log. */
   notice(text: string): void;
 }
@@ -93,7 +95,7 @@ class HostedConversation implements Conversation {
     this.#context = context;
     this.#parts = parts;
     this.#exchange = new Exchange(start.state.open?.messages ?? [], askedOf(start));
-    this.#answer = new Answer(parts.settings.maxJsonDepth, context);
+    this.#answer = new Answer(parts.settings, context);
   }
 
   async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
@@ -331,13 +333,15 @@ const ADVICE =
 
 /** Whether a promise is still pending after so many milliseconds. */
 async function isLaterThan(ms: number, pending: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
   const isOver = () => false;
-  const late = sleep(ms, true, { signal: timer.signal }).catch(isOver);
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, true);
+  });
   try {
     return await Promise.race([pending.then(isOver, isOver), late]);
   } finally {
-    timer.abort();
+    clearTimeout(timer);
   }
 }
 

@@ -189,7 +189,7 @@ export class PublishedRun {
   add(events: readonly NumberedEvent[]): void {
     const last = events.at(-1);
     if (this.#isClosed || last === undefined) return;
-    this.#gathered.push(...events);
+    for (const event of events) this.#gathered.push(event);
     this.#isEnded = isTerminal(last);
     this.#onEvents();
   }
