@@ -12,6 +12,7 @@ import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
 import { applyLive, type Environment, type Settings, UNKNOWN_HOST } from "./config/settings.ts";
+import { within } from "./config/within.ts";
 import { hostedSource } from "./hosted/source.ts";
 import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
@@ -219,8 +220,7 @@ class Closing {
   }
 
   async ended(): Promise<void> {
-    const late = new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref());
-    await Promise.race([Promise.all(this.#lives), late]);
+    await within(() => Promise.all(this.#lives), CLOSE_MS).catch(() => {});
   }
 }
 

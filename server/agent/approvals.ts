@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Settings } from "../config/settings.ts";
+import { within } from "../config/within.ts";
 import { AgentNotice } from "../errors.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type {
@@ -19,7 +20,6 @@ import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
 import { exposed, hiderOf, plainText, shownCall, shownId, titleText } from "./tool-words.ts";
-import { rejectWhenAborted } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */
 export interface ApprovalLedger {
@@ -61,10 +61,9 @@ export async function callsToApprove(
 async function needsApproval(tool: Tool, call: ToolCall, { context }: ApprovingRun, observer: RunObserver) {
   const checked = await tool.parameters.check(tryParse(call.arguments));
   if (!checked.ok) return false;
-  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(tool.timeoutMs)]);
+  const rule = (signal: AbortSignal) => tool.approval?.isNeeded(checked.value, { ...context, signal, callId: call.id });
   try {
-    const rule = Promise.resolve(tool.approval?.isNeeded(checked.value, { ...context, signal, callId: call.id }));
-    const isNeeded: unknown = await Promise.race([rule, rejectWhenAborted(signal)]);
+    const isNeeded: unknown = await within(rule, tool.timeoutMs, context.signal);
     // Only a clear no is a no.
     if (typeof isNeeded === "boolean") return isNeeded;
     const what = `needsApproval of the tool "${tool.name}" must return true or false, but returned ${typeof isNeeded}`;

@@ -1,12 +1,12 @@
 /** The decisions of an agent's hooks while a run goes on: `onMessage` and `onAnswer`. */
 
+import { within } from "../config/within.ts";
 import type { RunEvent } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { StreamEvent, ThinkingEvent, TokenEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
-import { describeFile, type Hooks, HookTimeout, hookFailure, type Refusal, type Replacement } from "./hooks.ts";
+import { describeFile, type Hooks, hookFailure, type Refusal, type Replacement } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
-import { rejectWhenAborted } from "./tools.ts";
 
 /**
  * What the hook decided. Whatever else it does, nothing passes: one that throws, is late or returns something else is a
@@ -18,17 +18,11 @@ async function decisionOf(
   context: RunContext,
   maxMs: number,
 ): Promise<Partial<Refusal & Replacement>> {
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), maxMs);
-  const signal = AbortSignal.any([context.signal, timeout.signal]);
   try {
-    const work = Promise.resolve({ ...context, signal }).then(decide);
-    return checkDecision(name, await Promise.race([work, rejectWhenAborted(signal)]));
+    return checkDecision(name, await within((signal) => decide({ ...context, signal }), maxMs, context.signal));
   } catch (error) {
     context.signal.throwIfAborted();
-    throw hookFailure(name, timeout.signal.aborted ? new HookTimeout(maxMs) : error);
-  } finally {
-    clearTimeout(timer);
+    throw hookFailure(name, error);
   }
 }
 

@@ -1,7 +1,8 @@
 /** Hooks that run after the answer. Only a server that stops waits for them. */
 
+import { Late, within } from "../config/within.ts";
 import type { FailedRun } from "../observe/log.ts";
-import { type Hooks, HookTimeout, hookFailure } from "./hooks.ts";
+import { type Hooks, hookFailure } from "./hooks.ts";
 import type { ModuleLife } from "./module-life.ts";
 
 type LateHook = keyof Pick<Hooks, "onRunEnd" | "onFeedback">;
@@ -58,13 +59,10 @@ export class HookQueue {
   /** Resolves when all were called. After the time of one hook, the rest is dropped. */
   async drain(): Promise<void> {
     if (this.#isIdle) return;
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
+    const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve;
-      timer = setTimeout(resolve, this.#parts.maxMs);
     });
-    clearTimeout(timer);
-    this.#abandon();
+    await within(() => idle, this.#parts.maxMs).catch(() => this.#abandon());
   }
 
   get #isIdle(): boolean {
@@ -87,18 +85,12 @@ export class HookQueue {
 
   async #call({ hook, about, call }: Waiting): Promise<HookOutcome> {
     const { maxMs, fail } = this.#parts;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new HookTimeout(maxMs)), maxMs).unref();
-    });
     try {
-      await Promise.race([Promise.resolve().then(call), late]);
+      await within(call, maxMs);
       return "done";
     } catch (error) {
       fail(hookFailure(hook, error), about);
-      return error instanceof HookTimeout ? "timeout" : "failed";
-    } finally {
-      clearTimeout(timer);
+      return error instanceof Late ? "timeout" : "failed";
     }
   }
 

@@ -2,6 +2,7 @@
 
 import type { Caller } from "../auth/access.ts";
 import type { User } from "../auth/user.ts";
+import { Late } from "../config/within.ts";
 import type { AttachedFile, RunEntry, RunTransport } from "../observe/run-observer.ts";
 import { decodedBytes, type ReceivedFile } from "../protocol/attachments.ts";
 import type { FinishReason, ToolApproval, Usage } from "../protocol/chat.ts";
@@ -117,17 +118,11 @@ export interface Hooks {
 /** How long a hook may take, in milliseconds. */
 export const HOOK_MS = 10_000;
 
-export class HookTimeout extends Error {
-  constructor(maxMs: number) {
-    super(`longer than ${maxMs} ms`);
-  }
-}
-
 /** For clients a fault of the server, for the log what the hook did. */
 export function hookFailure(name: keyof Hooks, cause: unknown): ApiError {
-  const isLate = cause instanceof HookTimeout;
+  const isLate = cause instanceof Late;
   return new ApiError("internal", "Something went wrong on the server. Please try again.", {
-    detail: isLate ? `${name} took ${cause.message}` : `${name} failed`,
+    detail: isLate ? `${name} ${cause.message}` : `${name} failed`,
     cause: isLate ? undefined : cause,
   });
 }

@@ -1,5 +1,6 @@
 /** Carries out the tool calls of one model turn. */
 
+import { Late, within } from "../config/within.ts";
 import { ToolFailure } from "../errors.ts";
 import { ABORTED, type RunEvent, type RunObserver, type ToolOutcome } from "../observe/run-observer.ts";
 import type { ToolContent, ToolText } from "../protocol/chat.ts";
@@ -83,10 +84,9 @@ export async function callEvents(
 
 /** The title while the call runs. `running` gets what `execute` gets: of arguments that do not fit, the title is the tool's own. */
 async function runningTitle(tool: Tool, call: ToolCall, { context, observer }: Calling): Promise<ToolText | undefined> {
-  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(tool.timeoutMs)]);
-  const check = async () => tool.parameters.check(tryParse(call.arguments));
+  const check = () => tool.parameters.check(tryParse(call.arguments));
   // What is wrong with the arguments, or with their check, is the call's to say.
-  const checked = await Promise.race([check(), rejectWhenAborted(signal)]).catch(() => undefined);
+  const checked = await within(check, tool.timeoutMs, context.signal).catch(() => undefined);
   return checked?.ok ? madeTitle(tool, "running", () => tool.running?.(checked.value), observer) : tool.title;
 }
 
@@ -139,21 +139,13 @@ async function runTool(tool: Tool | undefined, call: ToolCall, calling: Calling)
  * at, such as an error with a getter that throws: then the run fails.
  */
 async function callTool(tool: Tool, call: ToolCall, { context, observer }: Calling): Promise<Outcome> {
-  const { signal: runSignal } = context;
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
-  const signal = AbortSignal.any([runSignal, timeout.signal]);
+  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id }, observer);
   try {
-    return await Promise.race([
-      execute(tool, call, { ...context, signal, callId: call.id }, observer),
-      rejectWhenAborted(signal),
-    ]);
+    return await within(work, tool.timeoutMs, context.signal);
   } catch (error) {
-    if (runSignal.aborted) return failure("Stopped before it finished.", ABORTED);
-    if (timeout.signal.aborted) return failure(`Timed out after ${tool.timeoutMs} ms.`, "timeout");
+    if (context.signal.aborted) return failure("Stopped before it finished.", ABORTED);
+    if (error instanceof Late) return failure(`Timed out after ${tool.timeoutMs} ms.`, "timeout");
     return thrownByTool(tool.name, error, observer);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The users of an agent: what a project's `authenticate` gets of a request, and what counts as its answer. */
 
 import { IncomingMessage } from "node:http";
+import { Late, within } from "../config/within.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { Caller } from "./access.ts";
 import type { User } from "./user.ts";
@@ -47,16 +48,10 @@ const MAX_ID_CHARS = 200;
 
 /** Rejects with what `authenticate` throws, if it takes longer than `ms`, and if it returns neither a user nor `undefined`. */
 export async function userOf(authenticate: Authenticate, request: AuthRequest, ms: number): Promise<User | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`authenticate took longer than ${ms / 1000} seconds.`)), ms);
+  const answer: unknown = await within(() => authenticate(request), ms).catch((thrown: unknown) => {
+    throw thrown instanceof Late ? new Error(`authenticate ${thrown.message}.`) : thrown;
   });
-  try {
-    const answer: unknown = await Promise.race([(async () => authenticate(request))(), late]);
-    if (answer === undefined || isUser(answer)) return answer;
-  } finally {
-    clearTimeout(timer);
-  }
+  if (answer === undefined || isUser(answer)) return answer;
   // What it returned is not named: it may be anybody's data.
   throw new TypeError(
     `authenticate must return a user with an id, a string of 1 to ${MAX_ID_CHARS} characters, or undefined, or throw Unauthorized.`,

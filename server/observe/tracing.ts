@@ -1,6 +1,7 @@
 /** Spans of runs by OpenTelemetry's semantic conventions for generative AI. They hold no text of a conversation. */
 
 import type { Context, Span, SpanOptions } from "@opentelemetry/api";
+import { within } from "../config/within.ts";
 import type { Usage } from "../protocol/chat.ts";
 import { toApiError } from "../protocol/errors.ts";
 import type { TerminalEvent } from "../protocol/events.ts";
@@ -40,13 +41,8 @@ export function createTracing(api: OpenTelemetry) {
       const provider: unknown = api.trace.getTracerProvider();
       const sdk = hasMethod(provider, "getDelegate") ? provider.getDelegate() : provider;
       if (!hasMethod(sdk, "forceFlush")) return;
-      let timer: NodeJS.Timeout | undefined;
-      const timeout = new Promise((resolve) => {
-        timer = setTimeout(resolve, FLUSH_MS);
-      });
       // The SDK itself reports a collector that is down.
-      await Promise.race([sdk.forceFlush(), timeout]).catch(() => {});
-      clearTimeout(timer);
+      await within(() => sdk.forceFlush(), FLUSH_MS).catch(() => {});
     },
   };
 }

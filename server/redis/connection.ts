@@ -1,6 +1,7 @@
 /** The connection to Redis or Valkey: whether it is up, and commands that never wait long. */
 
 import { createHash, createHmac, randomBytes } from "node:crypto";
+import { Late, within } from "../config/within.ts";
 import { ConfigError } from "../errors.ts";
 
 /** What Parley uses of `@redis/client`. */
@@ -36,7 +37,6 @@ export interface RedisOptions {
 
 /** A command takes no longer, also while Redis is frozen or cut off. */
 const COMMAND_MS = 500;
-const COMMAND_TICKS = 5;
 
 const CONNECT_MS = 2000;
 
@@ -136,10 +136,8 @@ export class RedisConnection {
 
   /** Resolves when Redis is there, or has not come in time: it is tried on and on. */
   async connect(): Promise<void> {
-    const connecting = Promise.all([this.#client.connect(), this.#subscriber.connect()]);
-    // It fails only when this connection is closed meanwhile.
-    connecting.catch(() => {});
-    await Promise.race([connecting, after(CONNECT_MS)]);
+    const connecting = () => Promise.all([this.#client.connect(), this.#subscriber.connect()]);
+    await within(connecting, CONNECT_MS).catch(() => {});
     await this.#probe();
   }
 
@@ -180,7 +178,7 @@ export class RedisConnection {
     const listening = this.#listening;
     if (listening === undefined || listening.hasBegun) return;
     try {
-      await within(this.#subscriber.subscribe(listening.channel, listening.listener));
+      await within(() => this.#subscriber.subscribe(listening.channel, listening.listener), COMMAND_MS);
       listening.hasBegun = true;
     } catch (error) {
       this.#setUp(false, error);
@@ -190,7 +188,7 @@ export class RedisConnection {
 
   async #send(args: readonly string[]): Promise<unknown> {
     try {
-      return await within(this.#client.sendCommand(args));
+      return await within(() => this.#client.sendCommand(args), COMMAND_MS);
     } catch (error) {
       // An answer such as "OOM command not allowed" comes from a Redis that is there, and cannot be used either. Redis 6
       // says the same of a script behind "ERR".
@@ -213,26 +211,9 @@ export class RedisConnection {
 
 /** A code such as `ECONNREFUSED` or `WRONGPASS`: the sentence behind it may quote what was sent. */
 function problemOf(error: unknown): string {
-  if (error instanceof RedisAway || !(error instanceof Error)) return "it does not answer in time";
+  if (error instanceof Late || !(error instanceof Error)) return "it does not answer in time";
   const code = "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : (/^(?:ERR\b.*-)?([A-Z]{3,})\b/.exec(error.message)?.[1] ?? error.name);
-}
-
-/** While a tool keeps the event loop busy no answer is read, so such a pause, however long, counts as one tick of several. */
-async function within<Value>(answer: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    let ticks = 0;
-    timer = setInterval(() => {
-      if (++ticks === COMMAND_TICKS) reject(new RedisAway("Redis did not answer in time"));
-    }, COMMAND_MS / COMMAND_TICKS);
-  });
-  answer.catch(() => {});
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearInterval(timer);
-  }
 }
 
 /** Does what needs Redis or, while that is away, what this process can do alone. */
@@ -246,8 +227,4 @@ export async function orAlone<Value>(
     if (error instanceof RedisAway) return alone();
     throw error;
   }
-}
-
-function after(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
