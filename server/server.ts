@@ -103,7 +103,7 @@ export interface ParleyServerOptions extends AgentModule {
   lingerMs?: number | undefined;
   /** How long `authenticate` may take. */
   authenticateMs?: number | undefined;
-  /** How long a hook may take. */
+  /** How long a function of the project may take, but for a tool's `execute`. */
   hookMs?: number | undefined;
 }
 
@@ -120,7 +120,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const { settings, openTelemetry, lingerMs = LINGER_MS } = options;
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
-  const closing = new Closing(log);
+  const closing = new Closing(log, options);
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const hooks = createHookQueue(options, log, (hook, outcome) => metrics.hook(hook, outcome));
   const serving = { ...options, log, stateSecrets: stateSecretsOf(settings, shared), hooks };
@@ -199,28 +199,28 @@ async function giveUp(error: unknown, shared: Shared | undefined): Promise<never
   throw error;
 }
 
-/** How long a shutdown waits for what modules have opened. */
-const CLOSE_MS = 10_000;
-
 /** Modules of agents that serve nothing new. */
 class Closing {
   readonly #log: Log;
+  readonly #maxMs: number;
   readonly #lives = new Set<Promise<void>>();
 
-  constructor(log: Log) {
+  /** A shutdown waits no longer than `maxMs`. */
+  constructor(log: Log, { hookMs: maxMs = HOOK_MS }: ParleyServerOptions) {
     this.#log = log;
+    this.#maxMs = maxMs;
   }
 
   add(life: ModuleLife): void {
     const ending: Promise<void> = life
-      .end()
+      .end(this.#maxMs)
       .catch(this.#log.failure)
       .finally(() => this.#lives.delete(ending));
     this.#lives.add(ending);
   }
 
   async ended(): Promise<void> {
-    await within(() => Promise.all(this.#lives), CLOSE_MS).catch(() => {});
+    await within(() => Promise.all(this.#lives), this.#maxMs).catch(() => {});
   }
 }
 

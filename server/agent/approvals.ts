@@ -3,7 +3,6 @@
 import { randomUUID } from "node:crypto";
 import type { Settings } from "../config/settings.ts";
 import { within } from "../config/within.ts";
-import { AgentNotice } from "../errors.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type {
   ApprovalDecision,
@@ -19,7 +18,8 @@ import { textContent } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
-import { exposed, hiderOf, plainText, shownCall, shownId, titleText } from "./tool-words.ts";
+import { exposed, hiderOf, noticeOf, plainText, shownCall, shownId, titleText } from "./tool-words.ts";
+import { fittingArguments } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */
 export interface ApprovalLedger {
@@ -31,7 +31,7 @@ export interface ApprovalLedger {
 
 /** The run that asks, or in which the decisions come. */
 interface ApprovingRun {
-  readonly served: { readonly agent: Pick<Agent, "ownRun"> };
+  readonly served: { readonly agent: Pick<Agent, "ownRun">; readonly hookMs: number };
   readonly settings: Settings;
   readonly context: RunContext;
   readonly ledger: ApprovalLedger;
@@ -58,29 +58,24 @@ export async function callsToApprove(
   return candidates.filter((_, index) => isHeld[index]);
 }
 
-async function needsApproval(tool: Tool, call: ToolCall, { context }: ApprovingRun, observer: RunObserver) {
-  const checked = await tool.parameters.check(tryParse(call.arguments));
-  if (!checked.ok) return false;
-  const rule = (signal: AbortSignal) => tool.approval?.isNeeded(checked.value, { ...context, signal, callId: call.id });
+async function needsApproval(tool: Tool, call: ToolCall, { context, served }: ApprovingRun, observer: RunObserver) {
+  const { hookMs } = served;
+  const fitting = await fittingArguments(tool, call, { context, hookMs });
+  if (fitting === undefined) return false;
+  const rule = (signal: AbortSignal) => tool.approval?.isNeeded(fitting.value, { ...context, signal, callId: call.id });
   try {
-    const isNeeded: unknown = await within(rule, tool.timeoutMs, context.signal);
+    const isNeeded: unknown = await within(rule, hookMs, context.signal);
     // Only a clear no is a no.
     if (typeof isNeeded === "boolean") return isNeeded;
-    const what = `needsApproval of the tool "${tool.name}" must return true or false, but returned ${typeof isNeeded}`;
-    reportWrong(what, BY_DEFAULT_ASKED, observer);
-  } catch (cause) {
+    throw new TypeError(`It must return true or false, but returned ${typeof isNeeded}.`);
+  } catch (thrown) {
     context.signal.throwIfAborted();
-    reportWrong(`needsApproval of the tool "${tool.name}" failed`, BY_DEFAULT_ASKED, observer, { cause });
+    observer.failure(noticeOf(`needsApproval of the tool "${tool.name}"`, thrown, BY_DEFAULT_ASKED));
   }
   return true;
 }
 
 const BY_DEFAULT_ASKED = "The person is asked, as where it returns true.";
-
-/** Says what an author's function did wrong, and what happens in its place. */
-function reportWrong(what: string, then: string, observer: RunObserver, options?: ErrorOptions): void {
-  observer.failure(new AgentNotice(`${what}. ${then}`, options));
-}
 
 /** What the person is asked of these calls, and what the state has to hold of them until they have decided. */
 export async function askApproval(
@@ -115,7 +110,12 @@ function approvalOf({ call, shown, text = "", danger, editable }: AskedCall, exp
 }
 
 /** A call of a tool of ours, with what its author has people asked. */
-export async function askedCall(tools: Tools, call: ToolCall, observer: RunObserver): Promise<AskedCall> {
+export async function askedCall(
+  tools: Tools,
+  call: ToolCall,
+  run: ApprovingRun,
+  observer: RunObserver,
+): Promise<AskedCall> {
   const tool = tools.get(call.name);
   const { editable = false, danger } = tool?.approval ?? {};
   const hider = hiderOf(tools, call.name);
@@ -125,24 +125,27 @@ export async function askedCall(tools: Tools, call: ToolCall, observer: RunObser
     ...(tool?.title === undefined || hider?.expose === "none" ? {} : { title: tool.title }),
   };
   // A person can only change arguments that they can read.
-  return { call, shown, text: await questionOf(tool, call, observer), danger, editable: editable && !hider };
+  return { call, shown, text: await questionOf(tool, call, run, observer), danger, editable: editable && !hider };
 }
 
-async function questionOf(tool: Tool | undefined, call: ToolCall, observer: RunObserver): Promise<string> {
+async function questionOf(
+  tool: Tool | undefined,
+  call: ToolCall,
+  { context, served: { hookMs } }: ApprovingRun,
+  observer: RunObserver,
+): Promise<string> {
   const name = tool?.title === undefined && tool?.expose === "all" ? call.name : titleText(tool?.title);
   const standard = `The assistant wants to use ${name === "" ? "a tool" : `"${name}"`}.`;
-  const checked = await tool?.parameters.check(tryParse(call.arguments));
-  if (!checked?.ok) return standard;
+  const make = tool?.approval?.text;
+  const fitting = make && (await fittingArguments(tool, call, { context, hookMs }));
+  if (fitting === undefined) return standard;
   try {
-    const text: unknown = tool?.approval?.text?.(checked.value);
+    const text: unknown = await within(() => make?.(fitting.value), hookMs, context.signal);
     if (typeof text === "string") return plainText(text) || standard;
-    if (tool?.approval?.text === undefined) return standard;
-    // One that fails later must not end the process.
-    if (text instanceof Promise) text.catch(() => {});
-    const what = `approvalText of the tool "${call.name}" must return a string at once, but returned ${typeof text}`;
-    reportWrong(what, BY_DEFAULT_READ, observer);
-  } catch (cause) {
-    reportWrong(`approvalText of the tool "${call.name}" failed`, BY_DEFAULT_READ, observer, { cause });
+    throw new TypeError(`It must return a string, but returned ${typeof text}.`);
+  } catch (thrown) {
+    context.signal.throwIfAborted();
+    observer.failure(noticeOf(`approvalText of the tool "${call.name}"`, thrown, BY_DEFAULT_READ));
   }
   return standard;
 }

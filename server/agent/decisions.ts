@@ -9,21 +9,31 @@ import { describeFile, type Hooks, hookFailure, type Refusal, type Replacement }
 import type { RunContext } from "./run-context.ts";
 
 /**
- * What the hook decided. Whatever else it does, nothing passes: one that throws, is late or returns something else is a
- * failure of the server. @throws ApiError `internal`, or the reason of an abort
+ * What a function of the author comes to. One that throws or is late is a failure of the server.
+ * @throws ApiError `internal`, or the reason of an abort
  */
-async function decisionOf(
+export async function askAuthor<Value>(
+  name: Parameters<typeof hookFailure>[0],
+  ask: (context: RunContext) => Value | PromiseLike<Value>,
+  context: RunContext,
+  maxMs: number,
+): Promise<Value> {
+  try {
+    return await within((signal) => ask({ ...context, signal }), maxMs, context.signal);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    throw hookFailure(name, error);
+  }
+}
+
+/** What the hook decided. Whatever else it does, nothing passes. @throws as `askAuthor` does */
+function decisionOf(
   name: "onMessage" | "onAnswer",
   decide: (context: RunContext) => unknown,
   context: RunContext,
   maxMs: number,
 ): Promise<Partial<Refusal & Replacement>> {
-  try {
-    return checkDecision(name, await within((signal) => decide({ ...context, signal }), maxMs, context.signal));
-  } catch (error) {
-    context.signal.throwIfAborted();
-    throw hookFailure(name, error);
-  }
+  return askAuthor(name, async (ctx) => checkDecision(name, await decide(ctx)), context, maxMs);
 }
 
 const DECISIONS = {

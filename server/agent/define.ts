@@ -50,7 +50,7 @@ export interface ToolDefinition<Arguments = never, Result = any> extends WordsDe
    */
   needsApproval?: boolean | ((args: Arguments, context: ToolContext) => boolean | Promise<boolean>);
   /** What the person is asked, in plain text of at most 1,000 characters. They see the arguments, too. */
-  approvalText?(args: Arguments): string;
+  approvalText?(args: Arguments): string | Promise<string>;
   /** Whether the person may change the arguments before they approve the call. */
   editable?: boolean;
   /** Whether the call does something that cannot be undone. */

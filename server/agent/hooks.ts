@@ -118,8 +118,11 @@ export interface Hooks {
 /** How long a hook may take, in milliseconds. */
 export const HOOK_MS = 10_000;
 
-/** For clients a fault of the server, for the log what the hook did. */
-export function hookFailure(name: keyof Hooks, cause: unknown): ApiError {
+/** For clients a fault of the server, for the log what the author's function did. */
+export function hookFailure(
+  name: keyof Hooks | "tools(ctx)" | "instructions(ctx)" | "close",
+  cause: unknown,
+): ApiError {
   const isLate = cause instanceof Late;
   return new ApiError("internal", "Something went wrong on the server. Please try again.", {
     detail: isLate ? `${name} ${cause.message}` : `${name} failed`,

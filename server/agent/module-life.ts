@@ -1,5 +1,7 @@
 import type { Authenticate } from "../auth/authenticate.ts";
+import { within } from "../config/within.ts";
 import type { Agent } from "./define.ts";
+import { HOOK_MS, hookFailure } from "./hooks.ts";
 
 /** What a project's module exports, checked. */
 export interface AgentModule {
@@ -30,13 +32,17 @@ export class ModuleLife {
     };
   };
 
-  /** No new message needs it: closes it after the last run. Rejects with what `close` throws. */
-  async end(): Promise<void> {
+  /** No new message needs it: closes it after the last run. Rejects if `close` throws, or takes longer than `maxMs`. */
+  async end(maxMs = HOOK_MS): Promise<void> {
     if (this.#users > 0) {
       await new Promise<void>((resolve) => {
         this.#onUnused = resolve;
       });
     }
-    await this.#close?.();
+    const close = this.#close;
+    if (close === undefined) return;
+    await within(close, maxMs).catch((thrown: unknown) => {
+      throw hookFailure("close", thrown);
+    });
   }
 }

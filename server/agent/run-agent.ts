@@ -32,7 +32,7 @@ import {
   takeDecisions,
   withEdit,
 } from "./approvals.ts";
-import { decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
+import { askAuthor, decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { ModuleLife } from "./module-life.ts";
 import type { Proposals } from "./proposals.ts";
@@ -40,15 +40,7 @@ import type { RunContext } from "./run-context.ts";
 import type { IsHidden } from "./sealed.ts";
 import { type StateBinding, sealState } from "./state.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
-import {
-  callEvents,
-  cutContent,
-  endEvent,
-  rejectWhenAborted,
-  runTools,
-  toolCallEvent,
-  toolResultEvent,
-} from "./tools.ts";
+import { callEvents, cutContent, endEvent, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
 
 /** What answers an agent's messages: a model of a provider, or code of the agent's author. */
 export interface AnswerSource extends ServedFacts {
@@ -71,7 +63,7 @@ export interface ServedAgent {
   /** With what the states are signed and sealed that need it in any case. */
   ownStateSecrets(): readonly string[];
   readonly life: ModuleLife;
-  /** How long a hook may take. */
+  /** How long a function of the author may take, but for `execute`. */
   readonly hookMs: number;
   /** Gets what is known of its runs, beside the sinks of all runs. */
   readonly sink?: RunSink | undefined;
@@ -217,8 +209,7 @@ export async function* runAgent(
     progress.isAdmitted = true;
     run = { ...asked, request: { ...request, message } };
     observer.admitted(message);
-    const setup = Promise.all([served.toolsFor(context), instructionsFor(run)]);
-    const [tools, instructions] = await Promise.race([setup, rejectWhenAborted(signal)]);
+    const [tools, instructions] = await setupOf(run);
     progress.tools = tools;
     const { waiting } = request.state.open ?? {};
     const decided = waiting && (await takeDecisions(waiting, tools, run, observer));
@@ -263,7 +254,7 @@ export async function* runAgent(
       yield* carryOut(calls, tools, run, observer, progress, { waiting: toApprove, said: text });
       if (toApprove.length > 0) {
         signal.throwIfAborted();
-        const asked = await Promise.all(toApprove.map((call) => askedCall(tools, call, observer)));
+        const asked = await Promise.all(toApprove.map((call) => askedCall(tools, call, run, observer)));
         yield await endWithApproval(run, conversation, progress, text, asked);
         return;
       }
@@ -285,7 +276,7 @@ interface CarryOut {
 async function* carryOut(
   calls: readonly ToolCall[],
   tools: ReadonlyMap<string, Tool>,
-  { context, settings }: AgentRun,
+  { context, settings, served }: AgentRun,
   observer: RunObserver,
   progress: Progress,
   { waiting = [], said = "", adapt = (answer) => answer }: CarryOut = {},
@@ -293,7 +284,7 @@ async function* carryOut(
   context.signal.throwIfAborted();
   const begun = calls.filter((call) => !waiting.includes(call));
   if (begun.length === 0) return;
-  const calling = { context, limits: settings, observer };
+  const calling = { context, limits: settings, observer, hookMs: served.hookMs };
   yield parted(progress.withheld.pass(await callEvents(tools, begun, calling)), said, progress.withheld);
   progress.hasUsedTools = true;
   const answers = new Map<string, ToolAnswer>();
@@ -444,9 +435,19 @@ class ModelTurn {
   }
 }
 
-async function instructionsFor({ served, context }: AgentRun): Promise<string> {
-  const { instructions } = served.agent;
-  const text = typeof instructions === "string" ? instructions : await instructions(context);
+/** @throws as `askAuthor` does */
+function setupOf({ served, context }: AgentRun): Promise<[ReadonlyMap<string, Tool>, string]> {
+  const { agent, toolsFor, hookMs } = served;
+  const { tools, chooseTools, instructions } = agent;
+  return Promise.all([
+    chooseTools === undefined ? tools : askAuthor("tools(ctx)", toolsFor, context, hookMs),
+    typeof instructions === "string"
+      ? instructions.toWellFormed()
+      : askAuthor("instructions(ctx)", async (ctx) => checkInstructions(await instructions(ctx)), context, hookMs),
+  ]);
+}
+
+function checkInstructions(text: unknown): string {
   if (typeof text === "string") return text.toWellFormed();
   throw new TypeError(`instructions must return a string, but returned ${text === null ? "null" : typeof text}.`);
 }

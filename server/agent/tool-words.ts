@@ -1,11 +1,13 @@
 /** What people read of a tool's calls in place of its name and data, and how much of the calls leaves the server. */
 
 import { createHash } from "node:crypto";
+import { Late, within } from "../config/within.ts";
 import { AgentNotice, ConfigError } from "../errors.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type { ToolText } from "../protocol/chat.ts";
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
+import type { RunContext } from "./run-context.ts";
 
 /** `title`: clients get the title and nothing else of a call. `none`: they hear nothing of it. */
 export type Expose = "all" | "title" | "none";
@@ -15,9 +17,9 @@ export interface WordsDefinition<Arguments, Result> {
   /** What people read in place of the name. A text in several languages is a table: `{ en: "Weather", de: "Wetter" }`. */
   title?: ToolText;
   /** What they read while a call runs, in place of the title. */
-  running?(args: Arguments): ToolText;
+  running?(args: Arguments): ToolText | Promise<ToolText>;
   /** What they read when it has succeeded. `result` is what `execute` returned. */
-  done?(args: Arguments, result: Result): ToolText;
+  done?(args: Arguments, result: Result): ToolText | Promise<ToolText>;
   /**
    * What leaves the server, in events and in the conversation's state: `all` of a call (default), its `title` alone, or
    * `none` of it. What the model says of it is not covered.
@@ -105,25 +107,38 @@ export function plainText(text: string): string {
   return line.length > MAX_TEXT_CHARS ? `${line.slice(0, MAX_TEXT_CHARS - 1).toWellFormed()}…` : line;
 }
 
-/** What a function of the author made of a call; where it made no text, the title. */
-export function madeTitle(
+/** The run that asks a function of the author, and how long that may take. */
+export interface Asking {
+  readonly context: RunContext;
+  readonly observer: RunObserver;
+  readonly hookMs: number;
+}
+
+/** What a function of the author made of a call; where it made no text in time, the title. */
+export async function madeTitle(
   tool: ToolWords,
   field: "running" | "done",
   make: () => unknown,
-  observer: RunObserver,
-): ToolText | undefined {
+  { context, observer, hookMs }: Asking,
+): Promise<ToolText | undefined> {
   if (tool[field] === undefined) return tool.title;
   try {
-    return toText(make());
-  } catch (cause) {
-    observer.failure(new AgentNotice(`${field} of the tool "${tool.name}" failed. People read its title.`, { cause }));
+    return toText(await within(make, hookMs, context.signal));
+  } catch (thrown) {
+    if (context.signal.aborted) return tool.title;
+    observer.failure(noticeOf(`${field} of the tool "${tool.name}"`, thrown, "People read its title."));
     return tool.title;
   }
 }
 
+/** For the log: what an author's function did wrong, and what happens in its place. */
+export function noticeOf(what: string, cause: unknown, then: string): AgentNotice {
+  if (cause instanceof Late) return new AgentNotice(`${what} ${cause.message}. ${then}`);
+  return new AgentNotice(`${what} failed. ${then}`, { cause });
+}
+
 /** What was returned is not named: it may be somebody's words. @throws TypeError */
 function toText(made: unknown): ToolText {
-  if (made instanceof Promise) made.catch(() => {});
   const texts = isRecord(made) ? Object.entries(made) : [["en", made] as const];
   const clean = texts.map(([language, text]) => {
     const plain = typeof text === "string" ? plainText(text) : "";

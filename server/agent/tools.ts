@@ -1,7 +1,7 @@
 /** Carries out the tool calls of one model turn. */
 
 import { Late, within } from "../config/within.ts";
-import { ToolFailure } from "../errors.ts";
+import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ABORTED, type RunEvent, type RunObserver, type ToolOutcome } from "../observe/run-observer.ts";
 import type { ToolContent, ToolText } from "../protocol/chat.ts";
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
@@ -9,8 +9,7 @@ import { tryParse } from "../protocol/json.ts";
 import { textContent, textOf } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import { isToolError, type Tool, type ToolContext, ToolError } from "./define.ts";
-import type { RunContext } from "./run-context.ts";
-import { exposed, hiderOf, madeTitle } from "./tool-words.ts";
+import { type Asking, exposed, hiderOf, madeTitle } from "./tool-words.ts";
 
 export interface ToolLimits {
   /** Calls of one model turn that are carried out; the model gets to know that the others were not. */
@@ -34,10 +33,8 @@ interface Outcome extends ToolOutcome {
 }
 
 /** What the calls of a run have in common. */
-interface Calling {
-  readonly context: RunContext;
+interface Calling extends Asking {
   readonly limits: ToolLimits;
-  readonly observer: RunObserver;
 }
 
 /**
@@ -83,11 +80,20 @@ export async function callEvents(
 }
 
 /** The title while the call runs. `running` gets what `execute` gets: of arguments that do not fit, the title is the tool's own. */
-async function runningTitle(tool: Tool, call: ToolCall, { context, observer }: Calling): Promise<ToolText | undefined> {
-  const check = () => tool.parameters.check(tryParse(call.arguments));
-  // What is wrong with the arguments, or with their check, is the call's to say.
-  const checked = await within(check, tool.timeoutMs, context.signal).catch(() => undefined);
-  return checked?.ok ? madeTitle(tool, "running", () => tool.running?.(checked.value), observer) : tool.title;
+async function runningTitle(tool: Tool, call: ToolCall, calling: Calling): Promise<ToolText | undefined> {
+  const fitting = await fittingArguments(tool, call, calling);
+  return fitting ? madeTitle(tool, "running", () => tool.running?.(fitting.value), calling) : tool.title;
+}
+
+/** The arguments of a call, if they fit. What is wrong with them, or with their check, is said when the call runs. */
+export async function fittingArguments(
+  { parameters }: Tool,
+  call: ToolCall,
+  { context, hookMs }: Pick<Asking, "context" | "hookMs">,
+): Promise<{ value: unknown } | undefined> {
+  const check = () => parameters.check(tryParse(call.arguments));
+  const checked = await within(check, hookMs, context.signal).catch(() => undefined);
+  return checked?.ok ? checked : undefined;
 }
 
 /** The event of a call that has ended. */
@@ -134,22 +140,26 @@ async function runTool(tool: Tool | undefined, call: ToolCall, calling: Calling)
   return calling.observer.tool(call, () => callTool(tool, call, calling));
 }
 
-/**
- * Whatever a tool does becomes a result that the model can act on. Rejects only where what the tool threw cannot be looked
- * at, such as an error with a getter that throws: then the run fails.
- */
-async function callTool(tool: Tool, call: ToolCall, { context, observer }: Calling): Promise<Outcome> {
-  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id }, observer);
+/** Whatever a tool does becomes a result that the model can act on. */
+async function callTool(tool: Tool, call: ToolCall, calling: Calling): Promise<Outcome> {
+  const { context, observer } = calling;
+  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id });
   try {
-    return await within(work, tool.timeoutMs, context.signal);
+    const { done, ...outcome } = await within(work, tool.timeoutMs, context.signal);
+    // Its time is its own: a result that is there does not wait in vain.
+    return done === undefined ? outcome : { ...outcome, title: await madeTitle(tool, "done", done, calling) };
   } catch (error) {
     if (context.signal.aborted) return failure("Stopped before it finished.", ABORTED);
-    if (error instanceof Late) return failure(`Timed out after ${tool.timeoutMs} ms.`, "timeout");
+    if (error instanceof Late) {
+      observer.failure(new AgentNotice(`The tool "${tool.name}" ${error.message}.`));
+      return failure(`Timed out after ${tool.timeoutMs} ms.`, "timeout");
+    }
     return thrownByTool(tool.name, error, observer);
   }
 }
 
-async function execute(tool: Tool, call: ToolCall, context: ToolContext, observer: RunObserver): Promise<Outcome> {
+/** `done` makes what people read of a call that has succeeded. */
+async function execute(tool: Tool, call: ToolCall, context: ToolContext): Promise<Outcome & { done?(): unknown }> {
   const args = tryParse(call.arguments);
   if (args === undefined) throw new ToolError("The arguments are not valid JSON.");
   const checked = await tool.parameters.check(args);
@@ -158,7 +168,7 @@ async function execute(tool: Tool, call: ToolCall, context: ToolContext, observe
   context.signal.throwIfAborted();
   const value = await tool.execute(checked.value, context);
   const content = textContent(asText(value));
-  return { content, title: madeTitle(tool, "done", () => tool.done?.(checked.value, value), observer), failed: false };
+  return { content, failed: false, done: () => tool.done?.(checked.value, value) };
 }
 
 function asText(value: unknown): string {
@@ -174,12 +184,21 @@ const HIDDEN = "The tool failed.";
 
 /** Clients see the message of a `ToolError` alone. The log gets everything but a `ToolError` that has no cause. */
 function thrownByTool(tool: string, thrown: unknown, observer: RunObserver): Outcome {
-  const isMeant = isToolError(thrown);
-  if (!isMeant || thrown.cause !== undefined) observer.failure(new ToolFailure(tool, thrown));
-  const message = thrown instanceof Error ? thrown.message : thrown;
+  const { isMeant, message, errorType } = readThrown(thrown);
+  if (!isMeant || (thrown as ToolError).cause !== undefined) observer.failure(new ToolFailure(tool, thrown));
   const isText = typeof message === "string" && message.trim() !== "";
   const output = isText ? message : "The tool failed without a message.";
-  return { ...failure(output, errorTypeOf(thrown)), thrown, ...(isMeant && isText ? {} : { shown: HIDDEN }) };
+  return { ...failure(output, errorType), thrown, ...(isMeant && isText ? {} : { shown: HIDDEN }) };
+}
+
+/** Anything can be thrown, also what throws when it is read. */
+function readThrown(thrown: unknown): { isMeant: boolean; message?: unknown; errorType: string } {
+  try {
+    const message = thrown instanceof Error ? thrown.message : thrown;
+    return { isMeant: isToolError(thrown), message, errorType: errorTypeOf(thrown) };
+  } catch {
+    return { isMeant: false, errorType: "_OTHER" };
+  }
 }
 
 /** The name of the class that was thrown, which is short and the author's text. A message could hold anything. */
@@ -190,14 +209,6 @@ function errorTypeOf(thrown: unknown): string {
 
 function failure(output: string, errorType?: string): Outcome {
   return { content: textContent(output), failed: true, errorType };
-}
-
-/** For a race with work that may ignore the signal. */
-export function rejectWhenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }
 
 /** The result as it leaves the server: well-formed Unicode of limited length. */

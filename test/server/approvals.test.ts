@@ -474,23 +474,15 @@ test("an approved call does not begin once its run was stopped", async (t) => {
 });
 
 type Rule = ToolDefinition<{ order: string }>["needsApproval"] & {};
-const RULES: [name: string, rule: Rule, asks: boolean, logged?: RegExp][] = [
+const RULES: [name: string, rule: Rule, asks: boolean][] = [
   ["says no", () => false, false],
   ["says yes", async () => true, true],
-  [
-    "throws",
-    () => assert.fail("out of order"),
-    true,
-    /needsApproval of the tool .* failed\. The person is asked.*out of order/,
-  ],
-  ["says nothing", () => undefined as unknown as boolean, true, /must return true or false, but returned undefined/],
-  ["never ends", () => new Promise(() => {}), true, /needsApproval of the tool .* failed/],
   ["looks at arguments and user", ({ order }, { user }) => order === "A1" && user === undefined, true],
   ["is false", false, false],
 ];
-for (const [name, needsApproval, asks, logged] of RULES) {
+for (const [name, needsApproval, asks] of RULES) {
   test(`a rule that ${name} ${asks ? "asks" : "does not ask"}`, async (t) => {
-    const { done, cancel } = shop({ needsApproval, timeoutMs: 50 });
+    const { done, cancel } = shop({ needsApproval });
     const definition: Partial<typeof cancel> = { ...cancel };
     if (needsApproval === false) delete definition.approvalText;
     const tools = [definition as typeof cancel];
@@ -498,8 +490,7 @@ for (const [name, needsApproval, asks, logged] of RULES) {
     const { last } = await send.json(t, server, { message: "Hi" });
     assert.equal((last as DoneEvent).finish_reason, asks ? "approval_required" : "stop");
     assert.equal(done.length, asks ? 0 : 1);
-    const failures = server.log.filter((record) => record.includes("needsApproval"));
-    assert.match(failures.join(""), logged ?? /^$/);
+    assert.doesNotMatch(server.log.join(""), /needsApproval/);
   });
 }
 
@@ -520,19 +511,16 @@ test("a call that would not run is not shown: its arguments do not fit, or its t
   assert.deepEqual(done, []);
 });
 
-const TEXTS: [approvalText: (args: { order: string }) => string, text: string, logged?: RegExp][] = [
+const TEXTS: [approvalText: ToolDefinition<{ order: string }>["approvalText"] & {}, text: string][] = [
   [() => "Cancel\n\u202eit\u2066?", "Cancel it?"],
   [() => "x".repeat(2000), `${"x".repeat(999)}…`],
+  [async () => "Shall I?", "Shall I?"],
   [() => " ", 'The assistant wants to use "cancel_order".'],
-  [() => assert.fail("no"), 'The assistant wants to use "cancel_order".', /\\" failed\. People read a sentence/],
-  [() => Promise.reject("x") as never, 'The assistant wants to use "cancel_order".', /at once, but returned object/],
 ];
-for (const [approvalText, text, logged = /^$/] of TEXTS) {
+for (const [approvalText, text] of TEXTS) {
   test(`people are asked in plain text: ${text.slice(0, 40)}`, async (t) => {
-    const { server, approvals, last } = await ask(t, { tools: [shop({ approvalText, danger: true }).cancel] });
+    const { approvals, last } = await ask(t, { tools: [shop({ approvalText, danger: true }).cancel] });
     assert.deepEqual([approvals[0]?.text, approvals[0]?.danger, last.data], [text, true, text]);
-    const failures = server.log.filter((record) => record.includes("approvalText of the tool"));
-    assert.match(failures.join(""), logged);
   });
 }
 

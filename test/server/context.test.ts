@@ -36,7 +36,6 @@ for (const how of TRANSPORTS) {
     const { last } = await send[how](t, server, message);
     const [first, second, ofTool] = seen;
     assert.ok(first && last.type === "done");
-    assert.equal(first, second);
     const { signal, run, suggest: _suggest, title: _title, ...rest } = first;
     assert.deepEqual(rest, {
       user: undefined,
@@ -49,6 +48,7 @@ for (const how of TRANSPORTS) {
     assert.match(run.id, /^[\w-]{36}$/);
     assert.ok(run.requestId);
     assert.ok(signal instanceof AbortSignal);
+    assert.deepEqual({ ...second, signal }, first);
     assert.deepEqual({ ...ofTool, signal }, { ...first, callId: "c1" });
     const { setup } = server.model.asked[0]?.start ?? assert.fail();
     assert.deepEqual([setup.instructions, setup.tools.map(({ name }) => name)], ["Plan: pro.", ["look"]]);
@@ -182,10 +182,7 @@ for (const [name, propose, refused] of PROPOSALS) {
 }
 
 const BROKEN: [name: string, agent: object][] = [
-  ["instructions that throw", { instructions: () => assert.fail("secret at /srv") }],
-  ["instructions that are no text", { instructions: async () => ({ secret: 1 }) }],
   ["tools that throw", { tools: () => assert.fail("secret at /srv") }],
-  ["tools that are no list", { tools: () => ({ secret: 1 }) }],
   ["a tool that is none", { tools: async () => [{ name: "secret" }] }],
 ];
 

@@ -4,8 +4,12 @@ import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { Late, within } from "../../server/config/within.ts";
+import type { StreamEvent } from "../../server/protocol/events.ts";
+import { send } from "../support/chat-transports.ts";
 import { gate, turns } from "../support/deadline.ts";
-import { throwing } from "../support/test-tools.ts";
+import { call, say } from "../support/scripted-provider.ts";
+import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
+import { define, throwing } from "../support/test-tools.ts";
 
 const never = () => new Promise<never>(() => {});
 
@@ -69,3 +73,145 @@ test("while the event loop is busy no time-out passes: an answer that is there i
   while (performance.now() < until);
   assert.equal(await answer, "value");
 });
+
+// The functions of a project, by how they fail.
+
+const WAYS: [way: string, fails: () => never][] = [
+  ["throws", throwing(new Error("out of order"))],
+  ["rejects", (() => Promise.reject("out of order")) as () => never],
+  ["never answers", never as () => never],
+];
+
+const pay = (more: object) => define("pay", () => "paid", { title: "Payment", timeoutMs: 50, ...more });
+const schema = (validate: () => never) => ({
+  "~standard": { version: 1, vendor: "own", validate, jsonSchema: { input: () => ({ type: "object" }) } },
+});
+
+const FAULT = ["error internal"];
+const WITH_TITLE = ["tool_call Payment", "tool_result Payment completed", "done stop"];
+const FAILED = ["tool_call Payment", "tool_result Payment failed", "done stop"];
+const ASKED = ['tool_approval Payment The assistant wants to use "Payment".', "done approval_required"];
+
+interface Row {
+  /** What the log calls it. */
+  name: string;
+  setup(fails: () => never): ServerOptions;
+  /** What a client sees of its run, or of the request that calls the function. */
+  seen: string[];
+  ask?(server: TestServer): Promise<string[]>;
+  /** Something that it must not return, and what the log says of that. */
+  nonsense?: [returned: unknown, said: RegExp];
+}
+
+const TEXT = /must return a text/;
+const ROWS: Row[] = [
+  {
+    name: "authenticate",
+    setup: (authenticate) => ({ authenticate }),
+    seen: FAULT,
+    nonsense: ["ada", /authenticate must return a user/],
+  },
+  {
+    name: "onMessage",
+    setup: (onMessage) => ({ agent: { onMessage } }),
+    seen: FAULT,
+    nonsense: ["No.", /onMessage must return nothing/],
+  },
+  {
+    name: "onAnswer",
+    setup: (onAnswer) => ({ agent: { onAnswer, tools: [] }, turns: [[say("Done.")]] }),
+    seen: FAULT,
+    nonsense: ["No.", /onAnswer must return nothing/],
+  },
+  {
+    name: "tools(ctx)",
+    setup: (tools) => ({ agent: { tools } }),
+    seen: FAULT,
+    nonsense: [{}, /tools must be an array/],
+  },
+  {
+    name: "instructions(ctx)",
+    setup: (instructions) => ({ agent: { instructions } }),
+    seen: FAULT,
+    nonsense: [7, /instructions must return a string, but returned number/],
+  },
+  {
+    name: 'needsApproval of the tool "pay"',
+    setup: (needsApproval) => ({ agent: { tools: [pay({ needsApproval })] } }),
+    seen: ASKED,
+    nonsense: ["yes", /must return true or false, but returned string/],
+  },
+  {
+    name: 'approvalText of the tool "pay"',
+    setup: (approvalText) => ({ agent: { tools: [pay({ needsApproval: true, approvalText })] } }),
+    seen: ASKED,
+    nonsense: [7, /must return a string, but returned number/],
+  },
+  {
+    name: 'running of the tool "pay"',
+    setup: (running) => ({ agent: { tools: [pay({ running })] } }),
+    seen: WITH_TITLE,
+    nonsense: [7, TEXT],
+  },
+  {
+    name: 'done of the tool "pay"',
+    setup: (done) => ({ agent: { tools: [pay({ done })] } }),
+    seen: WITH_TITLE,
+    nonsense: [7, TEXT],
+  },
+  ...[{}, { needsApproval: true }].map((more): Row => {
+    return {
+      name: 'The tool "pay"',
+      setup: (validate) => ({ agent: { tools: [pay({ parameters: schema(validate), ...more })] } }),
+      seen: FAILED,
+      nonsense: [undefined, /The tool "pay" failed/],
+    };
+  }),
+  { name: 'The tool "pay"', setup: (execute) => ({ agent: { tools: [pay({ execute })] } }), seen: FAILED },
+  { name: "onRunEnd", setup: (onRunEnd) => ({ agent: { onRunEnd, tools: [pay({})] } }), seen: WITH_TITLE },
+  {
+    name: "onFeedback",
+    setup: (onFeedback) => ({ agent: { onFeedback } }),
+    seen: ["204"],
+    async ask({ url }) {
+      const init = { method: "POST", headers: { "content-type": "application/json" } };
+      const body = JSON.stringify({ run: "run-of-this-test-0001", rating: "up" });
+      return [String((await fetch(`${url}/api/feedback`, { ...init, body })).status)];
+    },
+  },
+  { name: "close", setup: (close) => ({ close, agent: { tools: [pay({})] } }), seen: WITH_TITLE },
+];
+
+/** Of each event but tokens, what a person can tell it by. */
+function seenOf(event: StreamEvent): string[] {
+  const { type, data } = event;
+  if (type === "token") return [];
+  if (type === "error") return [`error ${event.code}`];
+  if (type === "done") return [`done ${event.finish_reason}`];
+  const { title, text = "", status = "" } = Object(data);
+  return [`${type} ${title} ${text || (type === "tool_result" ? status : "")}`.trim()];
+}
+
+for (const { name, setup, seen, ask, nonsense } of ROWS) {
+  const returned = nonsense && (() => nonsense[0] as never);
+  for (const [way, fails] of returned === undefined ? WAYS : [...WAYS, ["returns nonsense", returned] as const]) {
+    const options = setup(fails);
+    test(`${name} that ${way}, ${Object.keys(options).join(" and ")}: clients see ${seen.join(", ")}, the log why`, async (t) => {
+      const turns = [[call("c1", "pay")], [say("Done.")]];
+      const server = await startServer(t, { turns, hookMs: 50, authenticateMs: 50, ...options });
+      const shown = await (ask?.(server) ??
+        send.sse(t, server, { message: "Hi" }).then(({ events }) => events.flatMap(seenOf)));
+      assert.deepEqual(shown, seen);
+      await server.close();
+      const failures = server.log.map((record) => JSON.parse(record)).filter(({ msg }) => msg === "failure");
+      assert.equal(failures.length, 1, JSON.stringify(failures));
+      const said = failures[0].error;
+      if (way === "returns nonsense") assert.match(said, nonsense?.[1] ?? assert.fail());
+      else if (way === "never answers") assert.ok(said.includes(`${name} took longer than 0.05 seconds`), said);
+      else assert.match(said, /out of order|authenticate threw something that is no Error/);
+      if (name !== "authenticate") assert.ok(said.includes(name), said);
+      // Neither belongs to a run.
+      if (name !== "authenticate" && name !== "close") assert.match(failures[0].run_id, /^[\w-]{8}$/);
+    });
+  }
+}

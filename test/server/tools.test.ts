@@ -277,6 +277,7 @@ const hostile = {
     throw new Error("no text");
   },
 };
+const unreadable = Object.defineProperty(new Error(), "message", { get: throwing("in a getter") });
 const noClass = Object.assign(new Error("no class"), { constructor: undefined });
 const SOLD_OUT = "There are no more wheels of this size.";
 const CUT = /^x{100000}\n\[cut: 4900000 more characters\]$/;
@@ -304,6 +305,7 @@ const EXECUTIONS: [name: string, execute: AnyToolDefinition["execute"], output: 
   ["throws an error without a message", throwing(new Error("")), NO_MESSAGE, HIDDEN],
   ["throws what has no text", throwing(hostile), NO_MESSAGE, HIDDEN],
   ["throws an object without a prototype", throwing(Object.create(null)), NO_MESSAGE, HIDDEN],
+  ["throws an error that cannot be read", throwing(unreadable), NO_MESSAGE, HIDDEN],
   ["throws 5 MB", throwing(new Error("x".repeat(5_000_000))), CUT, HIDDEN],
   ["throws a ToolError of 5 MB", throwing(new ToolError("x".repeat(5_000_000))), CUT],
 ];
