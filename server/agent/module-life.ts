@@ -1,5 +1,6 @@
 import type { Authenticate } from "../auth/authenticate.ts";
 import { within } from "../config/within.ts";
+import { shuttingDown } from "../protocol/errors.ts";
 import type { Agent } from "./define.ts";
 import { HOOK_MS, hookFailure } from "./hooks.ts";
 
@@ -16,6 +17,7 @@ export interface AgentModule {
 export class ModuleLife {
   readonly #close: (() => unknown) | undefined;
   #users = 0;
+  #isClosed = false;
   #onUnused: (() => void) | undefined;
 
   /** `close` is what the module exports under this name. */
@@ -23,8 +25,9 @@ export class ModuleLife {
     this.#close = close;
   }
 
-  /** Counts a message or a run, until the function is called that this gives. */
+  /** Counts a message or a run, until the function is called that this gives. @throws ApiError once all is closed */
   readonly use = (): (() => void) => {
+    if (this.#isClosed) throw shuttingDown();
     this.#users += 1;
     return () => {
       this.#users -= 1;
@@ -39,6 +42,7 @@ export class ModuleLife {
         this.#onUnused = resolve;
       });
     }
+    this.#isClosed = true;
     const close = this.#close;
     if (close === undefined) return;
     await within(close, maxMs).catch((thrown: unknown) => {

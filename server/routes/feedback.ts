@@ -18,7 +18,7 @@ const MAX_BYTES = 128 * 1024;
 const MAX_CHARS = { reason: 200, comment: 4_000 } as const;
 
 export const feedback =
-  ({ runtime, settings, identity, limits, memory, hooks }: Service) =>
+  ({ runtime, settings, identity, limits, memory, hooks, runs }: Service) =>
   async (context: RequestContext, caller: Caller): Promise<void> => {
     const { res, id: requestId } = context;
     const served = runtime.current;
@@ -34,6 +34,7 @@ export const feedback =
       const rules = { limits, maxBytes: MAX_BYTES, address, memory: body };
       const parse = async (bytes: Buffer) => parseFeedback(parseJson(bytes, settings.maxJsonDepth));
       const said: Feedback = { ...(await withBody(context, rules, parse)), user };
+      runs.refuseWhenDraining();
       const job = { hook: "onFeedback", about: { requestId, runId: said.run }, life: served.life } as const;
       if (!hooks.add({ ...job, call: () => onFeedback(said) })) {
         const message = "The server has too much feedback to take more at the moment. Please try again.";

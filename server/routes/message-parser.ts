@@ -96,6 +96,7 @@ export class MessageParser {
   }
 
   async #post(job: ParseJob): Promise<ParseOutcome> {
+    if (this.#isClosed) throw shuttingDown();
     clearTimeout(this.#idleTimer);
     this.#worker ??= this.#startWorker();
     const worker = this.#worker;

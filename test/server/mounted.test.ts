@@ -14,7 +14,7 @@ import { createParley, type Parley, type ParleyOptions } from "../../server/moun
 import type { ToolContext } from "../../server/parley-agent.ts";
 import { post, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { DIST } from "../support/command.ts";
-import { gate, within } from "../support/deadline.ts";
+import { gate, turns, within } from "../support/deadline.ts";
 import { listen } from "../support/listen.ts";
 import { connectByPsk, createPskServer } from "../support/psk.ts";
 import { chatRequest, connectRaw, RawConnection, upgrade } from "../support/raw-connection.ts";
@@ -373,6 +373,55 @@ for (const transport of ["sse", "socket"] as const) {
     assert.equal(last?.type === "error" && last.code, "shutting_down");
   });
 }
+
+test("after close() nothing of the project is called, no thread is started, and whoever asks hears that it is over", async (t) => {
+  const called: string[] = [];
+  const agent = { ...AGENT, onFeedback: () => void called.push("onFeedback") };
+  const authenticate = () => void called.push("authenticate");
+  const { parley, url, socketUrl, port } = await startBare(t, { agent, authenticate });
+  const large = { message: "x".repeat(400_000), stream: false };
+  const rating = { run: "run-of-this-test-0001", rating: "up" };
+  const threads = () => process.getActiveResourcesInfo().filter((name) => name === "MessagePort").length;
+  const before = threads();
+  // These have begun before the end, and come to theirs afterwards.
+  const bodies = [["/api/feedback", rating] as const, ["/api/chat", large] as const].map(async ([path, body]) => {
+    const text = JSON.stringify(body);
+    const raw = await connectRaw(t, { port });
+    await raw.write(
+      `POST ${path} HTTP/1.1`,
+      "host: x",
+      "content-type: application/json",
+      `content-length: ${text.length}`,
+      "",
+      text.slice(0, 9),
+    );
+    return { raw, rest: text.slice(9) };
+  });
+  const begun = await Promise.all(bodies);
+  while (called.length < begun.length) await turns();
+  const closed = parley.close();
+  await turns();
+  for (const { raw, rest } of begun) {
+    raw.socket.write(rest);
+    assert.match((await raw.answer()).body, /"shutting_down"/);
+  }
+  await within(closed, "the end of close()");
+  called.length = 0;
+  const post = (path: string, body: object) => ({ path, method: "POST", body: JSON.stringify(body) });
+  for (const { path, ...init } of [
+    { path: "/api/info" },
+    { path: "/api/chat/runs/run-of-this-test-0001" },
+    post("/api/chat/runs/run-of-this-test-0001/cancel", {}),
+    post("/api/feedback", rating),
+    post("/api/chat", { message: "Hi", stream: false }),
+    post("/api/chat", large),
+  ]) {
+    const answer = await fetch(url + path, { ...init, headers: { "content-type": "application/json" } });
+    assert.deepEqual([path, answer.status, (await answer.json()).error?.code], [path, 503, "shutting_down"]);
+  }
+  await assert.rejects(connect(t, socketUrl), /503/);
+  assert.deepEqual([called, threads()], [[], before]);
+});
 
 test("Express that mounts Parley at another path than its basePath is told so, once", async (t) => {
   const script = `
