@@ -127,16 +127,21 @@ function handleOf(handler: Handler, basePath: string, log: Log): Parley["handle"
   };
 }
 
+/** By their `upgrade`: several agents may listen on one server. */
+const HANDLERS = new WeakMap<object, Handler>();
+
 function upgradeOf(handler: Handler): Parley["upgrade"] {
-  return function upgrade(req, socket, head) {
+  const upgrade: Parley["upgrade"] = (req, socket, head) => {
     const { server } = req.socket as Socket & { server?: Server };
-    const listeners = server?.listeners("upgrade");
-    // Without another listener, a connection that is left alone would stay open for ever.
-    const isAlone = listeners?.length === 1 && listeners[0] === upgrade;
-    if (!handler.owns(req) && !isAlone) return false;
+    const handlers = server?.listeners("upgrade").map((listener) => HANDLERS.get(listener)) ?? [];
+    // Where nobody else listens, a connection that all leave alone would stay open for ever: the first one takes it.
+    const isOurs = handlers[0] === handler && handlers.every((one) => one?.owns(req) === false);
+    if (!handler.owns(req) && !isOurs) return false;
     if (handler.upgrade(req, socket as Socket, head)) return true;
     if (server === undefined) return false;
     serveWithoutOffer(server, req, socket, head);
     return true;
   };
+  HANDLERS.set(upgrade, handler);
+  return upgrade;
 }

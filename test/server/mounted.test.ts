@@ -201,13 +201,31 @@ test("an upgrade that is not Parley's is left alone, for the host's own WebSocke
   assert.deepEqual(taken, [false, false, false, false, true]);
 });
 
-test("where nobody else listens for upgrades, one to another address is refused instead of left open", async (t) => {
-  const { port } = await startBare(t, { basePath: "/support" });
-  const raw = await connectRaw(t, { port });
-  await raw.write(...upgrade("/own"));
-  assert.equal((await raw.answer()).status, 404);
-  await raw.closed;
-});
+for (const paths of [["/support"], ["/support", "/sales"]]) {
+  test(`where ${paths.join(" and ")} alone listen for upgrades, one to another address is refused instead of left open`, async (t) => {
+    const host = createServer();
+    for (const basePath of paths) {
+      const { handle, upgrade } = await mount(t, { basePath });
+      host.on("upgrade", upgrade);
+      const others = host.listeners("request") as RequestListener[];
+      host
+        .removeAllListeners("request")
+        .on("request", (req, res) => handle(req, res, others[0] && (() => others[0]?.(req, res))));
+    }
+    const { port, at } = await startOnPort(t, host);
+    const raw = await connectRaw(t, { port });
+    await raw.write(...upgrade("/own"));
+    assert.equal((await raw.answer()).status, 404);
+    await raw.closed;
+    const offer = await connectRaw(t, { port });
+    await offer.write("GET /own HTTP/1.1", "host: x", "connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "", "");
+    assert.equal((await offer.answer()).status, 404);
+    for (const path of paths) {
+      const client = await connect(t, at(path).socketUrl);
+      assert.equal((await client.run({ message: "Hi" })).at(-1)?.type, "done");
+    }
+  });
+}
 
 test("a body that was read before is an error that says what to do", async (t) => {
   const parley = await mount(t);
