@@ -16,7 +16,10 @@ export interface AuthRequest {
   readonly keyKind: Caller["keyKind"];
   /** What the client sent as `x-user-token`, or on a socket with its last `authenticate`. */
   readonly token: string | undefined;
-  /** The request, or the socket's upgrade, with what other code of the server has put on it, such as a session. */
+  /**
+   * Made for each message from the request, or the socket's upgrade (its prototype): it has what other code of the server
+   * has put on that, such as a session. What is put on it here is gone with the message.
+   */
   readonly raw: IncomingMessage;
 }
 

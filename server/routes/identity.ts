@@ -101,7 +101,9 @@ export class Identity {
   ): Promise<User | undefined> {
     const { access, origins, log, maxMs } = this.#parts;
     removeKey(req, access.isKey);
-    const raw = origins.isTrusted(req.headers) ? req : withoutAmbient(req);
+    const given = origins.isTrusted(req.headers) ? req : withoutAmbient(req);
+    // A socket has one request for all of its messages: what is put on it for one must not answer for the next.
+    const raw: IncomingMessage = Object.assign(Object.create(given), { headers: { ...given.headers } });
     const { headers } = raw;
     try {
       return await userOf(authenticate, { headers, address, keyKind, token, raw }, maxMs);
@@ -109,7 +111,7 @@ export class Identity {
       if (isUnauthorized(thrown)) throw new ApiError("login_required", thrown.message);
       // Another thrown value may be the data of a user.
       const error = thrown instanceof Error ? thrown : new TypeError("authenticate threw something that is no Error.");
-      log.failure(error, { requestId }, secretsOf(headers, token));
+      log.failure(error, { requestId }, secretsOf(given.headers, token));
       throw new ApiError("internal", "It could not be checked who you are. Please try again.", {
         detail: "authenticate failed",
       });

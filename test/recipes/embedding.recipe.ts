@@ -119,12 +119,17 @@ for (const [name, file, paths] of [
   });
 }
 
-test("Express: a session says who is asking over HTTP and WebSocket, and both end", async (t) => {
+test("Express: a session says who is asking over HTTP and WebSocket until it ends, and both end", async (t) => {
   const server = await start(t, "express.js");
   assert.equal(await (await fetch(`${server.url}/`)).text(), "The rest of the site");
   const answer = await fetch(`${server.url}/login`, { method: "POST" });
   const cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
   await asks(t, server.at("/support"), { cookie, origin: server.url }, ["done", "done"]);
+  const open = await connect(t, server.at("/support").socketUrl, { headers: { cookie, origin: server.url } });
+  assert.equal((await open.run({ message: "Hi" })).at(-1)?.type, "done");
+  await fetch(`${server.url}/logout`, { method: "POST", headers: { cookie } });
+  const last = (await open.run({ message: "Hi" })).at(-1);
+  assert.equal(last?.type === "error" && last.code, "login_required");
   await asks(t, server.at("/support"), { origin: server.url }, ["login_required", "login_required"]);
   assert.equal((await fetch(`${server.url}/support`)).url, `${server.url}/support/`);
   assert.equal(await server.stop(), 0);

@@ -1,6 +1,7 @@
 /** Who is asking: what `authenticate` gets, what its answer opens, and what stays closed to every other user. */
 
 import assert from "node:assert/strict";
+import type { IncomingMessage } from "node:http";
 import { type TestContext, test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
 import type { RunContext } from "../../server/agent/run-context.ts";
@@ -218,6 +219,35 @@ test("authenticate gets headers, address, kind of key and token of a request, an
       ["8", "127.0.0.1", "none", undefined, "/ws/chat"],
     ],
   );
+});
+
+test("raw is made from the request anew for each message: nothing that is put on it, or taken from its headers, lives on", async (t) => {
+  const seen: unknown[] = [];
+  const authenticate: Authenticate = ({ raw, headers }) => {
+    const request = raw as IncomingMessage & { session?: string };
+    seen.push([request.session, headers.cookie, raw.headers === headers, raw.socket.remotePort !== undefined]);
+    request.session = "of Ada";
+    delete headers.cookie;
+    return { id: "ada" };
+  };
+  const server = await start(t, { authenticate });
+  for (const origin of [undefined, "http://localhost:3000"]) {
+    const headers = { cookie: "session=1", ...(origin && { origin }) };
+    const client = await connect(t, server.socketUrl, { headers });
+    for (let round = 0; round < 2; round++) await client.run({ message: "Hi", state: {} });
+    const cookie = origin ? undefined : "session=1";
+    assert.deepEqual(seen.splice(0), Array(2).fill([undefined, cookie, true, true]));
+  }
+});
+
+test("raw hears of the end of its request, as the request does", async (t) => {
+  const closed = gate();
+  const authenticate: Authenticate = ({ raw }) => {
+    raw.once("close", closed.open);
+    return { id: "ada" };
+  };
+  await ask(t, "json", await start(t, { authenticate }), {});
+  await closed.opened;
 });
 
 test("authenticate is asked once for each message, resume and cancel, and for nothing else", async (t) => {
