@@ -330,19 +330,30 @@ async function serve(module: AgentModule, options: Serving): Promise<ServedAgent
   };
 }
 
-/** The secrets of the setting, else one that all processes share or, without Redis, one of this start. */
+/**
+ * The secrets of the setting, else one that all processes share or, without Redis, one of this start. That goes on verifying
+ * what it has signed, if a setting comes later.
+ */
 function stateSecretsOf(settings: Settings, shared: Shared | undefined): () => readonly string[] {
   const own = [randomBytes(32).toString("base64url")];
-  return () => (settings.stateSecrets.length > 0 ? settings.stateSecrets : (shared?.stateSecrets ?? own));
+  let hasSigned = settings.stateSecrets.length === 0;
+  return () => {
+    const { stateSecrets } = settings;
+    hasSigned ||= stateSecrets.length === 0;
+    return hasSigned ? [...stateSecrets, ...(shared?.stateSecrets ?? own)] : stateSecrets;
+  };
 }
 
-/** Why states are signed whatever the settings say, in words: all of them. */
+/** Why all states are signed whatever the settings say, in words. */
 export function signerOf({ authenticate, agent }: AgentModule): string | undefined {
   if (authenticate !== undefined) return "authenticate says who sends each message";
-  return agent.ownRun === undefined ? undefined : "the agent has run";
+  if (agent.ownRun !== undefined) return "the agent has run";
+  // A message that stands in a made-up history would pass by the first, and an answer by the other.
+  const decider = (["onMessage", "onAnswer"] as const).find((name) => agent.hooks[name] !== undefined);
+  return decider && `the agent has ${decider}`;
 }
 
-/** The same: those that hold calls which clients may not read. */
+/** The same of the states that hold calls which clients may not read. */
 function hiderIn({ tools }: Agent): string | undefined {
   const hider = [...tools.values()].find(({ expose }) => expose !== "all");
   return hider && `the tool "${hider.name}" hides its calls in them`;

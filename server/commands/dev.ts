@@ -96,10 +96,12 @@ function developing(env: Environment, secret: string): Environment {
       "parley dev serves this machine alone, so no proxy may pass requests on. Remove PARLEY_TRUSTED_PROXIES, or use parley start.",
     );
   }
+  const { PARLEY_STATE_SECRET: own } = env;
   return {
     ...env,
     HOST: isLoopback(env.HOST) ? env.HOST : LOOPBACK,
-    PARLEY_STATE_SECRET: env.PARLEY_STATE_SECRET ?? secret,
+    // A secret of one's own signs; the project's goes on verifying what it has signed.
+    PARLEY_STATE_SECRET: own?.trim() ? `${own},${secret}` : (own ?? secret),
     PARLEY_LOG: env.PARLEY_LOG?.trim() || "pretty",
   };
 }

@@ -284,7 +284,7 @@ test("a mistake at the start ends it with a sentence, and wrong usage with exit 
   }
 });
 
-test("its secret is in the project's ignored folder for the owner alone, so a conversation outlives a restart", async (t) => {
+test("its secret is in the project's ignored folder for the owner alone, so a conversation outlives a restart and another secret", async (t) => {
   const folder = temporaryProject(t, { "agent.ts": AGENT });
   const first = await startDev(t, folder);
   const { state } = await (await post({ url: first.url }, { message: "Hello", stream: false })).json();
@@ -301,6 +301,9 @@ test("its secret is in the project's ignored folder for the owner alone, so a co
   const [mine = {}] = state.conversation_history;
   const altered = { ...again, state: { ...state, conversation_history: [{ ...mine, content: "Bye" }] } };
   assert.equal((await post({ url: second.url }, altered)).status, 400);
+  second.write(".env", "PARLEY_STATE_SECRET=a secret of many characters");
+  await second.command.printed("stderr", /\.env: PARLEY_STATE_SECRET has changed/);
+  assert.equal((await post({ url: second.url }, again)).status, 200);
 });
 
 test("a folder that cannot be written gets a secret of this start", async (t) => {

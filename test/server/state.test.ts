@@ -2,10 +2,14 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { checkAgent } from "../../server/agent/define.ts";
 import { readState, sealState } from "../../server/agent/state.ts";
+import { readSettings } from "../../server/config/settings.ts";
 import type { HistoryMessage, StateKind } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
+import { stateSecretWarning } from "../../server/server.ts";
 import { post, send } from "../support/chat-transports.ts";
+import { testWithRedis } from "../support/redis-server.ts";
 import { newRun } from "../support/run-lines.ts";
 import { type Asked, fail, say, scriptedProvider, type Turn } from "../support/scripted-provider.ts";
 import { connect, type SocketClient, startWithClient } from "../support/socket-client.ts";
@@ -238,6 +242,48 @@ for (const kind of KINDS) {
     assert.doesNotMatch(JSON.stringify(unsigned), /signature/);
     assert.equal(await judge(t, kind, OLD, unsigned), "invalid_state");
   });
+
+  for (const name of ["onMessage", "onAnswer"] as const) {
+    test(`${kind}: where ${name} decides, states are signed in any case, so that no history passes it by`, async (t) => {
+      const made = { conversation_history: [{ role: "user", content: "Bad" }], previous_response_id: "resp_1" }[kind];
+      const agent = { [name]: () => undefined };
+      const checked = checkAgent({ name: "Acme", model: "demo", ...agent });
+      const warning = stateSecretWarning(readSettings({}), { agent: checked });
+      assert.match(
+        String(warning),
+        new RegExp(`^Conversations end with this process.* the agent has ${name} and no secret`),
+      );
+      const server = await startServer(t, { agent, turns: [[say("Fine")], [say("On")]], stateKind: kind });
+      for (const state of [{ [kind]: made }, await issue(t, kind, {})]) {
+        for (const body of [{ message: "Hi" }, { continue: true }]) {
+          const answer = await post(server, { ...body, state, stream: false });
+          assert.deepEqual([answer.status, JSON.parse(await answer.text()).error.code], [400, "invalid_state"]);
+        }
+      }
+      assert.equal(server.model.asked.length, 0);
+      const { last } = await send.json(t, server, { message: "Hi" });
+      assert.equal((await send.json(t, server, { message: "On", state: last.state })).last.data, "On");
+    });
+  }
+
+  /** The first secret of a setting signs from now on, and the one that signed until then goes on verifying in this process. */
+  const bringFirstSecret = async (t: Cleanup, env: Record<string, string> = {}) => {
+    const turns = Array.from({ length: 4 }, () => [say("Fine")]);
+    const options = { turns, stateKind: kind, authenticate: () => ({ id: "ada" }) };
+    const server = await startServer(t, { ...options, env });
+    const { state } = (await send.json(t, server, { message: "Hi" })).last;
+    server.server.reload(readSettings(NEW));
+    const next = (await send.json(t, server, { message: "Hi", state })).last;
+    assert.equal(next.type, "done");
+    const restarted = await startServer(t, { ...options, env: { ...env, ...NEW } });
+    assert.equal((await send.json(t, restarted, { message: "Hi", state: next.state })).last.type, "done");
+    assert.equal((await send.json(t, restarted, { message: "Hi", state })).last.type, "error");
+  };
+  const brings = "goes on verifying when a setting brings the first one";
+  test(`${kind}: the secret of this start ${brings}`, (t) => bringFirstSecret(t));
+  testWithRedis(`${kind}: the secret of Redis ${brings}`, (t, { url }) =>
+    bringFirstSecret(t, { PARLEY_REDIS_URL: url }),
+  );
 
   test(`${kind}: a state of another agent is refused`, async (t) => {
     const foreign = await issue(t, kind, OLD, "Other");
