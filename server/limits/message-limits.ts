@@ -88,9 +88,15 @@ export class MessageLimits {
     }
   }
 
-  /** Counts what is not a message, but as dear. Whether it is within the rate. */
-  async countAsMessage(caller: Caller): Promise<boolean> {
-    return (await this.#shared.take(this.#messageRates(caller))) === 0;
+  /** Counts what is not a message, but as dear. */
+  async countAsMessage(caller: Caller): Promise<void> {
+    await this.#shared.take(this.#messageRates(caller));
+  }
+
+  /** Whether this address may ask who it is: within a rate of its own, so that who loads the page can still send. */
+  async takeInfo(address: string): Promise<boolean> {
+    const shares = shareOf(address, this.#settings.ratePerAddress, "info");
+    return (await this.#shared.take(shares.map(({ name, max }) => ({ name, perMinute: max })))) === 0;
   }
 
   /** Called when it is known who sends a message. @throws ApiError `rate_limited` */

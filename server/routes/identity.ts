@@ -66,7 +66,10 @@ export class Identity {
     }
   }
 
-  /** What `/api/info` says of a visitor; beyond the rate of their address, and where `authenticate` fails, nothing yet. */
+  /**
+   * What `/api/info` says of a visitor: nothing yet beyond the rate of their address, where `authenticate` fails, and to what a page
+   * of another site embeds, such as an image.
+   */
   async describe(
     { authenticate, agent }: ServedAgent,
     address: string,
@@ -74,9 +77,13 @@ export class Identity {
   ): Promise<Pick<AgentInfo, "user" | "login_required" | "user_pending">> {
     const caller: Caller = { keyKind: "none", keyId: "", address };
     if (authenticate === undefined) return {};
-    if (!(await this.#parts.limits.countAsMessage(caller))) return { user_pending: true };
+    const { limits, origins } = this.#parts;
+    const asked = visit();
+    const { headers } = asked.req;
+    const isEmbedded = headers.origin === undefined && !origins.isTrusted(headers);
+    if (isEmbedded || !(await limits.takeInfo(address))) return { user_pending: true };
     try {
-      const user = await this.#identify(authenticate, caller, visit());
+      const user = await this.#identify(authenticate, caller, asked);
       return user === undefined ? {} : { user: publicId(agent.id, user) };
     } catch (error) {
       return isLoginRequired(error) ? { login_required: true } : { user_pending: true };

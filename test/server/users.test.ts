@@ -683,18 +683,34 @@ test("/api/info names the user in 22 characters, the same after a restart, and a
   }
 });
 
-test("/api/info asks who is there within the rate of the address, and says the rest beyond it", async (t) => {
-  const { url } = await start(t, { env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" } });
-  const seen = [];
-  for (let round = 0; round < 3; round++) {
-    const info = JSON.parse(await (await fetch(`${url}/api/info`, from("203.0.113.1", "ada"))).text());
-    seen.push([info.name, typeof info.user, info.user_pending]);
+test("/api/info asks who is there within a rate of its own, which takes nothing from the messages and gets none from them", async (t) => {
+  let asked = 0;
+  const authenticate: Authenticate = (request) => {
+    asked++;
+    return byToken(request);
+  };
+  const server = await start(t, { authenticate, env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" } });
+  const infoFor = async (more: Record<string, string> = {}) => {
+    const headers = { ...from("203.0.113.1", "ada").headers, ...more };
+    const { name, user, user_pending } = JSON.parse(await (await fetch(`${server.url}/api/info`, { headers })).text());
+    return [name, typeof user, user_pending];
+  };
+  const pending = ["Acme Support", "undefined", true];
+  // An image on a page of another site, which could otherwise use up the rate of each of its visitors.
+  for (const site of ["cross-site", "same-site", "anything"]) {
+    for (let round = 0; round < 3; round++) assert.deepEqual(await infoFor({ "sec-fetch-site": site }), pending);
   }
-  assert.deepEqual(seen, [
-    ["Acme Support", "string", undefined],
-    ["Acme Support", "string", undefined],
-    ["Acme Support", "undefined", true],
-  ]);
+  assert.equal(asked, 0);
+  const seen = [
+    await infoFor({ "sec-fetch-site": "cross-site", origin: "http://localhost:3000" }),
+    await infoFor({ "sec-fetch-site": "same-origin" }),
+    await infoFor({ "sec-fetch-site": "none" }),
+  ];
+  const known = ["Acme Support", "string", undefined];
+  assert.deepEqual(seen, [known, known, pending]);
+  const send = () => status(post(server, { message: "Hi", stream: false }, from("203.0.113.1", "ada")));
+  assert.deepEqual([await send(), await send(), await send()], [200, 200, 429]);
+  assert.equal(asked, 4);
 });
 
 test("the page at / says of the user only that there is one to ask for, and nothing where nobody is", async (t) => {
