@@ -159,7 +159,7 @@ function matchOf(known: readonly KnownKey[], digest: Buffer): KnownKey | undefin
 /** What the limits do as long as no setting names the proxy at this address. */
 function untilNamed(address: string): string {
   return addressGroup(address) === undefined
-    ? "no limit per address holds for its clients, and wrong keys of one of them lock out all"
+    ? "no limit per address holds for its clients and their user tokens, and wrong keys of one of them lock out all"
     : "all its clients count as one address";
 }
 

@@ -1,6 +1,6 @@
 /** Which sites' pages may use the server: one rule for CORS, the socket and `frame-ancestors`. */
 
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isLoopbackHost } from "../config/exposure.ts";
 import { originOf } from "../config/kinds.ts";
 import { requiresKey, type Settings, UNKNOWN_HOST } from "../config/settings.ts";
@@ -45,13 +45,15 @@ export class Origins {
 
   /**
    * Whether cookies, and other things that a browser adds by itself, name the user: a page of another site must not act as
-   * its visitor. `*` names no site.
+   * its visitor, nor may one that anybody on the way could have written, where the server is reached by TLS. `*` names no site.
    */
-  isTrusted(headers: IncomingHttpHeaders): boolean {
-    const { origin, "sec-fetch-site": site } = headers;
+  isTrusted(req: IncomingMessage): boolean {
+    const { origin, "sec-fetch-site": site } = req.headers;
+    const isOwnSite = site === undefined || site === "none" || site === "same-origin";
     // A page sends no Origin with a GET to its own server, and a program never.
-    if (origin === undefined) return site === undefined || site === "none" || site === "same-origin";
-    return this.judge(headers) === "own" || this.#settings.allowedOrigins.includes(originOf(origin) ?? "");
+    if (origin === undefined) return isOwnSite;
+    if (this.#settings.allowedOrigins.includes(originOf(origin) ?? "")) return true;
+    return this.judge(req.headers) === "own" && isOwnSite && !(/^http:/i.test(origin) && isOverTls(req));
   }
 
   /**
@@ -89,7 +91,16 @@ export class Origins {
   }
 }
 
-/** http and https are one: behind a proxy that terminates TLS it cannot be known. A proxy has to pass `Host` on. */
+/** Whoever says so, since it opens nothing: a page of another site can set none of these headers. */
+function isOverTls({ socket, headers }: IncomingMessage): boolean {
+  const { "x-forwarded-proto": proto = "", forwarded = "" } = headers;
+  return "encrypted" in socket || /^ *https/i.test(String(proto)) || /\bproto="?https/i.test(forwarded);
+}
+
+/**
+ * http and https are one: behind a proxy that terminates TLS and does not say so it cannot be known. A proxy has to pass
+ * `Host` on.
+ */
 function isOwnOrigin({ origin, host }: OriginHeaders): boolean {
   if (origin === undefined || host === undefined || !/^https?:/i.test(origin) || !URL.canParse(origin)) return false;
   const page = new URL(origin);

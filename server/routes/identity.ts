@@ -79,8 +79,7 @@ export class Identity {
     if (authenticate === undefined) return {};
     const { limits, origins } = this.#parts;
     const asked = visit();
-    const { headers } = asked.req;
-    const isEmbedded = headers.origin === undefined && !origins.isTrusted(headers);
+    const isEmbedded = asked.req.headers.origin === undefined && !origins.isTrusted(asked.req);
     if (isEmbedded || !(await limits.takeInfo(address))) return { user_pending: true };
     try {
       const user = await this.#identify(authenticate, caller, asked);
@@ -108,7 +107,7 @@ export class Identity {
   ): Promise<User | undefined> {
     const { access, origins, log, maxMs } = this.#parts;
     removeKey(req, access.isKey);
-    const given = origins.isTrusted(req.headers) ? req : withoutAmbient(req);
+    const given = origins.isTrusted(req) ? req : withoutAmbient(req);
     // A socket has one request for all of its messages: what is put on it for one must not answer for the next.
     const raw: IncomingMessage = Object.assign(Object.create(given), { headers: { ...given.headers } });
     const { headers } = raw;

@@ -113,6 +113,24 @@ for (const [name, enter] of Object.entries(ENTRANCES)) {
   }
 }
 
+test("over TLS, a page of the same name without TLS is another site: its cookies do not reach authenticate", async (t) => {
+  const seen: unknown[] = [];
+  const parley = await mount(t, { authenticate: ({ headers }) => void seen.push(headers.cookie) });
+  const { port } = await startOnPort(t, createPskServer().on("request", parley.handle));
+  for (const scheme of ["https", "http"]) {
+    const raw = new RawConnection(connectByPsk(port));
+    t.after(() => raw.socket.destroy());
+    const [first = "", , ...rest] = chatRequest(
+      { message: "Hi", stream: false },
+      `origin: ${scheme}://localhost`,
+      "cookie: a=1",
+    );
+    await raw.write(first, "host: localhost", ...rest);
+    assert.equal((await raw.answer()).status, 200);
+  }
+  assert.deepEqual(seen, ["a=1", undefined]);
+});
+
 test("an offer of HTTP/2 whose body comes in pieces is answered, and one that breaks off ends only itself", async (t) => {
   const { port } = await startBare(t);
   for (const breaksOff of [true, false]) {

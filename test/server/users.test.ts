@@ -316,10 +316,25 @@ test("no key reaches authenticate, in whatever way it came", async (t) => {
   );
 });
 
-const OWN = "own";
+const OWN = "http://own";
+const OWN_TLS = "https://own";
 const AMBIENT: [name: string, headers: Record<string, string>, env: Record<string, string>, reaches: boolean][] = [
   ["a program", {}, {}, true],
   ["the server's own page", { origin: OWN }, {}, true],
+  ["the server's own page over TLS", { origin: OWN_TLS, "x-forwarded-proto": "https" }, {}, true],
+  ["the page of its name without TLS", { origin: OWN, "x-forwarded-proto": "https, http" }, {}, false],
+  [
+    "the page of its name without TLS, as RFC 7239 says it",
+    { origin: OWN, forwarded: "for=_x;proto=https" },
+    {},
+    false,
+  ],
+  [
+    "the page of its name without TLS, as the browser says it",
+    { origin: OWN, "sec-fetch-site": "cross-site" },
+    {},
+    false,
+  ],
   ["the server's own page, which sends no Origin", { "sec-fetch-site": "same-origin" }, {}, true],
   ["a person's own navigation", { "sec-fetch-site": "none" }, {}, true],
   ["a page of the same site, which sends no Origin", { "sec-fetch-site": "same-site" }, {}, false],
@@ -346,7 +361,7 @@ for (const [name, more, env, reaches] of AMBIENT) {
   test(`cookies and credentials from ${name} ${reaches ? "reach" : "do not reach"} authenticate`, async (t) => {
     const { seen, authenticate } = recording();
     const server = await start(t, { authenticate, env });
-    const origin = more.origin === OWN ? server.url : more.origin;
+    const origin = more.origin?.replace("//own", server.url.slice("http:".length));
     const key = env.PARLEY_WIDGET_KEY === undefined ? "" : "?key=the-widget-key";
     const basic = "Basic YWRhOnNlY3JldA==";
     const headers = { ...more, ...(origin === undefined ? {} : { origin }), cookie: "session=1", ...tokenHeader("t") };
