@@ -106,7 +106,7 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
       const verdict = origins.judge(headers);
       if (!requiresKey(settings)) {
         if (verdict === "refused") throw originRefused(headers.origin);
-        if (purpose === "operator" && origins.isRebound(headers)) throw hostRefused();
+        if (purpose === "operator") origins.refuseRebound(headers);
         return { keyKind: "none", keyId: "", address };
       }
       if (keyDigest === undefined) {
@@ -170,14 +170,6 @@ function digestOf(key: string): Buffer {
 /** The token of `Authorization: Bearer …`; the scheme may be in any case (RFC 9110, 11.1). */
 function bearerToken(authorization: string | undefined): string | undefined {
   return /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
-}
-
-function hostRefused(): ApiError {
-  return new ApiError(
-    "forbidden",
-    "Without a key, this address answers only as localhost or 127.0.0.1. To use it by another name, set PARLEY_API_KEY.",
-    { detail: "the Host is not of this machine" },
-  );
 }
 
 function sentenceOf(kind: KeyKind, purpose: Purpose): string {

@@ -68,12 +68,17 @@ export class Origins {
   }
 
   /**
-   * Whether a page of another site may have sent this to a server that only its own machine should reach: the site made
-   * its name resolve to 127.0.0.1 (DNS rebinding), and its page sends no `Origin` with a GET.
+   * Refuses what a page of another site may have sent to a server that only its own machine should reach: the site made its name
+   * resolve to 127.0.0.1 (DNS rebinding), and its page sends no `Origin` with a GET. A name that the list has is the operator's.
+   * A host's server may be a public one. @throws ApiError
    */
-  isRebound({ host }: OriginHeaders): boolean {
-    if (this.#isHostTrusted || host === undefined) return false;
-    return !URL.canParse(`http://${host}`) || !isLoopbackHost(new URL(`http://${host}`).hostname);
+  refuseRebound(headers: OriginHeaders): void {
+    const { host } = headers;
+    const { allowedOrigins, host: listensOn } = this.#settings;
+    if (this.#isHostTrusted || this.areAllAllowed || listensOn === UNKNOWN_HOST || host === undefined) return;
+    const name = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : "";
+    const isOwnName = isLoopbackHost(name) || allowedOrigins.some((origin) => new URL(origin).hostname === name);
+    if (!isOwnName && this.judge(headers) !== "allowed") throw hostRefused();
   }
 
   /** Otherwise a site that makes its name resolve to 127.0.0.1 would be our own by its `Host`. */
@@ -106,6 +111,14 @@ function isOwnOrigin({ origin, host }: OriginHeaders): boolean {
   const page = new URL(origin);
   const own = `${page.protocol}//${host}`;
   return URL.canParse(own) && new URL(own).host === page.host;
+}
+
+function hostRefused(): ApiError {
+  return new ApiError(
+    "forbidden",
+    "Without a key, this address answers only as localhost or 127.0.0.1. To use it by another name, set PARLEY_API_KEY or another key, name your proxy in PARLEY_TRUSTED_PROXIES, or name the site in PARLEY_ALLOWED_ORIGINS.",
+    { detail: "the Host is not of this machine" },
+  );
 }
 
 /** Names the setting that would allow the site. */

@@ -3,6 +3,7 @@
 import { url as inspectorUrl, open as openInspector } from "node:inspector";
 import type { AgentModule } from "../agent/module-life.ts";
 import { unknownNames } from "../config/environment.ts";
+import { isLoopbackHost } from "../config/exposure.ts";
 import type { Environment } from "../config/settings.ts";
 import { DevPage } from "../dev/page.ts";
 import { AgentReloader } from "../dev/reload.ts";
@@ -99,20 +100,15 @@ function developing(env: Environment, secret: string): Environment {
   const { PARLEY_STATE_SECRET: own } = env;
   return {
     ...env,
-    HOST: isLoopback(env.HOST) ? env.HOST : LOOPBACK,
+    HOST: isLoopbackHost(env.HOST?.trim() ?? "") ? env.HOST : LOOPBACK,
     // A secret of one's own signs; the project's goes on verifying what it has signed.
     PARLEY_STATE_SECRET: own?.trim() ? `${own},${secret}` : (own ?? secret),
     PARLEY_LOG: env.PARLEY_LOG?.trim() || "pretty",
   };
 }
 
-/** A name below `localhost` may be resolved to another machine. */
-function isLoopback(host = ""): boolean {
-  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host.trim());
-}
-
 function hostNote({ HOST }: Environment): string | undefined {
-  if (!HOST?.trim() || isLoopback(HOST)) return undefined;
+  if (!HOST?.trim() || isLoopbackHost(HOST.trim())) return undefined;
   return `HOST is ${HOST.trim()}, but parley dev listens on ${LOOPBACK} only. To serve other machines, use parley start.`;
 }
 

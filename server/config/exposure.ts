@@ -2,10 +2,10 @@
 
 import { requiresKey, type Settings } from "./settings.ts";
 
-/** Names and addresses that never leave the machine (RFC 6761, 6.3; RFC 1122, 3.2.1.3). */
+/** The name and the addresses that never leave the machine (RFC 1122, 3.2.1.3). A name below `localhost` may lead to another one. */
 export function isLoopbackHost(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, "");
-  return /^(?:.+\.)?localhost$|^127(?:\.\d{1,3}){3}$|^::1$/.test(name);
+  return /^localhost$|^127(?:\.\d{1,3}){3}$|^::1$/.test(name);
 }
 
 /** Whether other machines reach the server: it listens for them, or a reverse proxy passes their requests on. */

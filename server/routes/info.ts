@@ -11,7 +11,8 @@ import type { Service } from "./service.ts";
 export const info =
   (service: Service) =>
   async (context: RequestContext): Promise<void> => {
-    const { runtime, identity, access } = service;
+    const { runtime, identity, access, origins } = service;
+    origins.refuseRebound(context.req.headers);
     const served = runtime.current;
     const leave = served.life.use();
     const { address } = access.credentials(context.req, context.query, "message");

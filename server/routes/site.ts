@@ -105,6 +105,7 @@ export const page =
   (service: InfoSource & { site: Site; origins: Origins }) =>
   (context: RequestContext): void => {
     const { runtime, site, origins } = service;
+    origins.refuseRebound(context.req.headers);
     const { page, embed, styles } = site.pagesOf(runtime.current.agent.name, pageData(service));
     const isEmbedded = context.query.get("embed") === "1";
     const headers = pageHeaders(

@@ -28,8 +28,15 @@ const RULES: Rule[] = [
   {
     name: "with no key on a loopback address, only pages of this machine",
     options: {},
-    allowed: ["http://localhost:3000", "https://app.localhost", "http://127.0.0.1", "http://[::1]:9"],
-    refused: [EVIL, "null", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "file://"],
+    allowed: ["http://localhost:3000", "https://localhost", "http://127.0.0.1", "http://[::1]:9"],
+    refused: [
+      EVIL,
+      "null",
+      "http://evil.localhost",
+      "http://localhost.evil.example",
+      "http://127.0.0.1.evil.example",
+      "file://",
+    ],
     ancestors: "'self' http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:*",
     wildcard: false,
   },
@@ -230,26 +237,37 @@ test("a page from a file is told to be served, since no setting can name it", as
   assert.match(await answer.text(), /Serve the page from a web server/);
 });
 
-for (const [what, options, others] of [
-  ["a loopback address without keys and proxies", {}, 403],
-  ["a loopback address behind a proxy", { env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } }, 200],
-  ["a public address", { host: "0.0.0.0" }, 200],
+const SHOP = { env: { PARLEY_ALLOWED_ORIGINS: SITE } };
+
+for (const [what, options, more, others] of [
+  ["a loopback address without keys and proxies", {}, [], 403],
+  ["such an address, of which a site may use the server", SHOP, ["shop.example", "Shop.Example:443"], 403],
+  ["such an address, which every site may use", { env: { PARLEY_ALLOWED_ORIGINS: "*" } }, [], 200],
+  ["a loopback address behind a proxy", { env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } }, [], 200],
+  ["a public address", { host: "0.0.0.0" }, [], 200],
 ] as const) {
-  test(`/metrics without a key on ${what}: other names than those of the machine get ${others}`, async (t) => {
+  test(`without a key on ${what}, other names than those of the machine get ${others} (DNS rebinding)`, async (t) => {
     const server = await startServer(t, { turns: [], ...options });
-    const statusFor = async (host: string) => {
-      const raw = await connectRaw(t, server);
-      await raw.write("GET /metrics HTTP/1.1", `host: ${host}`, "", "");
+    const raw = await connectRaw(t, server);
+    const statusFor = async (path: string, host: string, ...lines: string[]) => {
+      await raw.write(`GET ${path} HTTP/1.1`, `host: ${host}`, ...lines, "", "");
       const { status, body } = await raw.answer();
-      assert.match(body, status === 200 ? /parley_runs_running/ : /PARLEY_API_KEY/);
+      if (status !== 200) assert.match(body, /PARLEY_API_KEY.*PARLEY_TRUSTED_PROXIES.*PARLEY_ALLOWED_ORIGINS/);
       return status;
     };
-    for (const host of ["localhost", `127.0.0.1:${server.port}`, "[::1]:9", "App.Localhost:80"]) {
-      assert.equal(await statusFor(host), 200, host);
+    const rebound = `rebound.example:${server.port}`;
+    for (const path of ["/metrics", "/", "/?embed=1", "/api/info"]) {
+      for (const host of ["localhost", `127.0.0.1:${server.port}`, "[::1]:9", "LocalHost:80", ...more]) {
+        assert.equal(await statusFor(path, host), 200, host);
+      }
+      for (const host of [rebound, "app.localhost", "127.0.0.1.evil.example", "0.0.0.0:8080", "192.0.2.1"]) {
+        assert.equal(await statusFor(path, host), others, host);
+      }
     }
-    for (const host of [`rebound.example:${server.port}`, "127.0.0.1.evil.example", "0.0.0.0:8080", "192.0.2.1"]) {
-      assert.equal(await statusFor(host), others, host);
-    }
+    for (const path of ["/health", "/health/ready", "/widget.js"]) assert.equal(await statusFor(path, rebound), 200);
+    // The element on a page that may use the server, which has a proxy of its own name before it.
+    const origin = options === SHOP ? SITE : "http://localhost:3000";
+    assert.equal(await statusFor("/api/info", "chat.example", `origin: ${origin}`), 200);
   });
 }
 

@@ -62,8 +62,14 @@ test("a server that is not an http URL is refused by name, and no message goes t
 });
 
 test("tools shows data of calls by itself only where the server is on this machine", async (t) => {
-  const servers = ["http://127.0.0.1:1", "http://localhost:1", "http://ada.localhost", "http://[::1]:1"];
-  for (const server of [...servers, "https://chat.example", "https://localhost.example"]) {
+  const servers = ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1"];
+  const others = [
+    "https://chat.example",
+    "https://localhost.example",
+    "http://evil.localhost",
+    "https://127.evil.example",
+  ];
+  for (const server of [...servers, ...others]) {
     const chat = Object.assign(document.createElement("agent-chat"), { server });
     document.body.append(chat);
     t.after(() => chat.remove());

@@ -533,7 +533,7 @@ function siteServer(): string {
 }
 
 /** Names of this machine. */
-const LOOPBACK = /(^|\.)localhost$|^127\.|^\[::1]$/;
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1])$/;
 
 const NO_ACTIONS: readonly never[] = [];
 
