@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { devCommand } from "./server/commands/dev.ts";
 import { startCommand } from "./server/commands/start.ts";
+import { secretsOf, strike } from "./server/config/environment.ts";
 import { ConfigError, UsageError } from "./server/errors.ts";
 import { readVersion } from "./server/project/own-files.ts";
 
@@ -139,6 +140,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 
 main(process.argv.slice(2)).catch((error: unknown) => {
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  process.stderr.write(`parley: ${error instanceof ConfigError ? message : stack}\n`);
+  const text = String(error instanceof ConfigError ? message : stack);
+  process.stderr.write(`parley: ${strike(text, secretsOf(process.env))}\n`);
   process.exit(error instanceof UsageError ? 2 : 1);
 });

@@ -324,6 +324,7 @@ async function serve(module: AgentModule, options: Serving): Promise<ServedAgent
     authenticate,
     stateSecrets: signerOf(module) === undefined ? () => settings.stateSecrets : stateSecrets,
     ownStateSecrets: stateSecrets,
+    strike: options.log.strike,
     life,
     hookMs,
     sink,

@@ -62,6 +62,8 @@ export interface ServedAgent {
   stateSecrets(): readonly string[];
   /** With what the states are signed and sealed that need it in any case. */
   ownStateSecrets(): readonly string[];
+  /** A text without the secrets of the environment. */
+  strike(text: string): string;
   readonly life: ModuleLife;
   /** How long a function of the author may take, but for `execute`. */
   readonly hookMs: number;
@@ -608,7 +610,7 @@ function withState(run: AgentRun, error: ApiError, progress: Progress): ErrorEve
   const { state, canContinue } = progress.failure(run);
   const event = errorEvent(error, sealed(state, run, progress), canContinue);
   if (error.detail === undefined || !isOnlyForOperator(run.settings)) return event;
-  return { ...event, data: `${event.data} (${error.detail})` };
+  return { ...event, data: `${event.data} (${run.served.strike(error.detail)})` };
 }
 
 function sealed(state: ConversationState, run: AgentRun, { tools }: Progress): ConversationState {

@@ -133,6 +133,11 @@ export function secretsOf(env: Environment): string[] {
     .filter((value) => value.length >= MIN_SECRET_CHARS);
 }
 
+/** A text without these secrets. */
+export function strike(text: string, secrets: Iterable<string>): string {
+  return [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
+}
+
 /** The password of a URL such as `postgres://user:password@host/`: as it is written, and as it is meant. */
 function passwordsOf(value: string): string[] {
   const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*?:([^/?#\s]+)@/i.exec(value) ?? [];

@@ -68,7 +68,8 @@ export class AgentReloader {
       page.say({ type: "reloaded" });
     } catch (error) {
       if (!(error instanceof ConfigError)) server.log.failure(error);
-      const sentence = this.#withoutFolder(error instanceof Error ? error.message : String(error));
+      // The log strikes secrets by itself.
+      const sentence = server.log.strike(this.#withoutFolder(error instanceof Error ? error.message : String(error)));
       this.#isBroken = true;
       server.log.warning(`${sentence}\nThe last good agent goes on answering.`);
       page.say({ type: "broken", sentence });

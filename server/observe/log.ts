@@ -5,6 +5,7 @@
 
 import { isatty } from "node:tty";
 import { pino } from "pino";
+import { strike } from "../config/environment.ts";
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice, ToolFailure } from "../errors.ts";
@@ -162,10 +163,6 @@ function cleaned(fields: Fields, secrets: ReadonlySet<string>): Fields {
     return [name, text.length > MAX_FIELD_CHARS ? text.slice(0, MAX_FIELD_CHARS).toWellFormed() : text];
   });
   return Object.fromEntries(struck);
-}
-
-function strike(text: string, secrets: Iterable<string>): string {
-  return [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
 }
 
 /** JSON allows characters in texts that some terminals and readers of lines obey. */

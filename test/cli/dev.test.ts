@@ -168,6 +168,29 @@ test("a broken file keeps the last good agent; terminal and page say where and w
   await Promise.all([page.close(), late.close()]);
 });
 
+test("no secret of the environment is in what page, terminal and chat say of a fault", async (t) => {
+  const fault = 'new Error("no database at postgres://ada:" + process.env.SHOP_KEY + "@db")';
+  const folder = temporaryProject(t, {
+    "agent.ts": `export default { name: "Mine", run: () => { throw ${fault}; } };`,
+    ".env": "SHOP_KEY=key-of-the-shop",
+  });
+  const { command, url, token, write } = await startDev(t, folder);
+  const failed = await (await post({ url }, { message: "Hi", stream: false })).text();
+  const page = await listen(url, token);
+  await page.next();
+  write("agent.ts", `throw ${fault};`);
+  const { sentence = "" } = await page.next();
+  await command.printed("stderr", /The last good agent goes on answering/);
+  command.kill("SIGKILL");
+  const { stderr } = await command.end();
+  const ended = [await run(["dev", folder]), await run(["start", folder])].map((end) => end.stderr);
+  for (const said of [failed, sentence, stderr, ...ended]) {
+    assert.match(said, /no database at postgres:\/\/ada:\[key\]@db/);
+    assert.doesNotMatch(said, /key-of-the-shop/);
+  }
+  await page.close().catch(() => {});
+});
+
 test("a folder that is removed and made again is watched again, and a load that hangs holds up nothing", async (t) => {
   const folder = temporaryProject(t, {
     "agent.ts": 'import { name } from "./lib/name.ts"; export default { name, model: "demo" };',
