@@ -12,7 +12,14 @@ import { demoAgent } from "../project/demo-agent.ts";
 import { findProject, loadProject, projectHere } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
 import { approvalNotice, signerOf, stateSecretWarning } from "../server.ts";
-import { createProjectServer, openInBrowser, openProject, sayMemory, summaryOf } from "./open-project.ts";
+import {
+  createProjectServer,
+  type OpenedProject,
+  openInBrowser,
+  openProject,
+  sayMemory,
+  summaryOf,
+} from "./open-project.ts";
 import { isSupervised, superviseWorkers } from "./workers.ts";
 
 /** Without a `project`, the agent in the working directory is served or, where there is none, the demo agent. @throws ConfigError */
@@ -24,7 +31,7 @@ export async function startCommand(
   const folder = project === undefined ? projectHere() : findProject(project);
   const isWorker = isSupervised();
   const opened = openProject(folder, flags);
-  const { settings, inherited } = opened;
+  const { settings } = opened;
   if (settings.workers > 1 && cluster.isPrimary) {
     refuseWithoutRedis(settings);
     return superviseWorkers(settings.workers);
@@ -43,19 +50,23 @@ export async function startCommand(
   // If there are several workers, only the first one prints the summary, the warnings and the URL.
   if (isWorker && cluster.worker?.id !== 1) return;
   process.stdout.write(summaryOf(loaded, settings) + (folder === undefined ? DEMO_NOTE : ""));
-  const warnings = [
-    ...publicWarnings(settings, signerOf(loaded) !== undefined),
-    stateSecretWarning(settings, loaded),
-    folder === undefined ? undefined : approvalNotice(loaded, settings),
-    memoryAdvice(settings),
-    tracingProblem,
-    ...unknownNames(inherited),
-  ];
-  for (const warning of warnings) if (warning !== undefined) server.log.warning(warning);
+  for (const warning of warningsOf(opened, loaded)) server.log.warning(warning);
+  if (tracingProblem !== undefined) server.log.warning(tracingProblem);
   if (folder !== undefined) sayMemory(server.log, folder, loaded, settings);
   // Alone on the last line, for people to click and programs to read.
   process.stdout.write(`${url}\n`);
   if (open) openInBrowser(url, server.log.warning);
+}
+
+/** What is unsafe, lost at the end of the process, or not read, and what to do about it. */
+export function warningsOf({ folder, settings, inherited }: OpenedProject, loaded: AgentModule): string[] {
+  return [
+    ...publicWarnings(settings, signerOf(loaded) !== undefined),
+    stateSecretWarning(settings, loaded),
+    folder === undefined ? undefined : approvalNotice(loaded, settings),
+    memoryAdvice(settings),
+    ...unknownNames(inherited),
+  ].filter((warning) => warning !== undefined);
 }
 
 /** @throws ConfigError */

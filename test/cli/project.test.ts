@@ -11,6 +11,7 @@ import { setEnvironment } from "../support/at-end.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { Command, start } from "../support/command.ts";
 import { testWithRedis } from "../support/redis-server.ts";
+import { serveProject } from "../support/serve-project.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
@@ -179,24 +180,17 @@ test("a tool of the project runs, with its relative imports, zod from its own no
 });
 
 test(".env is read before the agent, does not override what is set, and its keys stay out of the output", async (t) => {
-  const folder = temporaryProject(t, {
-    ".env": [
-      "# a comment",
-      "TITLE='From the file'",
-      "MODEL=demo",
-      "SET=from the file",
-      "PARLEY_API_KEY=key-of-the-file",
-    ].join("\n"),
-    "agent.ts":
-      "const { TITLE, SET, MODEL } = process.env; export default { name: [TITLE, SET].join('/'), model: MODEL };",
-  });
-  const { url, command } = await start(t, [folder], { env: { SET: "from outside" } });
+  const dotEnv = "# a comment\nTITLE='From the file'\nMODEL=demo\nSET=from the file\nPARLEY_API_KEY=key-of-the-file";
+  const agent =
+    "const { TITLE, SET, MODEL } = process.env; export default { name: [TITLE, SET].join('/'), model: MODEL };";
+  const project = { ".env": dotEnv, "agent.ts": agent };
+  const { url, summary, log } = await serveProject(t, project, { SET: "from outside" });
   const { name, auth_required } = await info(url);
   assert.deepEqual([name, auth_required], ["From the file/from outside", true]);
-  assert.doesNotMatch(command.stdout + command.stderr, /key-of-the-file/);
   const headers = { authorization: "Bearer key-of-the-file" };
   const answer = await post({ url }, { message: "Hi", stream: false }, { headers });
   assert.equal(answer.status, 200);
+  assert.doesNotMatch(summary + log, /key-of-the-file/);
 });
 
 test("the .env of the working directory is not the project's", async (t) => {
@@ -209,17 +203,26 @@ test("the .env of the working directory is not the project's", async (t) => {
 });
 
 test("parley-agent of an agent.ts is this very package, and another package.json nearby does not matter", async (t) => {
-  const folder = temporaryProject(t, {
-    "package.json": '{"name":"mine","dependencies":{"parley-agent":"^99.0.0"}}',
-    "agent.ts":
-      'import { defineAgent } from "parley-agent";\nexport default defineAgent({ name: "Mine", model: "demo" });',
-  });
-  const { url } = await start(t, [folder]);
-  assert.equal((await info(url)).name, "Mine");
+  const agent = await loadAgent(
+    temporaryProject(t, {
+      "package.json": '{"name":"mine","dependencies":{"parley-agent":"^99.0.0"}}',
+      "agent.ts":
+        'import { defineAgent } from "parley-agent";\nexport default defineAgent({ name: "Mine", model: "demo" });',
+    }),
+  );
+  assert.equal(agent.name, "Mine");
 });
 
+/** What a project's tools have answered, by the demo model. */
+async function callTools(t: Cleanup, files: Record<string, string>) {
+  const server = await serveProject(t, files);
+  const { events } = await send.sse(t, server, { message: "call all tools" });
+  const results = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
+  return { results, log: server.log.join("") };
+}
+
 test("clients get the message of a ToolError, also of another copy of the package, and of no other error", async (t) => {
-  const folder = temporaryProject(t, {
+  const { results, log } = await callTools(t, {
     "copy.mjs": 'export class ToolError extends Error { [Symbol.for("parley-agent.ToolError")] = true; }',
     "agent.ts": `
       import { ToolError } from "parley-agent";
@@ -232,22 +235,19 @@ test("clients get the message of a ToolError, also of another copy of the packag
         tool("secret", new Error("the password is hunter2")),
       ] };`,
   });
-  const server = await start(t, [folder]);
-  const { events } = await send.sse(t, server, { message: "call all tools" });
-  const told = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
   assert.deepEqual(
-    told.map(({ tool, status, output }) => [tool, status, output]),
+    results.map(({ tool, status, output }) => [tool, status, output]),
     [
       ["meant", "failed", "Sold out."],
       ["copied", "failed", "Sold out, too."],
       ["secret", "failed", "The tool failed."],
     ],
   );
-  assert.match(server.command.stderr, /"level":"warn".*\\"secret\\" failed.*hunter2.*agent\.ts/);
+  assert.match(log, /"level":"warn".*\\"secret\\" failed.*hunter2.*agent\.ts/);
 });
 
 test("tools in JavaScript import TypeScript and parley-agent while they run", async (t) => {
-  const folder = temporaryProject(t, {
+  const { results } = await callTools(t, {
     "agent.mjs": `
       const tool = (name, execute) => ({ name, description: "d", parameters: { type: "object" }, execute });
       export default { name: "Mine", model: "demo", tools: [
@@ -256,9 +256,7 @@ test("tools in JavaScript import TypeScript and parley-agent while they run", as
       ] };`,
     "price.ts": 'export const price = (): string => "It costs 5";',
   });
-  const { events } = await send.sse(t, await start(t, [folder]), { message: "call all tools" });
-  const told = events.flatMap((event) => (event.type === "tool_result" ? [event.data.output] : []));
-  assert.deepEqual(told.sort(), ["It costs 5", "function"]);
+  assert.deepEqual(results.map(({ output }) => output).sort(), ["It costs 5", "function"]);
 });
 
 const WITH_USERS = `
@@ -277,22 +275,18 @@ const WITH_USERS = `
 
 for (const [settings, said] of [
   [{}, /Conversations end with this process, and no other can continue them, .*Set PARLEY_STATE_SECRET/],
-  [{ PARLEY_STATE_SECRET: "a secret that is long enough" }, undefined],
+  [{ PARLEY_STATE_SECRET: "a secret that is long enough" }, /^$/],
 ] as const) {
-  const how = said === undefined ? "and nothing of a secret that is set" : "and what does not survive without a secret";
-  test(`authenticate beside the agent is asked, and the start says that it is there, ${how}`, async (t) => {
-    const { command, url } = await start(t, [temporaryProject(t, { "agent.ts": WITH_USERS })], {
-      env: { ...settings },
-    });
-    assert.match(command.stdout, /\n {2}users {2}authenticate\(\)/);
-    const refused = await post({ url }, { message: "call all tools", stream: false });
-    assert.match(await refused.text(), /"login_required","message":"Sign in at \/login\."/);
+  test(`authenticate beside the agent is asked with ${JSON.stringify(settings)}, and the start says that it is there`, async (t) => {
+    const { summary, warnings, url } = await serveProject(t, { "agent.ts": WITH_USERS }, settings);
+    assert.match(summary, /\n {2}users {2}authenticate\(\)/);
+    const refusal = await post({ url }, { message: "call all tools", stream: false });
+    assert.match(await refusal.text(), /"login_required","message":"Sign in at \/login\."/);
     const headers = { "x-user-token": "ada" };
     const answer = await (await post({ url }, { message: "call all tools", stream: false }, { headers })).json();
     assert.equal(answer.tool_calls[0].output, "ada");
     assert.ok(answer.state.signature);
-    if (said === undefined) assert.doesNotMatch(command.stderr, /Conversations end/);
-    else assert.match(command.stderr, said);
+    assert.match(warnings.join("\n"), said);
   });
 }
 
@@ -300,10 +294,9 @@ test("the start says that states are signed for a tool that hides its calls, and
   const agent = `import { defineAgent, tool } from "parley-agent";
     const file = tool({ name: "file", description: "d", parameters: { type: "object" }, execute: () => "", expose: "none" });
     export default defineAgent({ name: "A", model: "demo", tools: [file] });`;
-  const { command, url } = await start(t, [temporaryProject(t, { "agent.ts": agent })]);
-  await post({ url }, { message: "Hi", stream: false });
-  assert.match(
-    command.stderr,
+  const { command } = await start(t, [temporaryProject(t, { "agent.ts": agent })]);
+  await command.printed(
+    "stderr",
     /Conversations end with this process, .*because the tool \\"file\\" hides its calls in them/,
   );
 });
@@ -329,9 +322,9 @@ test("the demo agent's tool tells the model which city is missing or unknown, an
 });
 
 test("the demo's suggestions show several tools at work, and a table, code, a formula and a footnote", async (t) => {
-  const command = await start(t, [], { cwd: temporaryProject(t, {}) });
-  const { suggestions } = await info(command.url);
-  const ask = async (message: string) => (await post(command, { message, stream: false })).json();
+  const server = await serveProject(t);
+  const { suggestions } = await info(server.url);
+  const ask = async (message: string) => (await post(server, { message, stream: false })).json();
   // Both at once: the demo takes its time.
   const [{ tool_calls }, { response }] = await Promise.all([ask(suggestions[0]), ask(suggestions[1])]);
   const calls = tool_calls.map(({ tool, arguments: args, status }: Record<string, string>) => [tool, args, status]);
@@ -369,37 +362,28 @@ test("the start says that the agent's own run answers, what does not survive it,
   const agent = `export default { name: "Mine", async *run() {
     yield { type: "raw_model_stream_event", data: { type: "output_text_delta", delta: "Hi" } };
   } };`;
-  const { url, command } = await start(t, [temporaryProject(t, { "agent.ts": agent })]);
-  assert.match(command.stdout, /model +none: the agent's run answers\n/);
-  await command.printed("stderr", /because the agent has run and no secret is set to sign them/);
+  const { url, summary, warnings, log } = await serveProject(t, { "agent.ts": agent });
+  assert.match(summary, /model +none: the agent's run answers\n/);
+  assert.match(String(warnings), /because the agent has run and no secret is set to sign them/);
   assert.match(await (await post({ url }, { message: "Hello", stream: false })).text(), /"response":"Hi"/);
-  await command.printed("stderr", /Recognised what the agent's run streams: OpenAI Agents SDK\./);
+  assert.match(String(log), /Recognised what the agent's run streams: OpenAI Agents SDK\./);
 });
 
-const OWN_AGENTS: [does: string, agent: string, row: RegExp][] = [
-  [
-    "where an agent behind HTTP is, without its secrets",
-    `import { agUi } from "parley-agent";
+test("the start says where an agent behind HTTP is, without its secrets", async (t) => {
+  const agent = `import { agUi } from "parley-agent";
     // new MemorySaver() would be its own.
-    export default { name: "A", run: agUi("http://me:secret@127.0.0.1:9/a?key=secret") };`,
-    /model +none: the agent at http:\/\/127\.0\.0\.1:9\/a answers, by AG-UI\n/,
-  ],
-  [
-    "that an agent of the AI SDK answers",
-    'export default { name: "A", run: { version: "agent-v1", stream() {} } };',
-    /model +none: an agent of the AI SDK answers\n/,
-  ],
-];
+    export default { name: "A", run: agUi("http://me:secret@127.0.0.1:9/a?key=secret") };`;
+  const env = { PARLEY_STATE_SECRET: "s".repeat(32) };
+  const { command } = await start(t, [temporaryProject(t, { "agent.ts": agent })], { env });
+  assert.match(command.stdout, /model +none: the agent at http:\/\/127\.0\.0\.1:9\/a answers, by AG-UI\n/);
+  assert.doesNotMatch(command.stdout + command.stderr, /secret|remembers/);
+});
 
-for (const [does, agent, row] of OWN_AGENTS) {
-  test(`the start says ${does}`, async (t) => {
-    const { command } = await start(t, [temporaryProject(t, { "agent.ts": agent })], {
-      env: { PARLEY_STATE_SECRET: "s".repeat(32) },
-    });
-    assert.match(command.stdout, row);
-    assert.doesNotMatch(command.stdout + command.stderr, /secret|remembers/);
-  });
-}
+test("the start says that an agent of the AI SDK answers", async (t) => {
+  const agent = 'export default { name: "A", run: { version: "agent-v1", stream() {} } };';
+  const { summary } = await serveProject(t, { "agent.ts": agent });
+  assert.match(summary, /model +none: an agent of the AI SDK answers\n/);
+});
 
 async function namesMemory(t: Cleanup, name: string, level: string, env: Record<string, string> = {}): Promise<void> {
   const project = temporaryProject(t, {

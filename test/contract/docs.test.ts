@@ -14,12 +14,13 @@ import { WebSocket } from "ws";
 import { readEnvironment } from "../../server/config/environment.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { post } from "../support/chat-transports.ts";
-import { REPOSITORY, start } from "../support/command.ts";
+import { REPOSITORY } from "../support/command.ts";
 import { ask, newFolder, serve, shell } from "../support/document-commands.ts";
 import * as pages from "../support/document-pages.ts";
 import { listen } from "../support/listen.ts";
 import { type CodeBlock, codeBlocks, DOCUMENTS, readMarkdown } from "../support/markdown-file.ts";
 import { NO_REDIS, startRedis } from "../support/redis-server.ts";
+import { serveProject } from "../support/serve-project.ts";
 import { assertShown, assertShownEvents, eventsOf, typeOf } from "../support/shown.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -47,8 +48,8 @@ const ORDERS = blockOf("README.md", "ts", "orderStatus");
 
 const [browser, demo, acme] = await Promise.all([
   launchBrowser({ after }),
-  start(file, []),
-  start(file, [temporaryProject(file, { "agent.ts": ORDERS })]),
+  serveProject(file),
+  serveProject(file, { "agent.ts": ORDERS }),
 ]);
 
 type Run = (t: TestContext, block: CodeBlock) => unknown;
@@ -318,7 +319,7 @@ async function startsAndOpens(t: TestContext, { text }: CodeBlock): Promise<void
 }
 
 async function runsItsTool(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text })]);
+  const { url } = await serveProject(t, { "agent.ts": text });
   assert.match(
     await (await ask(url, "What is my order status?")).text(),
     /"status":"completed".*on its way|on its way.*"completed"/,
@@ -336,7 +337,7 @@ const GRAPH = `
   };`;
 
 async function servesTheGraph(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text, "graph.ts": GRAPH })]);
+  const { url } = await serveProject(t, { "agent.ts": text, "graph.ts": GRAPH });
   assert.equal((await (await ask(url, "Hello")).json()).response, "You wrote: Hello");
 }
 
@@ -347,12 +348,12 @@ async function asksAnAgent(t: TestContext, { text }: CodeBlock): Promise<void> {
     res.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
   });
   const code = text.replace("http://127.0.0.1:8000", await listen(t, agent));
-  const { url } = await start(t, [temporaryProject(t, { "agent.ts": code })]);
+  const { url } = await serveProject(t, { "agent.ts": code });
   assert.equal((await (await ask(url, "Hi")).json()).response, "Hello");
 }
 
 async function knowsItsUser(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text })]);
+  const { url } = await serveProject(t, { "agent.ts": text });
   const refused = await (await post({ url }, { message: "What are my orders?", stream: false })).json();
   assert.deepEqual(
     [refused.error.code, refused.error.message],
@@ -361,7 +362,7 @@ async function knowsItsUser(t: TestContext, { text }: CodeBlock): Promise<void> 
 }
 
 async function asksAsAda(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const { host } = await start(t, [temporaryProject(t, { "agent.ts": blockOf("docs/users.md", "ts") })]);
+  const { host } = await serveProject(t, { "agent.ts": blockOf("docs/users.md", "ts") });
   assert.match(
     await shell(text.replace("curl ", "curl -sS ").replace("localhost:8080", host)),
     /"tool":"get_my_orders".*on its way/,
@@ -381,7 +382,7 @@ async function asksTheSite(t: TestContext, { text }: CodeBlock): Promise<void> {
     res.writeHead(status, { "content-type": "application/json" }).end('{"id":"ada"}');
   });
   const env = { SITE: await listen(t, site) };
-  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text + WHO_AM_I })], { env });
+  const { url } = await serveProject(t, { "agent.ts": text + WHO_AM_I }, env);
   const ask = async (cookie: string, origin = url) => {
     const answer = await post({ url }, { message: "call all tools", stream: false }, { headers: { cookie, origin } });
     return [answer.status, (await answer.json()).tool_calls?.[0].output];
@@ -398,8 +399,8 @@ async function startsWithARealModel(t: TestContext, { text }: CodeBlock): Promis
   const agent = isEnv ? blockOf("docs/providers.md", "ts") : text;
   const dotEnv = isEnv ? text : blockOf("docs/providers.md", "ini");
   const project = { "agent.ts": agent, ".env": dotEnv.replace("sk-...", "sk-of-a-test") };
-  const { command } = await start(t, [temporaryProject(t, project)]);
-  assert.match(command.stdout, /model +openai\/gpt-5\.2\n/);
+  const { summary } = await serveProject(t, project);
+  assert.match(summary, /model +openai\/gpt-5\.2\n/);
 }
 
 /** The project of docs/agents.md, with the packages that it installs. */
@@ -462,13 +463,11 @@ async function isTheHistory(_t: TestContext, { text }: CodeBlock): Promise<void>
 }
 
 async function isTheLog(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const { url, command } = await start(t, [], { env: { PARLEY_LOG: "json" } });
+  const { url, log } = await serveProject(t);
   await (await ask(url, "Hello")).text();
-  await command.printed("stderr", /"msg":"request"/);
-  const records = command.stderr
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  // The server reads the second request of a connection only when the first is over.
+  await (await fetch(`${url}/health`)).text();
+  const records = log.map((record) => JSON.parse(record));
   for (const line of text.trim().split("\n")) {
     const shown = JSON.parse(line);
     const real = records.find(({ msg }) => msg === shown.msg);
@@ -498,7 +497,7 @@ async function printsAnAnswerOfAUser(_t: TestContext, { text }: CodeBlock): Prom
 }
 
 async function asksBeforeItsToolActs(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text })]);
+  const { url } = await serveProject(t, { "agent.ts": text });
   const send = async (body: object) => (await post({ url }, { ...body, stream: false })).json();
   const { finish_reason, approvals, state } = await send({ message: "Please cancel 1007." });
   assert.deepEqual([finish_reason, approvals[0].text], ["approval_required", "Cancel order 1007?"]);
@@ -507,7 +506,7 @@ async function asksBeforeItsToolActs(t: TestContext, { text }: CodeBlock): Promi
 }
 
 async function namesItsConversation(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text })]);
+  const { url } = await serveProject(t, { "agent.ts": text });
   const answer = await post({ url }, { message: "What is the status of order 1007?", stream: false });
   const { title, suggestions } = await answer.json();
   assert.deepEqual([title, suggestions.length], ["Order 1007", 2]);
@@ -590,16 +589,14 @@ async function fallsBack(t: TestContext, { text }: CodeBlock): Promise<void> {
   const address = await listen(t, upstream);
   const folder = temporaryProject(t, { "agent.ts": text });
   symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
-  const { url } = await start(t, [folder], {
-    env: {
-      ANTHROPIC_API_KEY: "a",
-      ANTHROPIC_BASE_URL: address,
-      AWS_REGION: "us-east-1",
-      AWS_BEARER_TOKEN_BEDROCK: "b",
-      BEDROCK_BASE_URL: address,
-      GEMINI_API_KEY: "g",
-      GEMINI_BASE_URL: address,
-    },
+  const { url } = await serveProject(t, folder, {
+    ANTHROPIC_API_KEY: "a",
+    ANTHROPIC_BASE_URL: address,
+    AWS_REGION: "us-east-1",
+    AWS_BEARER_TOKEN_BEDROCK: "b",
+    BEDROCK_BASE_URL: address,
+    GEMINI_API_KEY: "g",
+    GEMINI_BASE_URL: address,
   });
   const { response, model } = await (await ask(url, "Hello")).json();
   assert.deepEqual([response, model], ["Hi.", "gemini/gemini-3-flash"]);
@@ -607,9 +604,8 @@ async function fallsBack(t: TestContext, { text }: CodeBlock): Promise<void> {
 }
 
 async function startsWithTheSettings(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const folder = temporaryProject(t, { "agent.ts": ORDERS, ".env": text });
-  const { command, url } = await start(t, [folder]);
-  assert.match(command.stdout, /keys +chat\n/);
+  const { summary, url } = await serveProject(t, { "agent.ts": ORDERS, ".env": text });
+  assert.match(summary, /keys +chat\n/);
   const [, key = ""] = /PARLEY_CHAT_KEY=(\S+)/.exec(text) ?? [];
   assert.equal((await ask(url, "Hi", { origin: url, authorization: `Bearer ${key}` })).status, 200);
 }

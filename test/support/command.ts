@@ -2,7 +2,6 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PROCESS_MS, within } from "./deadline.ts";
@@ -17,7 +16,7 @@ const COMMAND = join(REPOSITORY, "dist/cli.js");
 
 export interface CommandOptions {
   env?: Readonly<Record<string, string>>;
-  /** Working directory; by default one that holds no project. */
+  /** Working directory; by default one that holds no project, and that nobody else writes to. */
   cwd?: string;
   /** What nobody reads, from the start on. */
   unread?: "stdout" | "stderr";
@@ -43,7 +42,7 @@ export class Command {
   #wake: (() => void) | undefined;
 
   constructor(args: readonly string[], options: CommandOptions) {
-    const { env = {}, cwd = tmpdir(), cli = COMMAND, unread, stalled, ownGroup = false } = options;
+    const { env = {}, cwd = join(REPOSITORY, "test"), cli = COMMAND, unread, stalled, ownGroup = false } = options;
     this.#child = spawn(process.execPath, [cli, ...args], {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },
