@@ -3,7 +3,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { checkAgent } from "./agent/define.ts";
+import { type AgentExports, checkModule } from "./agent/check-module.ts";
+import { AGENT_FIELDS } from "./agent/define.ts";
+import type { AgentModule } from "./agent/module-life.ts";
 import { mountedEnvironment, unknownNames } from "./config/environment.ts";
 import { basePath as basePathKind } from "./config/kinds.ts";
 import { nearestName } from "./config/nearest-name.ts";
@@ -16,12 +18,16 @@ import type { Log } from "./observe/log.ts";
 import type { OpenTelemetry } from "./observe/tracing.ts";
 import type { AgentDefinition, Authenticate } from "./parley-agent.ts";
 import { publicFolder } from "./project/own-files.ts";
+import { isRecord } from "./protocol/json.ts";
 import { approvalNotice, createCore, stateSecretWarning } from "./server.ts";
 
 export interface ParleyOptions {
-  /** What `defineAgent` returned. */
-  agent: AgentDefinition;
-  /** Says who sends each message. */
+  /**
+   * What `defineAgent` returned, or the module that exports it, as `import * as agent` has it. Of the module,
+   * `authenticate` and `close` count, too.
+   */
+  agent: AgentDefinition | AgentExports;
+  /** Says who sends each message, where the agent's module does not. */
   authenticate?: Authenticate | undefined;
   /** Settings by their names, such as `PARLEY_STATE_SECRET`. They win over the environment; no `.env` is read. */
   settings?: Readonly<Record<string, string>> | undefined;
@@ -43,24 +49,22 @@ export interface Parley {
 
 /** Rejects with an error that says what is wrong with the agent, a setting or an option. */
 export async function createParley(options: ParleyOptions): Promise<Parley> {
-  const { agent: definition, authenticate, given } = checkOptions(options);
-  const agent = checkAgent(definition);
+  const { module, given } = checkOptions(options);
   const env = mountedEnvironment(process.env, given);
   const settings = { ...readSettings(env), host: UNKNOWN_HOST };
   const tracing = openTelemetry();
   const { handler, log, metrics, drain } = await createCore({
-    agent,
-    authenticate,
+    ...module,
     settings,
     env,
     publicFolder,
     loadPackage: (name) => loadOptionalPackage(name, undefined),
     openTelemetry: tracing.api,
   });
-  const secretWarning = stateSecretWarning(settings, { agent, authenticate });
+  const secretWarning = stateSecretWarning(settings, module);
   for (const warning of [
     secretWarning,
-    approvalNotice({ agent }, settings),
+    approvalNotice(module, settings),
     tracing.problem,
     ...unknownNames(process.env),
   ]) {
@@ -81,22 +85,47 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
 const OPTIONS = ["agent", "authenticate", "settings", "basePath"];
 
 /** @throws ConfigError */
-function checkOptions({ agent, authenticate, settings = {}, basePath, ...more }: ParleyOptions) {
-  for (const name of Object.keys(more)) {
-    throw new ConfigError(`createParley has no option ${name}. Did you mean ${nearestName(name, OPTIONS, Infinity)}?`);
-  }
+function checkOptions(options: Partial<ParleyOptions> | null | undefined) {
+  const { agent, authenticate, settings = {}, basePath, ...more } = options ?? {};
   if (agent === undefined) {
-    throw new ConfigError("createParley needs an agent: createParley({ agent: defineAgent({ … }) }).");
+    const isAgent = ["default", "model", "run"].some((field) => field in more);
+    const problem = isAgent ? "takes the agent as an option" : "needs an agent";
+    throw new ConfigError(`createParley ${problem}: createParley({ agent: defineAgent({ … }) }).`);
   }
-  if (authenticate !== undefined && typeof authenticate !== "function") {
-    throw new ConfigError("authenticate must be a function, which says who sends a message.");
-  }
-  if (basePath === undefined || basePath === "") return { agent, authenticate, given: settings };
+  for (const name of Object.keys(more)) throw new ConfigError(`createParley has no option ${name}. ${placeOf(name)}`);
+  if (!isRecord(settings)) throw new ConfigError('settings must be an object, such as { PARLEY_STATE_SECRET: "…" }.');
+  const module = readModule(agent, authenticate);
+  if (basePath === undefined || basePath === "") return { module, given: settings };
   if (settings.PARLEY_BASE_PATH !== undefined) {
     throw new ConfigError("Say the path once: take PARLEY_BASE_PATH out of settings, or leave basePath out.");
   }
   const given = { ...settings, PARLEY_BASE_PATH: basePathKind.parse(String(basePath), "basePath") };
-  return { agent, authenticate, given };
+  return { module, given };
+}
+
+/** Where what is no option belongs. */
+function placeOf(name: string): string {
+  if (Object.hasOwn(AGENT_FIELDS, name)) return `It is a field of the agent: defineAgent({ ${name}, … }).`;
+  if (name === "close") return "Export it beside the agent, and pass the module, as import * as agent has it.";
+  if (/^[A-Z_]+$/.test(name)) return `It is a setting: settings: { ${name}: "…" }.`;
+  const near = nearestName(name, OPTIONS, 3);
+  return near === undefined ? `Its options are ${OPTIONS.join(", ")}.` : `Did you mean ${near}?`;
+}
+
+/** @throws ConfigError */
+function readModule(agent: unknown, authenticate: unknown): AgentModule {
+  const exports = exportsOf(agent);
+  if (authenticate !== undefined && exports.authenticate !== undefined) {
+    throw new ConfigError("The agent's module exports authenticate, and it is an option, too. Keep one of the two.");
+  }
+  return checkModule(authenticate === undefined ? exports : { ...exports, authenticate });
+}
+
+function exportsOf(agent: unknown): Readonly<Record<string, unknown>> {
+  if (!isRecord(agent) || !("default" in agent)) return { default: agent };
+  const { default: inner } = agent;
+  // A module of CommonJS is the default export of what an ES module imports.
+  return isRecord(inner) && "default" in inner ? inner : agent;
 }
 
 /** A broken package is a warning: the agent works without it. */

@@ -9,7 +9,7 @@ import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/pr
 import type { Hooks } from "./hooks.ts";
 import { checkModelSettings } from "./model-settings.ts";
 import type { RunContext } from "./run-context.ts";
-import { type AgentObject, checkAccepts, checkRun, type OwnRun, type RunFunction } from "./run-function.ts";
+import { type AgentObject, checkAccepts, checkRun, howToRun, type OwnRun, type RunFunction } from "./run-function.ts";
 import {
   type JsonSchema,
   type ParameterSchema,
@@ -209,10 +209,9 @@ const DEFAULT_MAX_TURNS = 10;
 
 /** Checks what a project exports. @throws ConfigError that names the field and says what is right */
 export function checkAgent(exported: unknown): Agent {
-  if (!isRecord(exported)) {
-    throw new ConfigError("The default export must be an agent: export default defineAgent({ … }).");
-  }
-  refuseUnknownFields(exported, AGENT_FIELDS);
+  if (!isRecord(exported)) throw new ConfigError(noAgent(exported));
+  refuseOtherThings(exported);
+  refuseUnknownFields(exported, Object.keys(AGENT_FIELDS));
   const ownRun = checkRun(exported);
   const models = ownRun === undefined ? checkModels(exported) : [];
   const { chat = {}, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
@@ -230,11 +229,9 @@ export function checkAgent(exported: unknown): Agent {
     models,
     accepts: checkModelAccepts(exported, models),
     ownRun,
-    instructions: isFunction(exported.instructions)
-      ? exported.instructions
-      : (optionalText(exported, "instructions") ?? ""),
+    instructions: checkInstructions(exported),
     tools: checkTools(isFunction(tools) ? [] : tools),
-    chooseTools: isFunction(tools) ? async (ctx: RunContext) => checkTools(await tools(ctx)) : undefined,
+    chooseTools: isFunction(tools) ? async (ctx: RunContext) => checkTools(await tools.call(exported, ctx)) : undefined,
     maxTurns,
     settings: checkModelSettings(exported),
     hooks: checkHooks(exported),
@@ -249,32 +246,33 @@ function fieldNames<Definition>(fields: Record<keyof Required<Definition>, true>
   return Object.keys(fields);
 }
 
-const AGENT_FIELDS = fieldNames<AgentDefinition>({
-  name: true,
-  agent: true,
-  model: true,
-  run: true,
-  accepts: true,
-  id: true,
-  fallbacks: true,
-  instructions: true,
-  tools: true,
-  maxTurns: true,
-  reasoningEffort: true,
-  temperature: true,
-  maxOutputTokens: true,
-  extraBody: true,
-  providerOptions: true,
-  store: true,
-  hostedTools: true,
-  chat: true,
-  onRunEnd: true,
-  onFeedback: true,
-  onMessage: true,
-  onAnswer: true,
-});
+/** The fields of an agent, and of which types their values may be. */
+export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
+  name: "string",
+  agent: "string",
+  model: "string object",
+  run: "function object",
+  accepts: "object",
+  id: "string",
+  fallbacks: "object",
+  instructions: "string function",
+  tools: "object function",
+  maxTurns: "number",
+  reasoningEffort: "string",
+  temperature: "number",
+  maxOutputTokens: "number",
+  extraBody: "object",
+  providerOptions: "object",
+  store: "boolean",
+  hostedTools: "object",
+  chat: "object",
+  onRunEnd: "function",
+  onFeedback: "function",
+  onMessage: "function",
+  onAnswer: "function",
+};
 
-const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as const;
+export const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as const;
 
 const CHAT_FIELDS = fieldNames<AgentDefinition["chat"] & {}>({ welcome: true, suggestions: true, disclaimer: true });
 
@@ -294,16 +292,25 @@ const TOOL_FIELDS = fieldNames<ToolDefinition>({
   expose: true,
 });
 
-/** What the module exports, and the agent does not have. */
-const BESIDE_AGENT = ["authenticate", "close"];
-
 /** What other packages call our fields. */
 const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   instructions: ["system", "systemPrompt", "system_prompt", "prompt"],
   maxOutputTokens: ["max_tokens", "maxTokens"],
   maxTurns: ["maxSteps"],
+  onRunEnd: ["onFinish", "onEnd", "onComplete"],
   parameters: ["params", "args", "inputSchema", "input_schema", "schema"],
   execute: ["handler", "run"],
+  timeoutMs: ["timeoutSeconds", "timeout_seconds"],
+  needsApproval: ["approval", "requireApproval", "requiresApproval", "requires_approval"],
+  expose: ["hidden"],
+};
+
+/** What an agent elsewhere has as a field, and where it belongs. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  authenticate: "Export it beside the agent, or give it to createParley: export function authenticate() { … }",
+  close: "Export it beside the agent: export function close() { … }",
+  apiKey: "Keys are settings: set OPENAI_API_KEY, or that of your provider, in the environment or in .env.",
+  baseURL: "Addresses are settings: set OPENAI_BASE_URL, or that of your provider, in the environment or in .env.",
 };
 
 /** The field of ours that was meant by another name. */
@@ -312,18 +319,48 @@ function meantField(field: string, known: readonly string[]): string | undefined
   return known.find((ours) => FOREIGN_NAMES[ours]?.includes(field)) ?? nearestName(field, known, most);
 }
 
+/** What was given in place of an agent, and what to write. */
+function noAgent(given: unknown): string {
+  if (given instanceof Promise) return "The agent is a promise. Write await before it.";
+  if (typeof given === "function") return "The agent is a function. Call it, with await if it is async.";
+  return "The agent must be an object: export default defineAgent({ … }).";
+}
+
+/** Objects that are no agent of ours, which no list of fields would explain. @throws ConfigError */
+function refuseOtherThings(given: Record<string, unknown>): void {
+  if (given instanceof Promise) throw new ConfigError(noAgent(given));
+  if ("default" in given) {
+    throw new ConfigError('The agent is a module. Use what it exports as default: export { default } from "…".');
+  }
+  if (given[Symbol.toStringTag as never] === "Module") {
+    throw new ConfigError("The module exports no agent. Write there: export default defineAgent({ … }).");
+  }
+  const advice = given.model === undefined && given.run === undefined ? howToRun(given) : undefined;
+  if (advice !== undefined) throw new ConfigError(`The agent is one of a framework. ${advice}`);
+}
+
 /** A misspelt field would do nothing, in silence. @throws ConfigError */
 function refuseUnknownFields(from: Record<string, unknown>, known: readonly string[], at = ""): void {
-  const field = Object.keys(from).find((name) => !known.includes(name));
-  if (field === undefined) return;
-  if (at === "" && BESIDE_AGENT.includes(field)) {
-    throw new ConfigError(
-      `${field} is not a field of an agent. Export it beside the agent: export function ${field}() { … }`,
-    );
+  for (const field of known) {
+    if (from[field] instanceof Promise) throw new ConfigError(`${at}${field} is a promise. Write await before it.`);
   }
+  const field = Object.keys(from).find((name) => !known.includes(name)) ?? misspeltMethod(from, known);
+  if (field === undefined) return;
   const meant = meantField(field, known);
+  const inChat = at === "" && CHAT_FIELDS.includes(field);
+  const elsewhere = inChat ? `Write chat: { ${field}: … }.` : at === "" ? ELSEWHERE[field] : undefined;
   const advice = meant === undefined ? `The fields are ${known.join(", ")}.` : `Did you mean ${at}${meant}?`;
-  throw new ConfigError(`${at}${field} is not a field of an agent. ${advice}`);
+  throw new ConfigError(`${at}${field} is not a field of an agent. ${elsewhere ?? advice}`);
+}
+
+/** An object of a class may have methods of its own: only those count as wrong that stand for a missing field. */
+function misspeltMethod(from: Record<string, unknown>, known: readonly string[]): string | undefined {
+  const prototype = Object.getPrototypeOf(from);
+  if (prototype === null || prototype === Object.prototype) return undefined;
+  return Object.getOwnPropertyNames(prototype).find((name) => {
+    const meant = known.includes(name) ? undefined : nearestName(name, known, 1);
+    return meant !== undefined && from[meant] === undefined;
+  });
 }
 
 function requiredText(from: Record<string, unknown>, field: string, label = field): string {
@@ -339,6 +376,13 @@ function optionalText(from: Record<string, unknown>, field: string, label = fiel
   throw new ConfigError(`${label} must be a string.`);
 }
 
+function checkInstructions(from: Record<string, unknown>): Agent["instructions"] {
+  const { instructions = "" } = from;
+  if (typeof instructions === "string") return instructions;
+  if (isFunction(instructions)) return instructions.bind(from);
+  throw new ConfigError("instructions must be a string, or a function that returns one.");
+}
+
 const MAX_ID_CHARS = 200;
 
 function checkId(from: Record<string, unknown>, name: string): string {
@@ -352,7 +396,7 @@ function checkHooks(from: Record<string, unknown>): Hooks {
     if (from[name] === undefined || typeof from[name] === "function") continue;
     throw new ConfigError(`${name} must be a function.`);
   }
-  const hooks = HOOKS.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]);
+  const hooks = HOOKS.flatMap((name) => (isRule(from[name]) ? [[name, from[name].bind(from)]] : []));
   return Object.fromEntries(hooks) as Hooks;
 }
 
@@ -374,6 +418,8 @@ function checkModels(from: Record<string, unknown>): (string | AiSdkLanguageMode
       'model is missing. Set it to a name such as "demo" or "openai/gpt-5.2", or write run in its place.',
     );
   }
+  const advice = howToRun(model);
+  if (advice !== undefined) throw new ConfigError(`model is an agent, not a model. ${advice}`);
   return [typeof model === "string" ? model : checkLanguageModel(model, "model"), ...others];
 }
 
@@ -444,7 +490,7 @@ function checkApproval(definition: Record<string, unknown>, name: string): ToolA
     const isNeeded = isRule(needsApproval) ? needsApproval.bind(definition) : () => true;
     return { isNeeded, text: text?.bind(definition), editable: editable === true, danger: danger === true };
   }
-  const idle = text !== undefined ? "approvalText" : editable === true ? "editable" : undefined;
+  const idle = Object.entries({ approvalText: text !== undefined, editable, danger }).find(([, isSet]) => isSet)?.[0];
   if (idle === undefined) return undefined;
   throw new ConfigError(`${idle} of the tool "${name}" does nothing without needsApproval. Add needsApproval: true.`);
 }

@@ -24,7 +24,7 @@ export interface RunRecord {
   readonly transport: RunTransport;
   /** As in the agent, `openai/gpt-5.2`; of several models the one that answered last. */
   readonly model: string;
-  /** The person's words, or what `onMessage` has put in their place. */
+  /** The person's words, or what `onMessage` has put in their place; empty where only files or decisions were sent. */
   readonly message: string;
   readonly attachments: readonly AttachedFile[];
   /** What clients got as the answer; of a run that failed or was left, the last text that was sent. */

@@ -100,8 +100,16 @@ export function isAgentObject(value: unknown): value is { stream(options: object
   return value.version === "agent-v1" || typeof value.respond === "function";
 }
 
+/** What to write for an agent of a framework that stands in the wrong place; `undefined` for anything else. */
+export function howToRun(value: unknown): string | undefined {
+  if (isAgentObject(value)) return 'Write it into run: defineAgent({ name: "…", run: agent }).';
+  if (!isRecord(value)) return undefined;
+  if (!["stream", "invoke", "asTool"].some((method) => typeof value[method] === "function")) return undefined;
+  return "Call it in run, and return its stream: run: ({ messages, signal }) => agent.stream({ messages }, { signal }).";
+}
+
 /** Fields that say how a model of ours is asked. */
-const OF_MODELS = [
+export const OF_MODELS = [
   "model",
   "fallbacks",
   "instructions",
@@ -131,9 +139,12 @@ export function checkRun(agent: Record<string, unknown>): OwnRun | undefined {
     throw new ConfigError(`${field} does nothing beside run, which answers by itself. Remove one of the two.`);
   }
   if (typeof run !== "function" && !isAgentObject(run)) {
-    throw new ConfigError("run must be a function that answers a message, or an agent of the AI SDK.");
+    const advice = howToRun(run) ?? "";
+    throw new ConfigError(`run must be a function that answers a message, or an agent of the AI SDK. ${advice}`.trim());
   }
-  return { run: run as RunFunction | AgentObject, accepts: checkAccepts(agent.accepts) ?? [] };
+  // A method of a class.
+  const own = typeof run === "function" && !Object.hasOwn(agent, "run") ? run.bind(agent) : run;
+  return { run: own as RunFunction | AgentObject, accepts: checkAccepts(agent.accepts) ?? [] };
 }
 
 /** @throws ConfigError for anything but media types that can be attached */

@@ -175,9 +175,15 @@ function asText(value: unknown): string {
   if (typeof value === "string") return value;
   // JSON has no word for undefined; null means the same to the model.
   const text = JSON.stringify(value ?? null);
-  // A function or symbol, whose text would be source code.
-  if (text === undefined) throw new ToolError("The tool returned something that is not JSON.");
+  // A function or symbol, whose text would be source code; a generator, a `Map` or a `Response`, of which nothing is left.
+  if (text === undefined || (text === "{}" && isOpaque(value))) {
+    throw new ToolError("The tool returned something that is not JSON.");
+  }
   return text;
+}
+
+function isOpaque(value: unknown): boolean {
+  return value instanceof Response || Symbol.iterator in Object(value) || Symbol.asyncIterator in Object(value);
 }
 
 const HIDDEN = "The tool failed.";

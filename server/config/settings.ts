@@ -401,9 +401,15 @@ export function requireSetting(
 ): string {
   const value = settings[key];
   if (value !== "") return value;
+  const { name } = SETTINGS[key];
   const place = settings.host === UNKNOWN_HOST ? "in settings" : "in .env beside agent.ts";
+  const isLike = (other: string) =>
+    other.startsWith(`${name.split("_", 1)}_`) && !ROWS.some(([, row]) => row.name === other);
+  // The command has put the variables of `.env` there.
+  const like = Object.keys(process.env).find(isLike);
+  const hint = like === undefined ? "" : ` Parley does not read ${like}, which is set.`;
   throw new ConfigError(
-    `model "${id}/${model}" needs ${SETTINGS[key].name}: set it to ${meaning}, in the environment or ${place}.`,
+    `model "${id}/${model}" needs ${name}: set it to ${meaning}, in the environment or ${place}.${hint}`,
   );
 }
 

@@ -21,6 +21,9 @@ const HANDLERS: Handlers = {
   },
   usage({ data }, answer) {
     const { input_tokens: input, output_tokens: output } = fieldsOf("usage", data);
+    if (typeof input !== "number" || typeof output !== "number") {
+      throw failure("The agent's run yielded a usage whose data has no input_tokens and output_tokens.");
+    }
     answer.addUsage(input, output);
   },
   suggestions: ({ data }, answer) => answer.suggest(data),
@@ -56,6 +59,15 @@ export const OWN_EVENTS: Shape = {
     },
   }),
 };
+
+/** Which event of ours was meant by one with `data`, which no framework streams: `tool-call`, or `text`. */
+export function meantEvent(item: unknown): string | undefined {
+  if (!isRecord(item) || !("data" in item) || typeof item.type !== "string") return undefined;
+  if (Object.hasOwn(HANDLERS, item.type)) return undefined;
+  const ours = item.type.replace(/-|(?=[A-Z])/g, "_").toLowerCase();
+  if (Object.hasOwn(HANDLERS, ours)) return ours;
+  return typeof item.data === "string" && ["text", "delta", "content", "message"].includes(ours) ? "token" : undefined;
+}
 
 /** The author wrote the event, so a wrong one is a mistake to mend. @throws ApiError */
 function textOf(name: string, value: unknown): string {

@@ -8,7 +8,7 @@ import { LANGCHAIN_EVENTS } from "./langchain-events.ts";
 import { LANGGRAPH } from "./langgraph.ts";
 import { MASTRA } from "./mastra.ts";
 import { OPENAI_AGENTS } from "./openai-agents.ts";
-import { OWN_EVENTS } from "./own-events.ts";
+import { meantEvent, OWN_EVENTS } from "./own-events.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
 
 /** Each item fits at most one of them. */
@@ -32,7 +32,9 @@ export class ItemReader {
 
   /** @throws ApiError for a failure that the item reports, or what the agent's tool or model threw */
   read(item: unknown): void {
-    const shape = this.#last.fits(item) ? this.#last : SHAPES.find((one) => one.fits(item));
+    const meant = meantEvent(item);
+    const fits = (shape: Shape) => meant === undefined && shape.fits(item);
+    const shape = fits(this.#last) ? this.#last : SHAPES.find(fits);
     if (shape === undefined || !this.#readerOf(shape).read(item, this.#answer)) {
       this.unknown ??= describe(item);
       return;
@@ -67,7 +69,10 @@ function describe(item: unknown): string {
   const { name } = Object.getPrototypeOf(item)?.constructor ?? {};
   const made =
     typeof name === "string" && /^[A-Z]\w{0,63}$/.test(name) && name !== "Object" ? `of the class ${name} ` : "";
-  return `an object ${made}${kind === undefined ? "" : `of the type ${kind} `}with the fields ${fields || "(none)"}`;
+  const meant = meantEvent(item);
+  const type =
+    kind === undefined ? "" : `of the type ${kind} ${meant === undefined ? "" : `(did you mean ${meant}?) `}`;
+  return `an object ${made}${type}with the fields ${fields || "(none)"}`;
 }
 
 function nameOf(item: unknown): string {

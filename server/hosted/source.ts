@@ -286,8 +286,12 @@ class HostedConversation implements Conversation {
     const retryable = this.#answer.hasUsedTools ? false : undefined;
     if (error instanceof ApiError || isOfUpstream(error)) {
       const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, this.#hasBegun);
+      // Of a message that is too long, or a server that is overloaded, the sentences fit an agent as well.
+      const isRefused =
+        error instanceof UpstreamRefusal && error.status < 500 && /^provider_(?:error|auth)$/.test(code);
       return new ApiError(code, message, {
-        ...{ detail, cause, retryable: retryable ?? known.retryable, retryAfter: known.retryAfter },
+        ...{ detail: isRefused ? refusalOf(error) : detail, cause, retryable: retryable ?? known.retryable },
+        retryAfter: known.retryAfter,
       });
     }
     if (isToolError(error)) return new ApiError("provider_error", wordsOf(error), { cause: error, retryable });
@@ -343,6 +347,13 @@ async function isLaterThan(ms: number, pending: Promise<unknown>): Promise<boole
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** What to check where an agent behind HTTP refuses a request: the provider's sentences are of models and keys. */
+function refusalOf({ status, headers }: UpstreamRefusal): string {
+  const type = status < 300 ? ` and the content type ${headers.get("content-type") ?? "(none)"}` : "";
+  const advice = status === 401 || status === 403 ? "the headers that it is sent" : "its address, and what it speaks";
+  return `The agent answered with HTTP status ${status}${type}. Check ${advice}.`;
 }
 
 /** A limit of time, or a failure of an agent behind HTTP. */

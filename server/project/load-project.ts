@@ -3,9 +3,9 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type Agent, checkAgent } from "../agent/define.ts";
+import { checkModule } from "../agent/check-module.ts";
+import type { Agent } from "../agent/define.ts";
 import { type AgentModule, ModuleLife } from "../agent/module-life.ts";
-import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
 import { FreshModules } from "./fresh-modules.ts";
 import { ownModule } from "./own-files.ts";
@@ -38,14 +38,18 @@ export function projectHere(): string | undefined {
 function refuseNearMiss(folder: string): void {
   const misnamed = readdirSync(folder).find((name) => /^agents?\.[cm]?[jt]sx?$/i.test(name));
   if (misnamed !== undefined) {
-    const extension = extname(misnamed).toLowerCase();
-    const right =
-      AGENT_FILES.find((name) => extname(name) === extension) ?? `agent.${extension.includes("t") ? "ts" : "js"}`;
-    throw new ConfigError(`${join(folder, misnamed)} is not served under this name. Rename it to ${right}.`);
+    throw new ConfigError(
+      `${join(folder, misnamed)} is not served under this name. Rename it to ${servedName(misnamed)}.`,
+    );
   }
   const inside = AGENT_FILES.map((name) => join(folder, "src", name)).find((path) => existsSync(path));
   if (inside === undefined) return;
   throw new ConfigError(`The agent is in ${inside}. Give that folder: parley start ${relative(".", dirname(inside))}`);
+}
+
+function servedName(file: string): string {
+  const extension = extname(file).toLowerCase();
+  return AGENT_FILES.find((name) => extname(name) === extension) ?? `agent.${extension.includes("t") ? "ts" : "js"}`;
 }
 
 /** Imports and checks the agent of a project. @throws ConfigError that names the file and says what to do */
@@ -90,16 +94,18 @@ function agentFileIn(folder: string): string {
   const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
   if (file !== undefined) return file;
   refuseNearMiss(folder);
-  throw new ConfigError(
-    `${folder} holds no agent. Write an agent.ts there that has: export default defineAgent({ … }).`,
-  );
+  const [other, ...more] = readdirSync(folder).filter((name) => MODULE.test(name));
+  const advice =
+    other === undefined || more.length > 0
+      ? "Write an agent.ts there that has: export default defineAgent({ … })."
+      : `If it is ${other}, rename that to ${servedName(other)}.`;
+  throw new ConfigError(`${folder} holds no agent. ${advice}`);
 }
 
-interface Exports {
-  default?: unknown;
-  close?: unknown;
-  authenticate?: unknown;
-}
+/** The name of a module with code of its own: no declarations, no tests, nothing that configures a tool. */
+const MODULE = /^[^.]+\.[cm]?[jt]sx?$/;
+
+type Exports = Readonly<Record<string, unknown>>;
 
 /** @throws ConfigError */
 function check(file: string, exports: Exports): AgentModule {
@@ -112,32 +118,6 @@ function check(file: string, exports: Exports): AgentModule {
     if (error instanceof ConfigError) throw new ConfigError(`${file}: ${error.message}`);
     throw error;
   }
-}
-
-/** Functions that a module may export beside its agent, and what they do. */
-const FUNCTIONS = {
-  close: "closes what the module has opened",
-  authenticate: "says who sends a message",
-};
-
-/** Most slips in a name such as `autenticate`: without the right name, no user would be asked to sign in. */
-const MAX_SLIPS = 3;
-
-/** @throws ConfigError */
-function checkModule(exports: Exports): AgentModule {
-  const agent = checkAgent(exports.default);
-  for (const [name, does] of Object.entries(FUNCTIONS)) {
-    const value = exports[name as keyof typeof FUNCTIONS];
-    if (value === undefined || typeof value === "function") continue;
-    throw new ConfigError(`${name} must be a function that ${does}.`);
-  }
-  const functions = Object.entries(exports).flatMap(([name, value]) => (typeof value === "function" ? [name] : []));
-  const misspelt = exports.authenticate === undefined ? nearestName("authenticate", functions, MAX_SLIPS) : undefined;
-  if (misspelt !== undefined) {
-    throw new ConfigError(`${misspelt} is exported, which does nothing. Did you mean authenticate?`);
-  }
-  const { close, authenticate } = exports as Pick<AgentModule, "close" | "authenticate">;
-  return { agent, close, authenticate };
 }
 
 async function importAgent(file: string, fresh?: FreshModules, isServing = false): Promise<Exports> {

@@ -7,9 +7,12 @@ import { readEnvironment } from "../../server/config/environment.ts";
 import { loadOptionalPackage, type OptionalPackage } from "../../server/config/optional-package.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { findProject, loadAgent } from "../../server/project/load-project.ts";
+import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, run } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
 import { readMarkdown } from "../support/markdown-file.ts";
+import { refused } from "../support/refused.ts";
+import { serveProject } from "../support/serve-project.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -32,112 +35,123 @@ function installed(t: Cleanup, { files }: Installation = {}): string {
   return join(folder, "dist/cli.js");
 }
 
-// A broken project says which file, what is wrong and what to do: one sentence, exit code 1, no stack.
+// A broken project says which file, what is wrong and what to do: one sentence, and no stack.
 
-const NEAR_MISSES: [file: string, sentence: RegExp][] = [
-  ["agent.tsx", /agent\.tsx is not served under this name\. Rename it to agent\.ts\.$/],
-  ["Agent.ts", /Agent\.ts is not served under this name\. Rename it to agent\.ts\.$/],
-  ["AGENT.MJS", /AGENT\.MJS is not served under this name\. Rename it to agent\.mjs\.$/],
-  ["agent.cjs", /Rename it to agent\.js\.$/],
-  ["agents.ts", /Rename it to agent\.ts\.$/],
-  ["src/agent.ts", /The agent is in .*src\/agent\.ts\. Give that folder: parley start \S*src$/],
+const AGENT = 'export default { name: "A", model: "demo" };';
+
+/** A project, or the text of its `agent.ts`, and what is said of it. */
+type Broken = [project: Readonly<Record<string, string>> | string, sentence: RegExp];
+
+const FILES: Broken[] = [
+  [{ "readme.md": "", "agent.config.ts": "", "types.d.ts": "" }, /holds no agent\. Write an agent\.ts/],
+  [{ "bot.ts": AGENT, "vite.config.ts": "" }, /holds no agent\. If it is bot\.ts, rename that to agent\.ts\.$/],
+  [{ "a.ts": AGENT, "b.ts": AGENT }, /holds no agent\. Write an agent\.ts/],
+  [{ "agent.tsx": AGENT }, /agent\.tsx is not served under this name\. Rename it to agent\.ts\.$/],
+  [{ "Agent.ts": AGENT }, /Agent\.ts is not served under this name\. Rename it to agent\.ts\.$/],
+  [{ "AGENT.MJS": AGENT }, /AGENT\.MJS is not served under this name\. Rename it to agent\.mjs\.$/],
+  [{ "agent.cjs": AGENT }, /Rename it to agent\.js\.$/],
+  [{ "agents.ts": AGENT }, /Rename it to agent\.ts\.$/],
+  [{ "src/agent.ts": AGENT }, /The agent is in .*src\/agent\.ts\. Give that folder: parley start \S*src$/],
 ];
 
-const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] = [
-  ["no agent file", { "readme.md": "" }, /holds no agent\. Write an agent\.ts/],
-  ...NEAR_MISSES.map(([file, sentence]): [string, Record<string, string>, RegExp] => [
-    `${file} alone`,
-    { [file]: "export default {};" },
-    sentence,
-  ]),
+const MODULES: Broken[] = [
+  ["export default {\n  name: 'x',\n  model = 5\n};", /agent\.ts.*:3:\d+/],
+  [{ "agent.ts": "import './part.ts'; export default {};", "part.ts": "const = 5;" }, /part\.ts:1:6/],
+  [{ "agent.mjs": "export default {{;" }, /agent\.mjs/],
+  ["import './gone.ts'; export default {};", /gone\.ts/],
+  ["import 'no-such-package'; export default {};", /Run in the agent's folder: npm install no-such-package$/],
+  ["import 'parley'; export default {};", /There is no module 'parley'\. Import from "parley-agent"\.$/],
+  ["throw 'oops';", /oops/],
+  ["throw new Error('');", /an error without a message/],
+  ["export const agent = {};", /nothing is exported as default/],
+  [{ "agent.js": 'export const name = "Mine";' }, /nothing is exported as default/],
+  ["", /nothing is exported as default/],
+  [{ "agent.js": "" }, /nothing is exported as default/],
+  [{ "agent.mjs": "" }, /nothing is exported as default/],
   [
-    "an authenticate that is none",
-    { "agent.js": 'export default { name: "A", model: "demo" };\nexport const authenticate = "jwt";' },
-    /agent\.js: authenticate must be a function that says who sends a message\.$/,
-  ],
-  [
-    "a misspelt authenticate",
-    { "agent.js": 'export default { name: "A", model: "demo" };\nexport async function autenticate() {}' },
-    /agent\.js: autenticate is exported, which does nothing\. Did you mean authenticate\?$/,
-  ],
-  [
-    "authenticate in the agent",
-    { "agent.js": 'export default { name: "A", model: "demo", authenticate() {} };' },
-    /authenticate is not a field of an agent\. Export it beside the agent: export function authenticate\(\)/,
-  ],
-  [
-    "two default exports",
-    { "agent.ts": `const quoted = \`\nexport default 0;\`;\nexport default { quoted };\nexport default {};` },
+    `const quoted = \`\nexport default 0;\`;\nexport default { quoted };\nexport default {};`,
     /agent\.ts cannot be loaded: there are two default exports\. Keep one "export default"\.$/,
   ],
   [
-    "two default functions, one of them by another name",
     { "agent.mts": "export default function one() {}\nfunction two() {}\nexport { two as default };" },
     /there are two default exports/,
   ],
-  ...["agent.js", "agent.mjs"].map((file): [string, Record<string, string>, RegExp] => [
-    `two default exports in ${file}`,
-    { [file]: "export default {};\nexport default {};" },
-    /there are two default exports/,
-  ]),
+  [{ "agent.js": "export default {};\nexport default {};" }, /there are two default exports/],
+  [{ "agent.mjs": "export default {};\nexport default {};" }, /there are two default exports/],
+  ["export default { model: 'demo' };", /agent\.ts: name is missing/],
+  ["export default (async () => ({}))();", /agent\.ts: The agent is a promise\. Write await before it\.$/],
+  ["export default async () => ({});", /The agent is a function\. Call it, with await if it is async\.$/],
+  ["export default class { name = 'A'; }", /The agent is a function\./],
   [
-    "a syntax error in an import",
-    { "agent.ts": "import './part.ts'; export default {};", "part.ts": "const = 5;" },
-    /part\.ts:1:6/,
+    { "agent.ts": 'import * as a from "./a.ts"; export default a;', "a.ts": AGENT },
+    /The agent is a module\. Use what it exports as default: export \{ default \} from "…"\.$/,
   ],
-  ["a syntax error in JavaScript", { "agent.mjs": "export default {{;" }, /agent\.mjs/],
-  ["a missing import", { "agent.ts": "import './gone.ts'; export default {};" }, /gone\.ts/],
-  [
-    "a missing package",
-    { "agent.ts": "import 'no-such-package'; export default {};" },
-    /Run in the agent's folder: npm install no-such-package$/,
-  ],
-  [
-    "the name of the command as that of the package",
-    { "agent.ts": "import 'parley'; export default {};" },
-    /There is no module 'parley'\. Import from "parley-agent"\.$/,
-  ],
-  ["an exception that is no error", { "agent.ts": "throw 'oops';" }, /oops/],
-  ["an error without a message", { "agent.ts": "throw new Error('');" }, /an error without a message/],
-  ["no default export", { "agent.ts": "export const agent = {};" }, /nothing is exported as default/],
-  ["no default export of CommonJS", { "agent.js": 'export const name = "Mine";' }, /nothing is exported as default/],
-  ["nothing in it", { "agent.ts": "" }, /nothing is exported as default/],
-  ["nothing in it in JavaScript", { "agent.js": "" }, /nothing is exported as default/],
-  ["nothing in it that Node loads", { "agent.mjs": "" }, /nothing is exported as default/],
-  ["an agent that is none", { "agent.ts": "export default { model: 'demo' };" }, /agent\.ts: name is missing/],
+  ['class A { name = "A"; model = "demo"; onMesage() {} } export default new A();', /Did you mean onMessage\?$/],
 ];
 
-for (const [name, files, sentence] of BROKEN) {
-  test(`a project with ${name} is refused in one sentence`, async (t) => {
-    await assert.rejects(loadAgent(temporaryProject(t, files)), (error: unknown) => {
-      assert.ok(error instanceof ConfigError, String(error));
-      assert.match(error.message.replace(/(?:\n {4}at [\w./]+:\d+)*$/, ""), sentence);
-      assert.match(error.message, /^[^\n]+(?:\n {4}at [\w./]+:\d+)*$/, "one line, and places in the project");
-      assert.doesNotMatch(error.message, /node:internal|node_modules/);
-      return true;
+/** What a module exports beside its agent, which has `fields`. */
+const beside = (exported: string, fields = ""): string =>
+  `${exported}\nexport default { name: "A", ${fields || 'model: "demo"'} };`;
+
+const FIELD = /is exported beside the agent, where it does nothing\. Make it a field: defineAgent\(\{ (\w+), … \}\)/;
+
+const BESIDE: Broken[] = [
+  [beside('export const authenticate = "jwt";'), /authenticate must be a function that says who sends a message\.$/],
+  [beside("export const close = {};"), /close must be a function that closes what the module has opened\.$/],
+  [
+    beside("export async function autenticate() {}"),
+    /autenticate is exported, which does nothing\. .* authenticate\?$/,
+  ],
+  [beside("export function Close() {}"), /Close is exported, which does nothing\. Did you mean close\?$/],
+  [beside("export const onRunend = () => {};"), /Did you mean onRunEnd, a field of the agent\?$/],
+  [AGENT.replace("}", ", authenticate() {} }"), /authenticate is not a field .* Export it beside the agent/],
+  ...["onMessage", "onAnswer", "onRunEnd", "onFeedback", "instructions", "tools", "run"].map(
+    (name): Broken => [beside(`export function ${name}() {}`), FIELD],
+  ),
+  [beside("export const tools = [], maxTurns = 3;"), FIELD],
+  [beside("export const chat = { welcome: 'Hi' };"), FIELD],
+  [beside("export const onMessage = () => {};", 'model: "demo", onMessage() {}'), FIELD],
+  [{ "agent.js": 'exports.default = { name: "A", model: "demo" }; exports.onMessage = () => {};' }, FIELD],
+];
+
+for (const [what, rows] of Object.entries({ files: FILES, modules: MODULES, "exports beside the agent": BESIDE })) {
+  for (const [project, sentence] of rows) {
+    const files = typeof project === "string" ? { "agent.ts": project } : project;
+    test(`wrong ${what} are refused in one sentence: ${JSON.stringify(files)}`, async (t) => {
+      await assert.rejects(loadAgent(temporaryProject(t, files)), refused(sentence));
     });
-  });
+  }
 }
 
-const BROKEN_FOR_THE_COMMAND: typeof BROKEN = [
-  ["a syntax error", { "agent.ts": "export default {\n  name: 'x',\n  model = 5\n};" }, /agent\.ts.*:3:\d+/],
-  ["a process.exit", { "agent.ts": "process.exit(0);" }, /agent\.ts, or a file that it imports, ended the process/],
-  ["an await that never ends", { "agent.ts": "await new Promise(() => {}); export default {};" }, /agent\.ts/],
-  [
-    "a setting in .env that is wrong",
-    { "agent.ts": "export default { name: 'x', model: 'demo' };", ".env": "PARLEY_DRAIN_SECONDS=x" },
-    /PARLEY_DRAIN_SECONDS/,
-  ],
-  [
-    "a model without its key",
-    { "agent.ts": "export default { name: 'x', model: 'openai/gpt-5.2' };" },
-    /OPENAI_API_KEY/,
-  ],
+test("what the agent has as well may be exported beside it, and so may other things of the same names", async (t) => {
+  for (const module of [
+    `export const tools = [], name = "A", onMessage = () => {}; export const agent = { name, tools, model: "demo", onMessage }; export default agent;`,
+    beside("export const instructions = 'x';", 'model: "demo", instructions: () => instructions + "y"'),
+    // What an agent of a framework is made of.
+    beside("export const tools = [], model = {}, agent = {};", "run: () => 'Hi'"),
+    beside(
+      "export const store = new Map(), onMessage = undefined; export function answer() {} export function clone() {}",
+    ),
+  ]) {
+    await loadAgent(temporaryProject(t, { "agent.ts": module }));
+  }
+});
+
+test("an object of a class is an agent whose functions keep their this", async (t) => {
+  const agent = `class Mine { name = "A"; model = "demo"; #word = "no"; onMessage() { return { refuse: this.#word }; } }
+    export default new Mine();`;
+  const { url } = await serveProject(t, { "agent.ts": agent });
+  assert.match(await (await post({ url }, { message: "Hi", stream: false })).text(), /"response":"no"/);
+});
+
+const ENDS: Broken[] = [
+  ["process.exit(0);", /agent\.ts, or a file that it imports, ended the process/],
+  ["await new Promise(() => {}); export default {};", /agent\.ts/],
 ];
 
-for (const [name, files, sentence] of BROKEN_FOR_THE_COMMAND) {
-  test(`a project with ${name} is one sentence and exit code 1`, async (t) => {
-    const { code, stdout, stderr } = await run(["start", temporaryProject(t, files), "--port", "0"]);
+for (const [agent, sentence] of ENDS) {
+  test(`a project with ${agent} is one sentence and exit code 1`, async (t) => {
+    const { code, stdout, stderr } = await run(["start", temporaryProject(t, { "agent.ts": String(agent) })]);
     assert.match(stderr, sentence);
     assert.match(stderr, /^parley: [^\n]+\n(?: {4}at [\w./]+:\d+\n)*$/, "one line, and places in the project");
     assert.doesNotMatch(stderr, /node:internal|node_modules/);
@@ -152,12 +166,9 @@ test("an error while a project loads names file and line, and the project's own 
     "lib/db.ts":
       'type Never = never;\n\nexport function connect(): Never {\n  throw new Error("No database at localhost:5432");\n}',
   });
-  const { code, stderr } = await run(["start", folder, "--port", "0"]);
-  assert.match(
-    stderr,
-    /agent\.ts cannot be loaded: No database at localhost:5432\n {4}at lib\/db\.ts:4\n {4}at agent\.ts:4\n$/,
-  );
-  assert.equal(code, 1);
+  await assert.rejects(loadAgent(folder), {
+    message: `${folder}/agent.ts cannot be loaded: No database at localhost:5432\n    at lib/db.ts:4\n    at agent.ts:4`,
+  });
 });
 
 test("a top-level await that takes longer than five seconds is told of, and waited for", async (t) => {
@@ -182,80 +193,85 @@ test("a top-level await that takes longer than five seconds is told of, and wait
 test("a file instead of a folder, and a folder instead of .env, are named as such", (t) => {
   const folder = temporaryProject(t, { "agent.ts": "export default {};", "b/.env/x": "" });
   const file = join(folder, "agent.ts");
-  assert.throws(() => findProject(file), refuses(/is a file\. Give its folder: parley start /));
-  assert.throws(() => readEnvironment({}, join(folder, "b")), refuses(/\.env cannot be read/));
+  assert.throws(() => findProject(file), refused(/is a file\. Give its folder: parley start /));
+  assert.throws(() => readEnvironment({}, join(folder, "b")), refused(/\.env cannot be read/));
 });
 
-const refuses = (sentence: RegExp) => (error: unknown) => {
-  assert.ok(error instanceof ConfigError, String(error));
-  assert.match(error.message, sentence);
-  return true;
-};
-
 const TOOL = { name: "t", description: "d", parameters: { type: "object" }, execute() {} };
-const exporting = (fields: object) => ({ name: "Mine", model: "demo", ...fields });
-const withTool = (fields: object) => exporting({ tools: [{ ...TOOL, ...fields }] });
-const NO_SCHEMA = { type: "object", properties: { a: { $ref: "#/nope" } }, required: ["a"] };
+const withTool = (fields: object) => ({ tools: [{ ...TOOL, ...fields }] });
+const withSchema = (properties: object) => withTool({ parameters: { type: "object", properties } });
+const LATER = Promise.resolve("x");
+class Graph {
+  stream() {}
+}
 
-const WRONG_AGENTS: [name: string, exported: unknown, sentence: RegExp][] = [
-  ["a default export of another type", 5, /must be an agent/],
-  ["no name", { model: "demo" }, /name is missing/],
-  ["no model", { name: "x" }, /model is missing\. Set it to a name such as "demo" or .*, or write run in its place\.$/],
-  ["an empty id", { name: "x", model: "demo", id: " " }, /id is missing\. Set it to a string that is not empty/],
-  ["an id that is no text", { name: "x", model: "demo", id: 7 }, /id must be a string/],
-  ["a long id", { name: "x", model: "demo", id: "x".repeat(201) }, /^id must be at most 200 characters/],
-  ["a long name", { name: "x".repeat(201), model: "demo" }, /^name must be at most 200 characters/],
-  ["a name that is no text", exporting({ name: 5 }), /name must be a string/],
-  ["maxTurns of 0", exporting({ maxTurns: 0 }), /maxTurns must be a whole number from 1 to 1000/],
-  ["tools that are no array", exporting({ tools: {} }), /tools must be an array/],
-  ["suggestions that are no array", exporting({ chat: { suggestions: "x" } }), /chat\.suggestions must be an array/],
-  ["a tool without execute", withTool({ execute: undefined }), /"t" has no execute/],
-  ["a tool with a bad name", withTool({ name: "get weather" }), /tools\[0\]\.name must be 1 to 64/],
-  ["a tool without description", withTool({ description: "" }), /description of the tool "t" is missing/],
-  ["a tool without parameters", withTool({ parameters: undefined }), /parameters of the tool "t" must be a zod object/],
-  ["a tool with a bad schema", withTool({ parameters: NO_SCHEMA }), /parameters of the tool "t"/],
-  ["a tool with a bad timeoutMs", withTool({ timeoutMs: 0 }), /timeoutMs of the tool "t"/],
+/** What an agent of the demo model has besides, and what is said of it. */
+const WRONG_AGENTS: [fields: unknown, sentence: RegExp][] = [
+  [5, /The agent must be an object/],
+  [[], /The agent must be an object/],
+  [{ name: undefined }, /name is missing/],
+  [{ name: 5 }, /name must be a string/],
+  [{ name: "x".repeat(201) }, /^name must be at most 200 characters/],
+  [{ model: undefined }, /model is missing\. Set it to a name such as "demo" or .*, or write run in its place\.$/],
   [
-    "another package's name of a field",
-    exporting({ system: "x" }),
-    /^system is not a field .* Did you mean instructions\?$/,
-  ],
-  ["a misspelt field", exporting({ instruction: "x" }), /Did you mean instructions\?/],
-  [
-    "a field that resembles none",
-    exporting({ colour: "x" }),
-    /colour is not a field of an agent\. The fields are name, agent, model/,
-  ],
-  ["a misspelt field of chat", exporting({ chat: { welcom: "x" } }), /chat\.welcom .* Did you mean chat\.welcome\?/],
-  ["a misspelt field of a tool", withTool({ timeout: 5 }), /"t" has a field timeout, .* Did you mean timeoutMs\?/],
-  ["a tool that has run", withTool({ execute: undefined, run() {} }), /field run, .* Did you mean execute\?/],
-  [
-    "a tool whose schema has a type that is none",
-    withTool({ parameters: { type: "object", properties: { city: { type: "sting" } } } }),
-    /parameters of the tool "t" are not a JSON Schema: \/properties\/city\/type: .*"string"/,
+    { model: { version: "agent-v1", stream() {} } },
+    /^model is an agent, not a model\. Write it into run: .*run: agent/,
   ],
   [
-    "a tool whose schema has required in a property",
-    withTool({ parameters: { type: "object", properties: { city: { anyOf: [{ type: "string", required: true }] } } } }),
-    /\/properties\/city\/anyOf\/0\/required/,
+    { model: new Graph() },
+    /^model is an agent, not a model\. Call it in run, and return its stream: run: \(\{ messages/,
   ],
+  [{ model: undefined, run: new Graph() }, /^run must be a function .* Call it in run, and return its stream/],
+  [{ model: undefined, name: undefined, stream() {} }, /^The agent is one of a framework\. Call it in run/],
+  [{ model: undefined, run: LATER }, /^run is a promise\. Write await before it\.$/],
+  [{ id: " " }, /id is missing\. Set it to a string that is not empty/],
+  [{ id: 7 }, /id must be a string/],
+  [{ id: "x".repeat(201) }, /^id must be at most 200 characters/],
+  [{ instructions: LATER }, /^instructions is a promise\. Write await before it\.$/],
+  [{ instructions: ["x"] }, /^instructions must be a string, or a function that returns one\.$/],
+  [{ maxTurns: 0 }, /maxTurns must be a whole number from 1 to 1000/],
+  [{ reasoningEffort: "max" }, /^reasoningEffort must be one of none, minimal, low, medium, high, xhigh\.$/],
+  [{ temperature: 3 }, /^temperature must be a number from 0 to 2\.$/],
+  [{ maxOutputTokens: 0.5 }, /^maxOutputTokens must be a whole number above 0\.$/],
+  [{ extraBody: "x" }, /^extraBody must be an object\.$/],
+  [{ store: "no" }, /^store must be true or false\.$/],
+  [{ chat: { suggestions: "x" } }, /chat\.suggestions must be an array/],
+  [{ chat: { welcom: "x" } }, /chat\.welcom .* Did you mean chat\.welcome\?/],
+  [{ welcome: "x" }, /^welcome is not a field of an agent\. Write chat: \{ welcome: … \}\.$/],
+  [{ system: "x" }, /^system is not a field .* Did you mean instructions\?$/],
+  [{ instruction: "x" }, /Did you mean instructions\?/],
+  [{ onFinish() {} }, /Did you mean onRunEnd\?$/],
+  [{ apiKey: "x" }, /^apiKey is not a field of an agent\. Keys are settings: set OPENAI_API_KEY/],
+  [{ colour: "x" }, /colour is not a field of an agent\. The fields are name, agent, model/],
+  [{ tools: {} }, /tools must be an array/],
+  [{ tools: [TOOL, TOOL] }, /Two tools are named "t"/],
+  [withTool({ execute: undefined }), /"t" has no execute/],
+  [withTool({ name: "get weather" }), /tools\[0\]\.name must be 1 to 64/],
+  [withTool({ description: "" }), /description of the tool "t" is missing/],
+  [withTool({ parameters: undefined }), /parameters of the tool "t" must be a zod object/],
+  [withTool({ parameters: { type: "objekt" } }), /but has "objekt"/],
+  [withTool({ timeoutMs: 0 }), /timeoutMs of the tool "t"/],
+  [withTool({ timeout: 5 }), /"t" has a field timeout, .* Did you mean timeoutMs\?/],
+  [withTool({ requiresApproval: true }), /"t" has a field requiresApproval, .* Did you mean needsApproval\?/],
+  [withTool({ danger: true }), /^danger of the tool "t" does nothing without needsApproval\./],
+  [withTool({ execute: undefined, run() {} }), /field run, .* Did you mean execute\?/],
   [
-    "a tool whose schema has a type in the place of a property's schema",
-    withTool({ parameters: { type: "object", properties: { city: "string" } } }),
-    /\/properties\/city: must be a schema, such as \{ type: "string" \}, but is of the type "string"\.$/,
-  ],
-  [
-    "a tool whose schema requires a text",
     withTool({ parameters: { type: "object", required: "city" } }),
-    /\/required: must be of the type "array", but is of the type "string"\.$/,
+    /\/required: must be of the type "array", but is of /,
   ],
-  ["a tool whose schema is of something else", withTool({ parameters: { type: "objekt" } }), /but has "objekt"/],
-  ["two tools of one name", exporting({ tools: [TOOL, TOOL] }), /Two tools are named "t"/],
+  [withSchema({ a: { $ref: "#/nope" } }), /parameters of the tool "t"/],
+  [withSchema({ city: { type: "sting" } }), /"t" are not a JSON Schema: \/properties\/city\/type: .*"string"/],
+  [withSchema({ city: { anyOf: [{ type: "string", required: true }] } }), /\/properties\/city\/anyOf\/0\/required/],
+  [
+    withSchema({ city: "string" }),
+    /\/city: must be a schema, such as \{ type: "string" \}, but is of the type "string"/,
+  ],
 ];
 
-for (const [name, exported, sentence] of WRONG_AGENTS) {
-  test(`an agent with ${name} is refused in one sentence`, () => {
-    assert.throws(() => checkAgent(exported), refuses(sentence));
+for (const [fields, sentence] of WRONG_AGENTS) {
+  const agent = typeof fields === "object" && !Array.isArray(fields) ? { name: "A", model: "demo", ...fields } : fields;
+  test(`a wrong agent is refused in one sentence: ${sentence.source}`, () => {
+    assert.throws(() => checkAgent(agent), refused(sentence));
   });
 }
 

@@ -62,6 +62,12 @@ test("a missing key or base URL names its variable; an empty one is missing", as
   await refuses("compatible/x", {}, /COMPATIBLE_BASE_URL/);
 });
 
+test("where a key is missing, a variable that is called almost so is named", async (t) => {
+  setEnvironment(t, { OPENAI_KEY: "sk-1", OPENAI_BASE_URL: "http://127.0.0.1:9" });
+  await refuses("gpt-5.2", {}, /set it to .*\. Parley does not read OPENAI_KEY, which is set\.$/);
+  await refuses("anthropic/x", {}, /in the environment or in \.env beside agent\.ts\.$/);
+});
+
 test("a base URL that cannot work is refused without being repeated", async () => {
   for (const url of ["localhost:4000", "ftp://x/v1", "http://u:geheim@x/v1", "http://x/v1?a=geheim"]) {
     await refuses("litellm/x", { LITELLM_BASE_URL: url }, /^LITELLM_BASE_URL must(?!.*geheim)/);

@@ -209,11 +209,14 @@ test("an answer that the token limit of a remote model cut says so", async (t) =
   assert.equal(last.type === "done" && last.finish_reason, "length");
 });
 
-const FAULTS: [name: string, answer: Answer, code: string][] = [
+/** `detail` is what the operator reads. */
+const FAULTS: [name: string, answer: Answer, code: string, detail?: RegExp][] = [
   ["refuses", (res) => res.writeHead(500).end("secret"), "provider_error"],
-  ["wants a key", (res) => res.writeHead(401).end("secret"), "provider_auth"],
-  ["redirects", (res) => res.writeHead(307, { location: "http://127.0.0.1:1/" }).end(), "provider_error"],
-  ["answers no stream", (res) => res.end("<html>secret</html>"), "provider_error"],
+  ["wants a key", (res) => res.writeHead(401).end("secret"), "provider_auth", /status 401\. Check the headers/],
+  ["is elsewhere", (res) => res.writeHead(404).end(), "provider_error", /with HTTP status 404\. Check its address/],
+  ["redirects", (res) => res.writeHead(307, { location: "http://127.0.0.1:1/" }).end(), "provider_error", /status 307/],
+  ["answers no stream", (res) => res.end("<html>secret</html>"), "provider_error", /200 and the content type/],
+  ["is too busy", (res) => res.writeHead(429).end(), "provider_rate_limited", /is getting too many requests/],
   [
     "streams no JSON",
     (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end("data: secret\n\n"),
@@ -232,13 +235,14 @@ const FAULTS: [name: string, answer: Answer, code: string][] = [
   ["says nothing", () => {}, "provider_timeout"],
 ];
 
-for (const [name, answer, code] of FAULTS) {
+for (const [name, answer, code, detail = /./] of FAULTS) {
   test(`a remote agent that ${name} is asked once, and clients get ${code}`, async (t) => {
     const remote = await remoteAgent(t, answer);
     const env = { PARLEY_FIRST_CHUNK_SECONDS: "1" };
     const server = await serve(t, agUi(remote.url), {}, { env });
     const { events, last } = await send.sse(t, server, { message: "Hi" });
     assert.deepEqual([last.type === "error" && last.code, remote.asked.length], [code, 1]);
+    assert.match(String(last.data), detail);
     assert.doesNotMatch(JSON.stringify(events), /secret/);
   });
 }

@@ -305,6 +305,24 @@ const FAILURES: [name: string, run: Run, sentence: RegExp, logged: RegExp][] = [
     /an event whose token\.data is not a string/,
   ],
   [
+    "yields an event of ours by another framework's name",
+    () => items({ type: "tool-call", data: { id: "secret", tool: "t" } }),
+    /has a problem/,
+    /^(?!.*Recognised).*an object of the type tool-call \(did you mean tool_call\?\) with the fields type, data/s,
+  ],
+  [
+    "yields a text by another name",
+    () => items({ type: "text", data: "secret" }),
+    /has a problem/,
+    /an object of the type text \(did you mean token\?\)/,
+  ],
+  [
+    "reports tokens by other names",
+    () => items({ type: "usage", data: { inputTokens: 1 } }),
+    /has a problem/,
+    /a usage whose data has no input_tokens and output_tokens/,
+  ],
+  [
     "keeps a state that is too large",
     () => items("x", { type: "state", data: "s".repeat(300_000) }),
     /has a problem/,

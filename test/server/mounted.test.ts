@@ -18,6 +18,7 @@ import { gate, turns, within } from "../support/deadline.ts";
 import { listen } from "../support/listen.ts";
 import { connectByPsk, createPskServer } from "../support/psk.ts";
 import { chatRequest, connectRaw, RawConnection, upgrade } from "../support/raw-connection.ts";
+import { refused } from "../support/refused.ts";
 import { openLine } from "../support/run-lines.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
@@ -311,31 +312,98 @@ test("the settings win over the environment, and what concerns the process that 
   assert.deepEqual([await ask("own-key"), await ask("of-the-environment")], [200, 401]);
 });
 
-const MISTAKES: readonly [Record<string, unknown>, RegExp][] = [
-  [{ settings: { PARLEY_API_KEYS: "k" } }, /settings has PARLEY_API_KEYS, .* Did you mean PARLEY_API_KEY\?/],
-  [{ settings: { DRAIN_SECONDS: "1" } }, /settings has DRAIN_SECONDS, .* Did you mean PARLEY_DRAIN_SECONDS\?/],
-  [{ settings: { PORT: "80" } }, /settings has PORT, which is a matter of your own server/],
-  [{ settings: { PARLEY_ENV_FILE: ".env" } }, /settings has PARLEY_ENV_FILE, which is a matter of your own server/],
-  [{ settings: { PARLEY_API_KEY: undefined } }, /PARLEY_API_KEY in settings must be a string, but is undefined/],
-  [{ settings: { PARLEY_DRAIN_SECONDS: 3 } }, /PARLEY_DRAIN_SECONDS in settings must be a string, but is number/],
-  [{ settings: { PARLEY_DRAIN_SECONDS: "soon" } }, /PARLEY_DRAIN_SECONDS must be/],
-  [{ basePath: "support/" }, /basePath must be a path such as \/support/],
-  [{ basePath: "/a", settings: { PARLEY_BASE_PATH: "/b" } }, /Say the path once/],
-  [{ setings: {} }, /createParley has no option setings\. Did you mean settings\?/],
-  [{ agent: undefined }, /createParley needs an agent: createParley\(\{ agent: defineAgent/],
-  [{ agent: { name: "A", model: "demo", tool: [] } }, /Did you mean tools\?/],
+const DEMO = { name: "A", model: "demo" };
+const authenticate = () => undefined;
+
+const MISTAKES: readonly [options: unknown, sentence: RegExp][] = [
+  [undefined, /^createParley needs an agent: createParley\(\{ agent: defineAgent/],
+  [null, /^createParley needs an agent/],
+  [{ basePath: "/a" }, /^createParley needs an agent/],
+  [DEMO, /^createParley takes the agent as an option: createParley\(\{ agent/],
+  [{ agent: "./agent.js" }, /^The agent must be an object/],
+  [{ agent: import("node:fs") }, /^The agent is a promise\. Write await before it\.$/],
+  [{ agent: { ...DEMO, tool: [] } }, /Did you mean tools\?/],
+  [{ agent: { ...DEMO, authenticate } }, /Export it beside the agent, or give it to createParley/],
+  [{ agent: { default: DEMO, onMessage() {} } }, /^onMessage is exported beside the agent, where it does nothing\./],
+  [
+    { agent: { default: DEMO, authenticate }, authenticate },
+    /exports authenticate, and it is an option, too\. Keep one/,
+  ],
+  [{ agent: DEMO, authenticate: "me" }, /authenticate must be a function/],
+  [
+    { agent: DEMO, onRunEnd() {} },
+    /no option onRunEnd\. It is a field of the agent: defineAgent\(\{ onRunEnd, … \}\)\.$/,
+  ],
+  [
+    { agent: DEMO, close() {} },
+    /no option close\. Export it beside the agent, and pass the module, as import \* as agent/,
+  ],
+  [
+    { agent: DEMO, PARLEY_API_KEY: "k" },
+    /no option PARLEY_API_KEY\. It is a setting: settings: \{ PARLEY_API_KEY: "…" \}\.$/,
+  ],
+  [{ agent: DEMO, setings: {} }, /createParley has no option setings\. Did you mean settings\?/],
+  [{ agent: DEMO, port: 80 }, /no option port\. Its options are agent, authenticate, settings, basePath\.$/],
+  [{ agent: DEMO, settings: null }, /^settings must be an object/],
+  [
+    { agent: DEMO, settings: { PARLEY_API_KEYS: "k" } },
+    /settings has PARLEY_API_KEYS, .* Did you mean PARLEY_API_KEY\?/,
+  ],
+  [
+    { agent: DEMO, settings: { DRAIN_SECONDS: "1" } },
+    /settings has DRAIN_SECONDS, .* Did you mean PARLEY_DRAIN_SECONDS\?/,
+  ],
+  [{ agent: DEMO, settings: { PORT: "80" } }, /settings has PORT, which is a matter of your own server/],
+  [{ agent: DEMO, settings: { PARLEY_ENV_FILE: ".env" } }, /has PARLEY_ENV_FILE, which is a matter of your own server/],
+  [
+    { agent: DEMO, settings: { PARLEY_API_KEY: undefined } },
+    /PARLEY_API_KEY in settings must be a string, but is undef/,
+  ],
+  [
+    { agent: DEMO, settings: { PARLEY_DRAIN_SECONDS: 3 } },
+    /PARLEY_DRAIN_SECONDS in settings must be a string, but is n/,
+  ],
+  [{ agent: DEMO, settings: { PARLEY_DRAIN_SECONDS: "soon" } }, /PARLEY_DRAIN_SECONDS must be/],
+  [{ agent: DEMO, basePath: "support/" }, /basePath must be a path such as \/support/],
+  [{ agent: DEMO, basePath: "/a", settings: { PARLEY_BASE_PATH: "/b" } }, /Say the path once/],
   [
     { agent: { name: "A", model: "openai/gpt-5.2" }, settings: { OPENAI_API_KEY: "" } },
     /OPENAI_API_KEY: .* or in settings\./,
   ],
-  [{ authenticate: "me" }, /authenticate must be a function/],
 ];
 
 for (const [options, sentence] of MISTAKES) {
-  test(`createParley refuses ${JSON.stringify(options)} with a sentence`, async () => {
-    await assert.rejects(createParley({ agent: { name: "A", model: "demo" }, ...options } as ParleyOptions), {
-      message: sentence,
-    });
+  test(`a mistake in what createParley gets is refused with a sentence: ${sentence.source}`, async () => {
+    await assert.rejects(createParley(options as ParleyOptions), refused(sentence));
+  });
+}
+
+const MODULE = `
+  export const authenticate = ({ token }) => {
+    if (token === undefined) throw Object.assign(new Error("Sign in."), { [Symbol.for("parley-agent.Unauthorized")]: true });
+    return { id: token };
+  };
+  export const closed = [];
+  export const close = () => closed.push("closed");`;
+const [AS_ESM, AS_CJS] = [
+  'export default { name: "A", model: "demo" };',
+  'exports.default = { name: "A", model: "demo" };',
+];
+
+for (const [file, source] of Object.entries({
+  "agent.mjs": `${MODULE}\n${AS_ESM}`,
+  "agent.cjs": `exports.__esModule = true;\n${AS_CJS}${MODULE.replaceAll("export const ", "exports.").replace("closed.push", "exports.closed.push")}`,
+})) {
+  test(`of a module that is given as the agent, authenticate is asked and close is called after the last run (${file})`, async (t) => {
+    const path = join(temporaryProject(t, { [file]: source }), file);
+    const agent = await import(pathToFileURL(path).href);
+    const { parley, url } = await startBare(t, { agent });
+    const ask = async (headers: Record<string, string>) =>
+      (await post({ url }, { message: "Hi", stream: false }, { headers })).status;
+    assert.deepEqual([await ask({}), await ask({ "x-user-token": "ada" })], [401, 200]);
+    assert.deepEqual(agent.closed, []);
+    await parley.close();
+    assert.deepEqual(agent.closed, ["closed"]);
   });
 }
 

@@ -292,6 +292,9 @@ const EXECUTIONS: [name: string, execute: AnyToolDefinition["execute"], output: 
   ["returns a circle", () => circle, /circular/, HIDDEN],
   ["returns a function", () => () => "source code", NOT_JSON],
   ["returns a symbol", () => Symbol("x"), NOT_JSON],
+  ["returns a Map", () => new Map([[1, 2]]), NOT_JSON],
+  ["returns a response", () => new Response("x"), NOT_JSON],
+  ["returns a generator", async function* () {}, NOT_JSON],
   ["returns what cannot be written", () => ({ toJSON: throwing("in toJSON") }), /^in toJSON$/, HIDDEN],
   [
     "returns an object with a getter that throws",

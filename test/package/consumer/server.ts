@@ -34,6 +34,10 @@ const text: string = await parley.metrics();
 await parley.close();
 export const all = [isOurs, text];
 
+/** A module, as `import * as agent` has it, with whatever else it exports. */
+const module = { default: agent, authenticate, close: () => {}, helper: 1 };
+await createParley({ agent: module });
+
 // @ts-expect-error An agent is needed.
 await createParley({ basePath: "/chat" });
 // @ts-expect-error A misspelt option.
