@@ -217,6 +217,43 @@ it("what nobody meant is not decided: by a key that is held, a value that does n
   assert.equal(await part("approve-all").count(), 0, "what cannot be undone has its own button only");
 });
 
+test("what a person has changed while the page was asked for their token is what is sent", async (t) => {
+  const ran: unknown[] = [];
+  const erase = tool({
+    name: "erase",
+    description: "Deletes all.",
+    parameters: { type: "object" },
+    needsApproval: true,
+    danger: true,
+    execute: (args) => void ran.push(args),
+  });
+  const server = await startServer(t, {
+    turns: [[callTool("a", "erase", {})], [say("As you like.")]],
+    agent: { tools: [erase] },
+    authenticate: ({ token }) => (token ? { id: token } : undefined),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  await page.goto(server.url);
+  const chat = chatIn(page);
+  const part = (name: string) => page.locator(`[part~="${name}"]`);
+  const setToken = (token: string) => `document.querySelector("agent-chat").userToken = ${token}`;
+  await page.evaluate(setToken('"ada"'));
+  await chat.say("Erase it");
+  await part("approve").waitFor();
+  await page.evaluate(setToken("() => new Promise((give) => Object.assign(window, { give }))"));
+  await part("approve").click();
+  await page.waitForFunction("window.give");
+  await part("approve").click();
+  await part("decline").click();
+  await page.keyboard.type("I did not mean that");
+  await page.keyboard.press("Enter");
+  await page.evaluate('give("ada")');
+  await chat.answer.getByText("As you like.").waitFor();
+  assert.deepEqual(ran, []);
+  assert.match(await shown(chat.replies), /declined by you/);
+});
+
 it("a person whose clock is some hours ahead can decide, and the server says when it is too late", async (t) => {
   const { page, part, chat, turn } = await openAskingChat(t);
   await page.clock.setSystemTime(Date.now() + 3 * 3_600_000);

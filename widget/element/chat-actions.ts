@@ -71,6 +71,8 @@ export class ElementActions implements ChatActions {
   #reopen = () => {};
   /** How often another conversation was opened. */
   #opened = 0;
+  /** The same, for the conversation whose decisions are about to be sent: as they stand then. */
+  #deciding: number | undefined;
 
   constructor(host: ActionsHost, controllers: Controllers) {
     this.#host = host;
@@ -361,8 +363,15 @@ export class ElementActions implements ChatActions {
     const { client } = this.#host;
     // A page's own card may be quicker than the end of the run that asks.
     await client?.session.ended;
-    const decisions = client?.session.mark(callId, decision);
-    if (decisions && !(await this.#admit())) client?.session.decide(decisions);
+    const session = client?.session;
+    session?.mark(callId, decision);
+    const opened = this.#opened;
+    if (!session?.decisions || this.#deciding === opened) return;
+    this.#deciding = opened;
+    const refused = await this.#admit();
+    if (this.#deciding === opened) this.#deciding = undefined;
+    // The person may have changed their mind while the page or another tab was asked.
+    if (!refused && session.decisions) session.decide(session.decisions);
   }
 
   goToApproval(): boolean {

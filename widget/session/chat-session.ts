@@ -341,13 +341,18 @@ export class ChatSession {
     return this.#goOn({ approvals: decisions });
   }
 
-  /** Keeps the decision about a call that waits, or takes it back. Resolves with all of them once each call has one. */
-  mark(callId: string, decision: ToolBlock["decision"]): readonly ApprovalDecision[] | undefined {
-    if (!this.waitingCalls.some((call) => call.callId === callId)) return undefined;
+  /** Keeps the decision about a call that waits, or takes it back. */
+  mark(callId: string, decision: ToolBlock["decision"]): void {
+    if (!this.waitingCalls.some((call) => call.callId === callId)) return;
     this.#marks += 1;
     this.#changeAnswer((answer) => markCall(answer, callId, decision));
-    const decisions = this.waitingCalls.flatMap(({ callId: id, decision }) => (decision ? [{ ...decision, id }] : []));
-    return decisions.length === this.waitingCalls.length ? decisions : undefined;
+  }
+
+  /** The decisions as they stand now; absent until each call that waits has one. */
+  get decisions(): readonly ApprovalDecision[] | undefined {
+    const { waitingCalls: calls } = this;
+    const decisions = calls.flatMap(({ callId: id, decision }) => (decision ? [{ ...decision, id }] : []));
+    return calls.length > 0 && decisions.length === calls.length ? decisions : undefined;
   }
 
   /** Has the last answer go on where it was cut. */
