@@ -223,3 +223,26 @@ it("a page that comes into view tries at once to reach the server", async (t) =>
   await chat.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
   await chat.replies.getByText("One.").waitFor();
 });
+
+test("no message goes without the metadata of its page, also while the code that checks it cannot be loaded", async (t) => {
+  const seen: unknown[] = [];
+  const chat = await openChat(t, browser, {
+    agent: {
+      instructions: ({ metadata }) => {
+        seen.push(metadata);
+        return "Help.";
+      },
+    },
+    turns: [[say("Bonjour.")]],
+    expectedComplaints: /^Failed to load resource: net::/,
+  });
+  await chat.page.route("**/chunks/identity-*", (route) => route.abort());
+  await chat.page.evaluate('document.querySelector("agent-chat").metadata = { shop: "fr" }');
+  await chat.input.fill("Hi");
+  await chat.input.press("Enter");
+  await chat.page.getByRole("alert").filter({ hasText: "cannot be reached" }).waitFor({ state: "attached" });
+  assert.equal(await chat.input.inputValue(), "Hi");
+  await chat.page.unroute("**/chunks/identity-*");
+  await chat.ask("Hi", "Bonjour.");
+  assert.deepEqual(seen, [{ shop: "fr" }]);
+});

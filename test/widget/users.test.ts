@@ -307,15 +307,54 @@ test("a userToken that never answers is given up after ten seconds", async (t) =
   assert.equal(chat.client.isHidden, true);
 });
 
-test("where the server cannot check the token nothing is lost: it is asked again, and the user's conversation is there", async (t) => {
+test("where the server cannot check a new token nothing is sent, and the user who is known stays until it can", async (t) => {
   const { open } = await start(t);
   const chat = await open({ userToken: "ada" });
   await ask(chat, "Ada here");
   chat.client.setUserToken("broken");
   await chat.until(({ phase }) => phase === "unreachable");
-  assert.deepEqual([shownIn(chat), await ask(chat, "Hi"), kept()], [[], "unreachable", ["Ada here"]]);
-  chat.client.setUserToken("ada");
-  await chat.until(({ isKnown }) => isKnown);
+  assert.deepEqual([shownIn(chat), await ask(chat, "Hi"), kept()], [["Ada here", "ok"], "unreachable", ["Ada here"]]);
+  chat.client.setUserToken("bob");
+  await chat.until(({ isSettled }) => isSettled);
+  assert.deepEqual([shownIn(chat), kept()], [[], []]);
+});
+
+test("a page that sets a new function with each of its renders has the server asked once, and nothing vanishes", async (t) => {
+  const rendered = gate();
+  const authenticate: Authenticate = async (request) => {
+    await rendered.opened;
+    return byToken(request);
+  };
+  const { url } = await startServer(t, { authenticate, turns: [[say("ok")], [say("ok")]] });
+  const asking = t.mock.method(globalThis, "fetch");
+  let [tokens, renders, hidden] = [0, 0, 0];
+  const chat = await openClient(t, { url: `${url}/`, store, userToken: async () => "ada", until: () => true });
+  const rendering = setInterval(() => {
+    // As the docs show it: a token that is valid for some minutes, made for this call.
+    chat.client.setUserToken(async () => `ada${tokens++}`);
+    if (chat.client.user && chat.client.isHidden) hidden += 1;
+    if (++renders === 5) rendered.open();
+  }, 5);
+  t.after(() => clearInterval(rendering));
+  await chat.until(({ user }) => user !== "");
+  assert.deepEqual([await ask(chat, "Ada here"), await ask(chat, "Still here")], [undefined, undefined]);
+  assert.deepEqual([shownIn(chat), hidden], [["Ada here", "ok", "Still here", "ok"], 0]);
+  const infos = asking.mock.calls.filter(({ arguments: [input] }) => String(input).includes("/api/info"));
+  assert.equal(infos.length, 3, "at first, and with each message");
+});
+
+test("while the chat says that one must sign in, a token that is set again is asked for again, also the same function", async (t) => {
+  const { open } = await start(t);
+  let token = "expired";
+  const userToken = () => token;
+  const chat = await open({ userToken }, ({ phase }) => phase === "login_required");
+  token = "ada";
+  chat.client.setUserToken(userToken);
+  await chat.until(({ user }) => user !== "");
+  assert.equal(await ask(chat, "Ada here"), undefined);
+  // What is known is not asked about again.
+  token = "bob";
+  chat.client.setUserToken(userToken);
   assert.deepEqual(shownIn(chat), ["Ada here", "ok"]);
 });
 

@@ -79,7 +79,7 @@ export class Client {
   phase: "connecting" | "ready" | "unreachable" | RefusedPhase = "connecting";
   /** The user of the conversation, as `/api/info` names them; empty without one. */
   user = "";
-  /** Whether the server has named the user, or said that there is none. */
+  /** Whether the server has named the user, or said that there is none. They stay known until it names another one. */
   isKnown = false;
   userToken: UserToken | undefined;
   /** See `IdentityHost`. */
@@ -96,6 +96,8 @@ export class Client {
   #loading: AbortController | undefined;
   /** Resolves after the first answer or failure. */
   #attempt: Promise<void> = Promise.resolve();
+  /** Whether the server is to be asked about the user, for the first time or again. */
+  #isDue = true;
   /** Whether what is kept waits until the user is known. */
   #asksUser = false;
   #identity: Identity | undefined;
@@ -105,7 +107,8 @@ export class Client {
   /** Whether its element is in the page. */
   isOpen = false;
   #metadata: Metadata | undefined;
-  #checking: Promise<void> | undefined;
+  /** What the page has set as metadata, until it is checked. */
+  #unchecked: { readonly metadata: unknown } | undefined;
   /** Whether the connection was opened with a key that is no longer the one to send. */
   #isConnectionStale = false;
   #diagnosis: SiteDiagnosis | undefined;
@@ -193,28 +196,42 @@ export class Client {
     void this.#load();
   }
 
-  /** Sets the user from now on. Without a change the server is not asked. */
+  /**
+   * Sets the user from now on. A function in place of a function, as frameworks set it with each of their renders, is asked
+   * with the next message; and soon, at most once a second, while no user is known. So is what is set again while the chat
+   * says that one must sign in.
+   */
   setUserToken(token: UserToken | null | undefined): void {
     const before = this.userToken;
     this.userToken = token || undefined;
-    if (before === this.userToken) return;
+    const isSame = before === this.userToken;
+    if (isSame && !this.refusal) return;
     this.#asksUser = true;
-    if (this.isKnown && typeof before === "function" && typeof this.userToken === "function")
-      this.#identity?.checkSoon();
-    else if (this.isOpen) void this.reload();
+    if (!this.isOpen) this.#isDue = true;
+    else if (isSame || (typeof before === "function" && typeof this.userToken === "function")) {
+      if (!this.#loading && !this.user) void this.#withIdentity().then((it) => it?.checkSoon());
+    } else if (this.userToken) void this.recheck();
+    else void this.reload();
   }
 
   /** What goes with each message from now on. */
   setMetadata(metadata: unknown): void {
-    if (!metadata && !this.#metadata) return;
-    this.#checking = this.#withIdentity().then((it) => {
-      this.#metadata = it?.metadata(metadata, (text) => this.#hint(text));
-    });
+    if (!metadata && !this.#metadata && !this.#unchecked) return;
+    this.#unchecked = { metadata };
+    void this.#withCheckedMetadata();
+  }
+
+  /** Whether the metadata is checked, for which code has to be loaded: no message goes without it. */
+  async #withCheckedMetadata(): Promise<boolean> {
+    const it = this.#unchecked && (await this.#withIdentity());
+    if (it && this.#unchecked) this.#metadata = it.metadata(this.#unchecked.metadata, (text) => this.#hint(text));
+    if (it) this.#unchecked = undefined;
+    return !this.#unchecked;
   }
 
   /** Why no message can be sent, if none can, after it was asked who sends it. */
   async admit(): Promise<Refusal | undefined> {
-    await this.#checking;
+    if (!(await this.#withCheckedMetadata())) return { code: "unreachable", retryable: true };
     this.#wasRenewed = false;
     const { user } = this;
     if (this.#asksUser) {
@@ -223,7 +240,7 @@ export class Client {
       await this.#attempt;
       // The user who wrote it has signed out.
       if (user && !this.user) return { code: "login_required", retryable: false };
-      if (!this.isKnown && !this.refusal) return { code: "unreachable", retryable: true };
+      if (this.#isDue && !this.refusal) return { code: "unreachable", retryable: true };
     } else if (this.refusal) this.askAgain();
     return this.refusal;
   }
@@ -245,11 +262,17 @@ export class Client {
     if (this.isOpen) void this.reload();
   }
 
-  /** Asks once more for the user. */
+  /** Asks for the user as if none was known. */
   reload(): Promise<void> {
+    this.isKnown = false;
+    return this.recheck();
+  }
+
+  /** Asks once more for the user. Who is known stays known, and is shown, until the server has named another one. */
+  recheck(): Promise<void> {
     this.#loading?.abort();
     this.#loading = undefined;
-    this.isKnown = false;
+    this.#isDue = true;
     this.#asksUser = true;
     if (this.refusal) this.phase = this.info ? "ready" : "connecting";
     this.#options.onChange();
@@ -260,6 +283,11 @@ export class Client {
   refuse(): void {
     this.phase = "user_unknown";
     this.#options.onChange();
+  }
+
+  /** Whether the server has answered about the user since it was last to be asked. */
+  get isSettled(): boolean {
+    return this.isKnown && !this.#isDue;
   }
 
   /** Whether nothing is shown of the conversation, because its user is not known yet. */
@@ -301,7 +329,7 @@ export class Client {
   undo(): void {
     this.session.undo();
     // The key that it waited for may have been given meanwhile.
-    if (this.isKnown && !this.key.prompt) this.session.unlock();
+    if (this.isSettled && !this.key.prompt) this.session.unlock();
   }
 
   /** Sends the rating of an answer, after those before, if the server takes any. Resolves with why it was not taken. */
@@ -384,7 +412,7 @@ export class Client {
 
   /** Asks about the agent and the user, again and again until the server answers or refuses the page. */
   #load(): Promise<void> {
-    if (!this.isKnown && !this.#loading) {
+    if (this.#isDue && !this.#loading) {
       this.#loading = new AbortController();
       this.#attempt = this.#tryOnce(this.#loading.signal);
     }
@@ -392,6 +420,7 @@ export class Client {
   }
 
   async #tryOnce(signal: AbortSignal): Promise<void> {
+    const { userToken } = this;
     const info = await this.#ask(signal).catch(async (error: unknown) => {
       const wasUnreachable = this.phase === "unreachable";
       const why = (await (await this.#diagnose())?.explain(error, wasUnreachable, signal)) ?? "unreachable";
@@ -402,9 +431,13 @@ export class Client {
     if (signal.aborted) return;
     if (typeof info !== "object") this.phase = info;
     else if (this.#lacksKey(info)) this.phase = "unauthorized";
+    // The server could not say now who is there.
+    else if (info.user_pending && !this.isKnown) this.phase = "unreachable";
     else {
       this.#loading = undefined;
-      this.#begin(info);
+      this.#begin(info.user_pending ? { ...info, user: this.user } : info);
+      // The page has set another function meanwhile, which was not asked.
+      if (this.refusal && userToken !== this.userToken) this.#identity?.checkSoon();
       return;
     }
     if (this.refusal) this.#loading = undefined;
@@ -463,13 +496,14 @@ export class Client {
     if (info.auth_required && this.key.value === undefined) this.key.prompt = "required";
     this.user = user;
     this.isKnown = true;
+    this.#isDue = false;
     this.#asksUser ||= user !== "";
     this.keeper.userChanged();
     this.#options.onChange();
     if (!this.#wasReady) this.#options.onReady(info);
     this.#wasReady = true;
     void this.keeper.restored.then(() => {
-      if (this.isKnown && !this.key.prompt) this.session.unlock();
+      if (this.isSettled && !this.key.prompt) this.session.unlock();
     });
   }
 
@@ -477,6 +511,7 @@ export class Client {
   #requireLogin(): void {
     this.phase = "login_required";
     this.isKnown = false;
+    this.#isDue = true;
     this.#asksUser = true;
     const unsent = this.session.withdraw(true);
     this.keeper.userChanged();
@@ -488,7 +523,7 @@ export class Client {
   #renew(): void {
     this.#transport.close();
     if (this.#wasRenewed) this.#requireLogin();
-    else void this.reload();
+    else void this.recheck();
     this.#wasRenewed = true;
   }
 
@@ -520,7 +555,7 @@ export class Client {
     this.#agent = stored.agent;
     this.session.restore(stored, reportedUntil);
     if (isNewer) this.#transport.close();
-    if (this.isKnown && !this.key.prompt) this.session.unlock();
+    if (this.isSettled && !this.key.prompt) this.session.unlock();
   }
 
   /** Whether the conversation was with another agent at this address: this one knows nothing of it. */

@@ -31,10 +31,10 @@ export interface IdentityHost {
   readonly userName: string;
   readonly userToken: UserToken | undefined;
   readonly user: string;
-  readonly isKnown: boolean;
+  readonly isSettled: boolean;
   readonly refusal: object | undefined;
   /** Asks the server about the user. Resolves after its answer, or the first failure. */
-  reload(): Promise<void>;
+  recheck(): Promise<void>;
   /** The page does not say who the user is. */
   refuse(): void;
   /** Another tab has signed the user out, or has another one. */
@@ -55,6 +55,8 @@ export class Identity {
   #isNew = false;
   #listeners = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the page was asked last. */
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(host: IdentityHost) {
     this.#host = host;
@@ -98,17 +100,18 @@ export class Identity {
     const host = this.#host;
     const { token } = this;
     if (!(await this.#askPage())) return host.refuse();
-    if (host.isKnown && !host.refusal && token === this.token) return;
+    if (host.isSettled && !host.refusal && token === this.token) return;
     this.#isNew = true;
-    await host.reload();
+    await host.recheck();
   }
 
-  /** To be called when the page has set another function, which may have the same token. */
+  /** As `check`, but not before the page was left alone for a while: it may set a function with each of its renders. */
   checkSoon(): void {
+    const wait = Math.max(0, this.#askedAt + ASK_EVERY_MS - performance.now());
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      if (this.#host.isKnown) void this.check();
-    }, ASK_EVERY_MS);
+      void this.check();
+    }, wait);
   }
 
   /** To be called with the user as the server names them, and without one where it knows none. */
@@ -156,6 +159,7 @@ export class Identity {
   /** Whether the page has given the token, or has none. */
   async #askPage(): Promise<boolean> {
     const { userToken } = this.#host;
+    this.#askedAt = performance.now();
     try {
       const given = typeof userToken === "function" ? await inTime(userToken) : userToken;
       const token = given || undefined;
@@ -166,8 +170,8 @@ export class Identity {
             : `this is of the type ${typeof token}`;
         throw new TypeError(`a token is one line of ASCII of at most 16 KiB, such as a JWT, but ${is}.`);
       }
-      // The page may have set another one meanwhile, which is asked for by itself.
-      if (userToken === this.#host.userToken) this.token = token;
+      // The page may have set another text meanwhile, which is asked about by itself; a function in place of a function is not.
+      if (typeof userToken === typeof this.#host.userToken) this.token = token;
       return true;
     } catch (error) {
       console.warn("<agent-chat> userToken has failed:", error);
