@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
 import { Command, run, start } from "../support/command.ts";
+import { serveProject } from "../support/serve-project.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const AGENT = { "agent.ts": 'export default { name: "Here", model: "demo" };' };
@@ -36,20 +37,16 @@ test("parley -v prints the version of package.json alone", async () => {
 type Mistake = [args: string[], env: Record<string, string>, sentence: RegExp];
 
 const WRONG_USAGE: Mistake[] = [
-  [["serve"], {}, /^parley: There is no command "serve"\. See parley --help\.\n$/],
-  [["constructor"], {}, /There is no command "constructor"/],
-  [["start", "constructor", "b"], {}, /one project/],
+  [["constructor"], {}, /^parley: There is no command "constructor"\. See parley --help\.\n$/],
   [["./my-agent"], {}, /There is no command "\.\/my-agent"\. Did you mean: parley start \.\/my-agent\?\n$/],
   [["start", "a", "b"], {}, /one project/],
   [["start", "--prot", "80"], {}, /'--prot'.*parley start --help/],
-  [["start", "--port"], {}, /--port.*parley start --help/],
   [["start", "--port", "-1"], {}, /--port.*parley start --help/],
 ];
 
 const MISTAKES: Mistake[] = [
   [["start", "nowhere"], {}, /no folder "nowhere"/],
   [["start", "--workers", "2"], {}, /2 workers need Redis .* Set PARLEY_REDIS_URL/],
-  [["start"], { PORT: "many" }, /PORT must be a whole number from 0 to 65535, but is "many"/],
   [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is(?: not an address|\. Try again)/],
   [["start", "--host", "192.0.2.1"], {}, /"192\.0\.2\.1" is not an address of this machine/],
   [["start"], { PARLEY_API_KEYS: "hush-hush" }, /PARLEY_API_KEYS, .* Did you mean PARLEY_API_KEY\?/],
@@ -105,36 +102,23 @@ test("a project is found by its name in the working directory, and flags win ove
   assert.equal(JSON.parse(await (await fetch(`${url}/api/info`)).text()).name, "Here");
 });
 
-test("without a project, the start says that the demo agent is served, and why", async (t) => {
+test("without a project, the start serves the agent of the working directory, else the demo, and says so", async (t) => {
   const { command } = await start(t, [], { cwd: temporaryProject(t, { "readme.md": "" }) });
   assert.match(command.stdout, /\n\nThere is no agent\.ts in this folder, so the demo agent is served\.\nhttp:\S+\n$/);
   const own = await start(t, [], { cwd: temporaryProject(t, AGENT) });
   assert.doesNotMatch(own.command.stdout, /demo agent/);
-});
-
-for (const [file, sentence] of [
-  ["agent.tsx", /^parley: agent\.tsx is not served under this name\. Rename it to agent\.ts\.\n$/],
-  ["src/agent.ts", /^parley: The agent is in src\/agent\.ts\. Give that folder: parley start src\n$/],
-] as const) {
-  test(`without a project, ${file} is not passed over for the demo agent`, async (t) => {
-    const { code, stdout, stderr } = await run(["start"], {
-      cwd: temporaryProject(t, { [file]: AGENT["agent.ts"] }),
-      env: { PORT: "0" },
-    });
-    assert.deepEqual([code, stdout], [1, ""]);
-    assert.match(stderr, sentence);
+  const misnamed = { cwd: temporaryProject(t, { "agent.tsx": AGENT["agent.ts"] }) };
+  assert.deepEqual(await run(["start"], misnamed), {
+    code: 1,
+    stdout: "",
+    stderr: "parley: agent.tsx is not served under this name. Rename it to agent.ts.\n",
   });
-}
-
-test("HOST is the environment's name of --host, and another loopback address needs no warning", async (t) => {
-  const { command, url } = await start(t, [], { env: { HOST: "127.0.0.2" } });
-  assert.match(url, /^http:\/\/127\.0\.0\.2:\d+$/);
-  assert.equal(command.stderr, "");
 });
 
-test("the URL that is printed has the base path, and is that of the page", async (t) => {
-  const { url } = await start(t, [], { env: { PARLEY_BASE_PATH: "/support" } });
-  assert.match(url, /:\d+\/support$/);
+test("HOST is the environment's name of --host, another loopback address needs no warning, and the URL has the base path", async (t) => {
+  const { command, url } = await start(t, [], { env: { HOST: "127.0.0.2", PARLEY_BASE_PATH: "/support" } });
+  assert.match(url, /^http:\/\/127\.0\.0\.2:\d+\/support$/);
+  assert.equal(command.stderr, "");
   assert.match(await (await fetch(`${url}/`)).text(), /<agent-chat/);
 });
 
@@ -147,37 +131,31 @@ test("a public address without a key prints a warning", async (t) => {
   assert.equal((await fetch(`${url}/health`)).status, 200);
 });
 
-const SAFE = { PARLEY_CHAT_KEY: "a-key-of-twenty-chars", ...SECRET };
-const WIDGET = { PARLEY_WIDGET_KEY: "another-key-that-is-long" };
+const SAFE = { HOST: "0.0.0.0", PARLEY_CHAT_KEY: "a-key-of-twenty-chars", ...SECRET };
+const WIDGET = { ...SAFE, PARLEY_WIDGET_KEY: "another-key-that-is-long" };
+const SITE = { PARLEY_ALLOWED_ORIGINS: "https://a.example" };
 
-for (const [name, env, sentence] of [
-  ["a short key", { ...SAFE, PARLEY_API_KEY: "short-key" }, /A key has fewer than 20 characters.*openssl rand/],
-  ["a widget key for any site", { ...SAFE, ...WIDGET }, /Any site can use the widget key\. Set PARLEY_ALLOWED_ORIGINS/],
-  ["no state secret", { ...WIDGET, PARLEY_ALLOWED_ORIGINS: "https://a.example" }, /Set PARLEY_STATE_SECRET/],
+/** `undefined`: nothing is to be set. */
+const PUBLIC: [env: Record<string, string>, warning: RegExp | undefined][] = [
+  [{ ...SAFE, PARLEY_API_KEY: "short-key" }, /^A key has fewer than 20 characters.*openssl rand/],
+  [WIDGET, /^Any site can use the widget key\. Set PARLEY_ALLOWED_ORIGINS/],
   [
-    "a short state secret",
-    { ...SAFE, PARLEY_STATE_SECRET: `short-secret,${SECRET.PARLEY_STATE_SECRET}` },
-    /A PARLEY_STATE_SECRET has fewer than 20 characters.*openssl rand/,
+    { ...WIDGET, ...SITE, PARLEY_STATE_SECRET: `short-secret,${SECRET.PARLEY_STATE_SECRET}` },
+    /^A PARLEY_STATE_SECRET has/,
   ],
-  ["no key", SECRET, /Other machines can reach this server \(HOST is 0/],
-] as const) {
-  test(`a public address with ${name} prints one warning that says what to set, and no key`, async (t) => {
-    const { command } = await start(t, ["--host", "0.0.0.0"], { env });
-    await command.printed("stderr", /\n/);
-    assert.match(command.stderr, /^\{[^\n]*"level":"warn"[^\n]*\n$/);
-    assert.match(command.stderr, sentence);
-    assert.doesNotMatch(command.stderr, /short-key|short-secret|another-key/);
-  });
-}
+  [{ ...SITE, HOST: "0.0.0.0", PARLEY_WIDGET_KEY: WIDGET.PARLEY_WIDGET_KEY }, /Set PARLEY_STATE_SECRET to sign them/],
+  [{ ...SECRET, HOST: "0.0.0.0" }, /^Other machines can reach this server \(HOST is 0/],
+  [{ ...SECRET, PARLEY_TRUSTED_PROXIES: "127.0.0.1" }, /^Other machines can .* \(PARLEY_TRUSTED_PROXIES is set\)/],
+  [{ ...WIDGET, ...SITE }, undefined],
+];
 
-test("a proxy on the same machine makes an address as public", async (t) => {
-  const { command } = await start(t, [], { env: { ...SECRET, PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
-  await command.printed("stderr", /Other machines can reach this server \(PARLEY_TRUSTED_PROXIES is set\)/);
-});
-
-test("there is no warning of a public address with long keys, a secret, and sites for the widget key", async (t) => {
-  const env = { ...SAFE, ...WIDGET, PARLEY_ALLOWED_ORIGINS: "https://a.example" };
-  assert.equal((await start(t, ["--host", "0.0.0.0"], { env })).command.stderr, "");
+test("of what is unsafe at a public address, each is one warning that says what to set, and no key", async (t) => {
+  for (const [env, warning] of PUBLIC) {
+    const { warnings } = await serveProject(t, undefined, env);
+    assert.equal(warnings.length, warning === undefined ? 0 : 1, String(warnings));
+    if (warning !== undefined) assert.match(String(warnings), warning);
+    assert.doesNotMatch(String(warnings), /short-key|short-secret|another-key/);
+  }
 });
 
 // What a fault beside the conversations does to the command.

@@ -20,15 +20,6 @@ const info = async (url: string) => JSON.parse(await (await fetch(`${url}/api/in
 const AGENT = 'export default { name: "Mine", model: "demo" };';
 const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine;';
 
-/** A JavaScript agent in a folder of the project, up to an import that Node cannot follow by itself. */
-const importing = (specifier: string, files: Record<string, string>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries({
-      "agent.mjs": `import { name } from "${specifier}"; export default { name, model: "demo" };`,
-      ...files,
-    }).map(([path, text]) => [join("nested", path), text]),
-  );
-
 const PROJECTS: [name: string, files: Record<string, string>, folder?: string][] = [
   ["agent.mts", { "agent.mts": AGENT }],
   ["agent.js", { "agent.js": AGENT }],
@@ -48,6 +39,7 @@ const PROJECTS: [name: string, files: Record<string, string>, folder?: string][]
     },
   ],
   ["agent.js of CommonJS", { "agent.js": 'module.exports = { name: "Mine", model: "demo" };' }],
+  ["agent.ts of CommonJS", { "agent.ts": 'const name: string = "Mine"; export = { name, model: "demo" };' }],
   [
     "agent.js as tsc writes it for CommonJS",
     {
@@ -57,53 +49,38 @@ const PROJECTS: [name: string, files: Record<string, string>, folder?: string][]
     },
   ],
   [
-    "top-level await and a relative import without types",
+    "top-level await, enums, JSON, and relative imports without types or by the .js that tsc would write",
     {
       "agent.ts": `
-        import { name } from "./parts/name.ts";
-        const model = await Promise.resolve("demo");
-        export default { name: await name(), model };`,
-      "parts/name.ts": 'export const name = async (): Promise<string> => "Mine";',
-    },
-  ],
-  [
-    "a relative import by .js that is a .ts, as tsc writes it",
-    {
-      "agent.ts": 'import { name } from "./name.js"; export default { name, model: "demo" };',
-      "name.ts": 'export const name = "Mine";',
-    },
-  ],
-  [
-    "enums, decorators' metadata and JSON: what only a compiler can read",
-    {
-      "agent.ts":
-        'import { name } from "./name.json"; enum Model { Demo = "demo" } export default { name, model: Model.Demo };',
-      "name.json": '{"name":"Mine"}',
+        import { first } from "./parts/first.ts";
+        import { rest } from "./rest.js";
+        import { model } from "./model.json";
+        enum Glue { None = "" }
+        const start = await Promise.resolve(first());
+        export default { name: [start, rest].join(Glue.None), model };`,
+      "parts/first.ts": 'export const first = (): string => "Mi";',
+      "rest.ts": 'export const rest = "ne";',
+      "model.json": '{"model":"demo"}',
     },
   ],
   ["a folder with spaces and other characters", { "ä b#c%20/agent.ts": AGENT }, "ä b#c%20"],
-  ["JavaScript that imports TypeScript", importing("./parts/name.ts", { "parts/name.ts": TYPED }), "nested"],
-  ["JavaScript that imports a file without its extension", importing("./name", { "name.ts": TYPED }), "nested"],
-  [
-    "JavaScript that imports a folder",
-    importing("./parts", { "parts/index.js": 'export { name } from "./name.ts";', "parts/name.ts": TYPED }),
-    "nested",
-  ],
-  [
-    "JavaScript that imports a .js that is a .ts",
-    importing("./first.ts", { "first.ts": 'export { name } from "./name.js";', "name.ts": TYPED }),
-    "nested",
-  ],
-  ["JavaScript that imports JSON", importing("./name.json", { "name.json": '{"name":"Mine"}' }), "nested"],
-  [
-    "JavaScript that imports TypeScript beside the project",
-    importing("../shared/name.ts", {
-      "../shared/name.ts": 'export { name } from "./typed";',
-      "../shared/typed.ts": TYPED,
-    }),
-    "nested",
-  ],
 ];
+
+/** What a JavaScript agent may import that Node cannot follow by itself. */
+const IMPORTED: [specifier: string, files: Record<string, string>][] = [
+  ["./parts/name.ts", { "parts/name.ts": TYPED }],
+  ["./name", { "name.ts": TYPED }],
+  ["./parts", { "parts/index.js": 'export { name } from "./name.ts";', "parts/name.ts": TYPED }],
+  ["./first.ts", { "first.ts": 'export { name } from "./name.js";', "name.ts": TYPED }],
+  ["./name.json", { "name.json": '{"name":"Mine"}' }],
+  ["../shared/name.ts", { "../shared/name.ts": 'export { name } from "./typed";', "../shared/typed.ts": TYPED }],
+];
+
+for (const [specifier, files] of IMPORTED) {
+  const agent = { "agent.mjs": `import { name } from "${specifier}"; export default { name, model: "demo" };` };
+  const nested = Object.entries({ ...agent, ...files }).map(([path, text]) => [join("nested", path), text]);
+  PROJECTS.push([`JavaScript that imports "${specifier}"`, Object.fromEntries(nested), "nested"]);
+}
 
 for (const [name, files, folder = "."] of PROJECTS) {
   test(`${name} is loaded`, async (t) => {

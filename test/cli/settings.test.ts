@@ -8,20 +8,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { readEnvironment, secretsOf, unknownNames } from "../../server/config/environment.ts";
 import { loadIfInstalled } from "../../server/config/optional-package.ts";
-import { applyLive, type Flags, isLive, readSettings, SETTINGS } from "../../server/config/settings.ts";
+import { applyLive, isLive, readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import { within } from "../support/deadline.ts";
+import { refused } from "../support/refused.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { fixture, startUpstream } from "../support/upstream-server.ts";
-
-const refused = (sentence: RegExp) => (error: unknown) => {
-  assert.ok(error instanceof ConfigError, String(error));
-  assert.match(error.message, sentence);
-  assert.doesNotMatch(error.message, /hush-hush|\n/);
-  return true;
-};
 
 const MISSPELT: [line: string, meant: string][] = [
   ["PARLEY_API_KEYS=hush-hush", "PARLEY_API_KEY"],
@@ -63,89 +57,76 @@ test("variables of the project itself may be in .env, and comments", (t) => {
   assert.deepEqual(readEnvironment({}, commented), { A: "1" });
 });
 
-for (const name of ["PARLEY_API_KEYS", "PARLEY_APIKEY", "PARLY_API_KEY", "PARLEY_CHAT_KEYS", "PARLEY_WIDGT_KEY"]) {
-  test(`${name} in the environment stops the start, which would leave the server open`, () => {
-    assert.throws(() => readEnvironment({ [name]: "hush-hush" }, undefined), refused(/Did you mean PARLEY_\w+_KEY\?/));
-  });
-}
+test("a near miss of what protects the server stops the start in the environment, too, which would leave it open", () => {
+  for (const [name, meant] of [
+    ["PARLEY_API_KEYS", "PARLEY_API_KEY"],
+    ["PARLEY_APIKEY", "PARLEY_API_KEY"],
+    ["PARLY_API_KEY", "PARLEY_API_KEY"],
+    ["PARLEY_CHAT_KEYS", "PARLEY_CHAT_KEY"],
+    ["PARLEY_WIDGT_KEY", "PARLEY_WIDGET_KEY"],
+    ["PARLEY_STATE_SECRETS", "PARLEY_STATE_SECRET"],
+    ["PARLEY_ALLOWED_ORIGIN", "PARLEY_ALLOWED_ORIGINS"],
+  ] as const) {
+    assert.throws(
+      () => readEnvironment({ [name]: "hush-hush" }, undefined),
+      refused(new RegExp(`Did you mean ${meant}`)),
+    );
+  }
+});
 
-for (const name of ["PARLEY_STATE_SECRETS", "PARLEY_ALLOWED_ORIGIN"]) {
-  test(`${name} in the environment stops the start`, () => {
-    assert.throws(() => readEnvironment({ [name]: "hush-hush" }, undefined), refused(new RegExp(name)));
-  });
-}
+const BAD_PATHS = "support|/|/support/|//support|/a//b|/a b|/a%20b|/a/../b|/.|/a?b|https://a.example/b";
+const BAD_ORIGINS =
+  "https://a.example/path|https://me@a.example|app://a/b|app:a|http:a.example|https://a;b|wss://a.example";
 
-const WRONG: [env: Record<string, string>, flags: Flags, sentence: RegExp][] = [
-  [{}, { port: "http" }, /^--port must be a whole number from 0 to 65535, but is "http"/],
-  [{}, { port: "65536" }, /^--port must be/],
-  [{}, { port: "80.5" }, /^--port must be/],
-  [{ PORT: "8e3" }, {}, /^PORT must be a whole number from 0 to 65535, but is "8e3"/],
-  [{ PARLEY_MAX_RUNS: "0x10" }, {}, /^PARLEY_MAX_RUNS must be a whole number from 0, but is "0x10"/],
-  [{ PARLEY_RUN_SECONDS: "1e2" }, {}, /^PARLEY_RUN_SECONDS must be a number from .*, but is "1e2"/],
-  [{}, { workers: "many" }, /^--workers must be "auto" or a whole number from 1 to 256/],
-  [{ PARLEY_BASE_PATH: "/metrics" }, {}, /^PARLEY_BASE_PATH must not be \/metrics, which is answered at the root/],
-  ...[
-    "support",
-    "/",
-    "/support/",
-    "//support",
-    "/a//b",
-    "/a b",
-    "/a%20b",
-    "/a/../b",
-    "/.",
-    "/a?b",
-    "https://a.example/b",
-  ].map((text): (typeof WRONG)[number] => [
-    { PARLEY_BASE_PATH: text },
-    {},
-    /^PARLEY_BASE_PATH must be a path such as \/support, which begins with a slash/,
-  ]),
+/** Values of a setting or of a flag, apart by `|`, and what is said of each. */
+const WRONG: [name: string, values: string, sentence: RegExp][] = [
+  ["--port", "http|65536|80.5", /^--port must be a whole number from 0 to 65535, but is "/],
+  ["--workers", "many", /^--workers must be "auto" or a whole number from 1 to 256/],
+  ["PORT", "8e3|many", /^PORT must be a whole number from 0 to 65535, but is "/],
+  ["PARLEY_MAX_RUNS", "0x10", /^PARLEY_MAX_RUNS must be a whole number from 0, but is "0x10"/],
+  ["PARLEY_RUN_SECONDS", "1e2", /^PARLEY_RUN_SECONDS must be a number from .*, but is "1e2"/],
+  ["PARLEY_RUN_SECONDS", "99999999", /^PARLEY_RUN_SECONDS must be .* to 2147483/],
+  ["PARLEY_MAX_BODY_BYTES", "64 MB", /^PARLEY_MAX_BODY_BYTES must be a whole number/],
+  ["PARLEY_MAX_ATTACHMENTS", "-1", /^PARLEY_MAX_ATTACHMENTS must be/],
+  ["PARLEY_DRAIN_SECONDS", "soon", /^PARLEY_DRAIN_SECONDS must be a number/],
+  ["PARLEY_KEEP_ALIVE_SECONDS", "0", /^PARLEY_KEEP_ALIVE_SECONDS must be/],
+  ["PARLEY_BASE_PATH", "/metrics", /^PARLEY_BASE_PATH must not be \/metrics, which is answered at the root/],
+  ["PARLEY_BASE_PATH", BAD_PATHS, /^PARLEY_BASE_PATH must be a path such as \/support, which begins with a slash/],
+  ["PARLEY_API_KEY", " , ", /^PARLEY_API_KEY is set but empty/],
+  ["PARLEY_API_KEY", "hush-hush now", /^PARLEY_API_KEY must hold keys of visible ASCII/],
+  ["PARLEY_CHAT_KEY", "", /^PARLEY_CHAT_KEY is set but empty/],
+  ["PARLEY_CHAT_KEY", "hush-hush, ...", /^PARLEY_CHAT_KEY ends with "\.\.\.", as in an example/],
+  ["PARLEY_STATE_SECRET", "", /^PARLEY_STATE_SECRET is set but empty/],
+  ["PARLEY_STATE_SECRET", "hush-hush…", /^PARLEY_STATE_SECRET ends with/],
+  ["PARLEY_ALLOWED_ORIGINS", "shop.example", /^PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/],
+  ["PARLEY_ALLOWED_ORIGINS", BAD_ORIGINS, /^PARLEY_ALLOWED_ORIGINS must list/],
   [
-    { PARLEY_API_KEY: "hush-hush", PARLEY_WIDGET_KEY: "new-key, hush-hush" },
-    {},
-    /^PARLEY_API_KEY and PARLEY_WIDGET_KEY must not share a value/,
-  ],
-  [{ PARLEY_CHAT_KEY: "hush-hush", PARLEY_WIDGET_KEY: "hush-hush" }, {}, /^PARLEY_CHAT_KEY and PARLEY_WIDGET_KEY/],
-  [{ PARLEY_API_KEY: "hush-hush", PARLEY_CHAT_KEY: "hush-hush" }, {}, /^PARLEY_API_KEY and PARLEY_CHAT_KEY/],
-  [{ PARLEY_WIDGET_KEY: "hush-hush", PARLEY_STATE_SECRET: "hush-hush" }, {}, /^PARLEY_WIDGET_KEY and PARLEY_STATE_SE/],
-  [{ PARLEY_API_KEY: " , " }, {}, /^PARLEY_API_KEY is set but empty/],
-  [{ PARLEY_API_KEY: "hush-hush now" }, {}, /^PARLEY_API_KEY must hold keys of visible ASCII/],
-  [{ PARLEY_CHAT_KEY: "hush-hush, ..." }, {}, /^PARLEY_CHAT_KEY ends with "\.\.\.", as in an example/],
-  [{ PARLEY_STATE_SECRET: "hush-hush…" }, {}, /^PARLEY_STATE_SECRET ends with/],
-  [{ PARLEY_CHAT_KEY: "" }, {}, /^PARLEY_CHAT_KEY is set but empty/],
-  [{ PARLEY_STATE_SECRET: "" }, {}, /^PARLEY_STATE_SECRET is set but empty/],
-  [{ PARLEY_ALLOWED_ORIGINS: "shop.example" }, {}, /^PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/],
-  ...[
-    "https://a.example/path",
-    "https://me@a.example",
-    "app://a/b",
-    "app:a",
-    "http:a.example",
-    "https://a;b",
-    "wss://a.example",
-  ].map((entry): (typeof WRONG)[number] => [
-    { PARLEY_ALLOWED_ORIGINS: entry },
-    {},
-    /^PARLEY_ALLOWED_ORIGINS must list/,
-  ]),
-  ...["null", "file://", "file:///srv/page.html"].map((entry): (typeof WRONG)[number] => [
-    { PARLEY_ALLOWED_ORIGINS: `https://a.example, ${entry}` },
-    {},
+    "PARLEY_ALLOWED_ORIGINS",
+    "https://a.example, null|https://a.example, file://|https://a.example, file:///srv/page.html",
     /^PARLEY_ALLOWED_ORIGINS cannot allow ".*: serve the page from a web server/,
-  ]),
-  [{ PARLEY_MAX_BODY_BYTES: "64 MB" }, {}, /^PARLEY_MAX_BODY_BYTES must be a whole number/],
-  [{ PARLEY_MAX_ATTACHMENTS: "-1" }, {}, /^PARLEY_MAX_ATTACHMENTS must be/],
-  [{ PARLEY_DRAIN_SECONDS: "soon" }, {}, /^PARLEY_DRAIN_SECONDS must be a number/],
-  [{ PARLEY_KEEP_ALIVE_SECONDS: "0" }, {}, /^PARLEY_KEEP_ALIVE_SECONDS must be/],
-  [{ PARLEY_RUN_SECONDS: "99999999" }, {}, /^PARLEY_RUN_SECONDS must be .* to 2147483/],
+  ],
 ];
 
-for (const [env, flags, sentence] of WRONG) {
-  test(`the setting ${JSON.stringify({ ...env, ...flags })} is refused in one sentence`, () => {
-    assert.throws(() => readSettings(env, flags), refused(sentence));
+for (const [name, values, sentence] of WRONG) {
+  test(`${name} is refused in one sentence where it is ${values}`, () => {
+    for (const value of values.split("|")) {
+      const [env, flags] = name.startsWith("--") ? [{}, { [name.slice(2)]: value }] : [{ [name]: value }, {}];
+      assert.throws(() => readSettings(env, flags), refused(sentence));
+    }
   });
 }
+
+test("keys of different kinds, and a key and the secret, must not share a value", () => {
+  for (const [first, second] of [
+    ["PARLEY_API_KEY", "PARLEY_WIDGET_KEY"],
+    ["PARLEY_CHAT_KEY", "PARLEY_WIDGET_KEY"],
+    ["PARLEY_API_KEY", "PARLEY_CHAT_KEY"],
+    ["PARLEY_WIDGET_KEY", "PARLEY_STATE_SECRET"],
+  ] as const) {
+    const env = { [first]: "hush-hush", [second]: "new-key, hush-hush" };
+    assert.throws(() => readSettings(env), refused(new RegExp(`^${first} and ${second} must not share a value`)));
+  }
+});
 
 test("a base path may have several segments, with dots in them", () => {
   for (const path of ["/support", "/a/b-c_d~e", "/.well-known/chat", "/v1.2", "/..."]) {
@@ -230,7 +211,8 @@ test("a password in a URL of the environment is a secret, as it is written and a
 // The log of the command: its form, and that it is whole however the process ends.
 
 test("a record is there as soon as what it is of is over, also if the process is killed then", async (t) => {
-  const { command, url } = await start(t, [], { env: { PARLEY_LOG: "json" } });
+  // Standard error is no terminal: the log is JSON.
+  const { command, url } = await start(t, []);
   const answer = await fetch(`${url}/nowhere`);
   assert.equal(answer.status, 404);
   await answer.text();
@@ -239,13 +221,6 @@ test("a record is there as soon as what it is of is over, also if the process is
   command.kill("SIGKILL");
   const { stderr } = await command.end();
   assert.match(stderr, /^\{.*"route":"unmatched","status":404,.*"msg":"request"\}$/m);
-});
-
-test("the log is JSON where standard error is no terminal", async (t) => {
-  const { command, url } = await start(t, []);
-  await post({ url }, { message: "Hi", stream: false });
-  command.kill("SIGTERM");
-  const { stderr } = await command.end();
   for (const line of stderr.trim().split("\n")) assert.equal(typeof JSON.parse(line).msg, "string", line);
 });
 

@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkAgent } from "../../server/agent/define.ts";
 import { PROVIDER_ROWS, type ProviderId } from "../../server/providers/index.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { setEnvironment } from "../support/at-end.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
 import { ok, serve, WEATHER } from "../support/chat-servers.ts";
+import { refused } from "../support/refused.ts";
 import { ask, askOnce, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const chat = (): UpstreamReply => ({ body: [fixture("chat-completions/text-and-usage")] });
 const responses = (): UpstreamReply => ({ body: [fixture("responses/text")] });
-
-async function refuses(model: string, env: Record<string, string | undefined>, sentence: RegExp) {
-  await assert.rejects(serve(model, env), { name: "ConfigError", message: sentence });
-}
 
 test("openai/NAME and a bare NAME are OpenAI's Responses API", async () => {
   for (const model of ["openai/gpt-5.2", "gpt-5.2", " gpt-5.2 "]) {
@@ -34,55 +30,55 @@ test("litellm, compatible and demo keep a history; demo needs no setting", async
   }
 });
 
-test("an unknown provider is refused with the list of the known ones", async () => {
-  await refuses("acme/x", {}, /"acme\/x".*openai\/NAME, litellm\/NAME,.* compatible\/NAME, demo\./);
-  await refuses("constructor/x", {}, /names no known provider/);
-  await refuses("openai/", {}, /names no model/);
-  await refuses("openai", {}, /names no model. Use openai\/NAME/);
-  await refuses("", { OPENAI_API_KEY: "sk" }, /names no known provider/);
-});
-
-test("a bare name is OpenAI's only if it looks like one of OpenAI's, and names of elsewhere are led to their provider", async () => {
-  const env = { OPENAI_API_KEY: "sk" };
+test("a bare name is OpenAI's only if it looks like one of OpenAI's", async () => {
   for (const name of ["gpt-5.2", "o3", "chatgpt-4o-latest", "codex-mini", "ft:gpt-4o:acme"]) {
-    assert.equal((await serve(name, env)).id, "openai");
+    assert.equal((await serve(name, { OPENAI_API_KEY: "sk" })).id, "openai");
   }
-  await refuses("llama3", env, /"llama3" names no known provider\. Use one of: openai\/NAME/);
-  await refuses("claude-sonnet-5", env, /Did you mean "anthropic\/claude-sonnet-5"\?/);
-  await refuses("google/gemini-2.5-pro", env, /Did you mean "gemini\/gemini-2\.5-pro"\?/);
-  await refuses("gpt5", env, /Did you mean "openai\/gpt-5"\?/);
-  await refuses("Demo", env, /Did you mean "demo"\?/);
-  await refuses("anthropc/claude-sonnet-5", env, /Did you mean "anthropic\/claude-sonnet-5"\?/);
 });
 
-test("a missing key or base URL names its variable; an empty one is missing", async () => {
-  await refuses("gpt-5.2", {}, /OPENAI_API_KEY/);
-  await refuses("openai/gpt-5.2", { OPENAI_API_KEY: "  " }, /needs OPENAI_API_KEY: set it/);
-  await refuses("litellm/x", { LITELLM_API_KEY: "sk" }, /LITELLM_BASE_URL/);
-  await refuses("compatible/x", {}, /COMPATIBLE_BASE_URL/);
-});
+const KEY = { OPENAI_API_KEY: "sk" };
+
+/** A model with the settings of the server, and what is said of them. */
+const WRONG: [model: string, env: Record<string, string>, sentence: RegExp][] = [
+  ["acme/x", {}, /"acme\/x".*openai\/NAME, litellm\/NAME,.* compatible\/NAME, demo\./],
+  ["constructor/x", {}, /names no known provider/],
+  ["openai/", {}, /names no model/],
+  ["openai", {}, /names no model. Use openai\/NAME/],
+  ["", KEY, /names no known provider/],
+  ["llama3", KEY, /"llama3" names no known provider\. Use one of: openai\/NAME/],
+  ["claude-sonnet-5", KEY, /Did you mean "anthropic\/claude-sonnet-5"\?/],
+  ["google/gemini-2.5-pro", KEY, /Did you mean "gemini\/gemini-2\.5-pro"\?/],
+  ["gpt5", KEY, /Did you mean "openai\/gpt-5"\?/],
+  ["Demo", KEY, /Did you mean "demo"\?/],
+  ["anthropc/claude-sonnet-5", KEY, /Did you mean "anthropic\/claude-sonnet-5"\?/],
+  ["gpt-5.2", {}, /OPENAI_API_KEY/],
+  ["openai/gpt-5.2", { OPENAI_API_KEY: "  " }, /needs OPENAI_API_KEY: set it/],
+  ["anthropic/x", {}, /in the environment or in \.env beside agent\.ts\.$/],
+  ["litellm/x", { LITELLM_API_KEY: "sk" }, /LITELLM_BASE_URL/],
+  ["compatible/x", {}, /COMPATIBLE_BASE_URL/],
+  // What cannot work is not repeated.
+  ...["localhost:4000", "ftp://x/v1", "http://u:geheim@x/v1", "http://x/v1?a=geheim"].map(
+    (url): (typeof WRONG)[number] => ["litellm/x", { LITELLM_BASE_URL: url }, /^LITELLM_BASE_URL must/],
+  ),
+  ["openai/x", { ...KEY, OPENAI_BASE_URL: "nonsense" }, /^OPENAI_BASE_URL/],
+  ["openai/x", { OPENAI_API_KEY: "sk-1\nsk-2" }, /^OPENAI_API_KEY must/],
+  ["openai/x", { OPENAI_API_KEY: "schlüssel" }, /^OPENAI_API_KEY/],
+  ["openai/x", { OPENAI_API_KEY: "sk-..." }, /^OPENAI_API_KEY ends with "\.\.\.", as in an example/],
+  ["anthropic/x", { ANTHROPIC_API_KEY: "sk-ant-…" }, /^ANTHROPIC_API_KEY ends/],
+];
+
+for (const [model, env, sentence] of WRONG) {
+  test(`model "${model}" with ${JSON.stringify(env)} stops the start in one sentence`, async () => {
+    await assert.rejects(serve(model, env), refused(sentence));
+  });
+}
 
 test("where a key is missing, a variable that is called almost so is named", async (t) => {
   setEnvironment(t, { OPENAI_KEY: "sk-1", OPENAI_BASE_URL: "http://127.0.0.1:9" });
-  await refuses("gpt-5.2", {}, /set it to .*\. Parley does not read OPENAI_KEY, which is set\.$/);
-  await refuses("anthropic/x", {}, /in the environment or in \.env beside agent\.ts\.$/);
-});
-
-test("a base URL that cannot work is refused without being repeated", async () => {
-  for (const url of ["localhost:4000", "ftp://x/v1", "http://u:geheim@x/v1", "http://x/v1?a=geheim"]) {
-    await refuses("litellm/x", { LITELLM_BASE_URL: url }, /^LITELLM_BASE_URL must(?!.*geheim)/);
-  }
-  await refuses("openai/x", { OPENAI_API_KEY: "sk", OPENAI_BASE_URL: "nonsense" }, /^OPENAI_BASE_URL/);
-});
-
-test("a key that cannot travel in a header is refused without being repeated", async () => {
-  await refuses("openai/x", { OPENAI_API_KEY: "sk-1\nsk-2" }, /^OPENAI_API_KEY must(?!.*sk-)/);
-  await refuses("openai/x", { OPENAI_API_KEY: "schlüssel" }, /^OPENAI_API_KEY/);
-});
-
-test("the key of an example is refused", async () => {
-  await refuses("openai/x", { OPENAI_API_KEY: "sk-..." }, /^OPENAI_API_KEY ends with "\.\.\.", as in an example/);
-  await refuses("anthropic/x", { ANTHROPIC_API_KEY: "sk-ant-…" }, /^ANTHROPIC_API_KEY ends/);
+  await assert.rejects(
+    serve("gpt-5.2", {}),
+    refused(/set it to .*\. Parley does not read OPENAI_KEY, which is set\.$/),
+  );
 });
 
 test("key and base URL are taken without the white space around them; a slash at the end is fine", async () => {
@@ -209,10 +205,7 @@ for (const { settings, takenBy } of CHOICES) {
 }
 
 test("extraBody cannot set store behind the back of the state", async () => {
-  await assert.rejects(resolveFor("openai", { extraBody: { store: false } }), {
-    name: "ConfigError",
-    message: /^extraBody\.store/,
-  });
+  await assert.rejects(resolveFor("openai", { extraBody: { store: false } }), refused(/^extraBody\.store/));
 });
 
 const ALL = {
@@ -258,19 +251,6 @@ test("an agent's model settings go to Chat Completions under its own names", asy
     { reasoning_effort: "low", temperature: 0.5, max_tokens: 300, service_tier: "flex", stream: true },
   );
 });
-
-for (const [field, value, sentence] of [
-  ["reasoningEffort", "max", "reasoningEffort must be one of none, minimal, low, medium, high, xhigh."],
-  ["temperature", 3, "temperature must be a number from 0 to 2."],
-  ["maxOutputTokens", 0.5, "maxOutputTokens must be a whole number above 0."],
-  ["extraBody", "x", "extraBody must be an object."],
-  ["store", "no", "store must be true or false."],
-] as const) {
-  test(`an agent with a wrong ${field} is refused with what would be right`, () => {
-    const agent = { name: "A", model: "demo", [field]: value };
-    assert.throws(() => checkAgent(agent), { name: "ConfigError", message: sentence });
-  });
-}
 
 // `extraBody`: what an author may put into each request, and what stops the start.
 
