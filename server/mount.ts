@@ -3,7 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type AgentExports, checkModule } from "./agent/check-module.ts";
+import { checkModule } from "./agent/check-module.ts";
 import { AGENT_FIELDS } from "./agent/define.ts";
 import type { AgentModule } from "./agent/module-life.ts";
 import { mountedEnvironment, unknownNames } from "./config/environment.ts";
@@ -20,6 +20,16 @@ import type { AgentDefinition, Authenticate } from "./parley-agent.ts";
 import { publicFolder } from "./project/own-files.ts";
 import { isRecord } from "./protocol/json.ts";
 import { approvalNotice, createCore, stateSecretWarning } from "./server.ts";
+
+/** A module that exports an agent, as `import * as agent` has it. */
+export interface AgentExports {
+  /** What `defineAgent` returned. */
+  default: AgentDefinition;
+  /** Says who sends each message. */
+  authenticate?: Authenticate | undefined;
+  /** Closes what the module has opened; called after the agent's last run. */
+  close?: (() => unknown) | undefined;
+}
 
 export interface ParleyOptions {
   /**

@@ -1,21 +1,10 @@
 /** What a module exports beside its agent: checked, so that nothing of it is off in silence. */
 
-import type { Authenticate } from "../auth/authenticate.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
-import { AGENT_FIELDS, type AgentDefinition, checkAgent, HOOKS } from "./define.ts";
+import { AGENT_FIELDS, checkAgent, HOOKS } from "./define.ts";
 import type { AgentModule } from "./module-life.ts";
 import { OF_MODELS } from "./run-function.ts";
-
-/** A module that exports an agent, as `import * as agent` has it. */
-export interface AgentExports {
-  /** What `defineAgent` returned. */
-  default: AgentDefinition;
-  /** Says who sends each message. */
-  authenticate?: Authenticate | undefined;
-  /** Closes what the module has opened; called after the agent's last run. */
-  close?: (() => unknown) | undefined;
-}
 
 /** Functions that a module may export beside its agent, and what they do. */
 const FUNCTIONS = {
