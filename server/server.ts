@@ -123,7 +123,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const closing = new Closing(log, options);
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const hooks = createHookQueue(options, log, (hook, outcome) => metrics.hook(hook, outcome));
-  const serving = { ...options, log, stateSecrets: stateSecretsOf(settings, shared), hooks };
+  const serving = { ...options, log, stateSecrets: stateSecretsOf(settings, shared), hooks, warned: new Set<Notice>() };
   const runtime: AgentRuntime = { current: await serve(options, serving).catch((error) => giveUp(error, shared)) };
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
@@ -302,6 +302,8 @@ interface Serving extends ParleyServerOptions {
   /** With what the states are signed that have to be, whatever the settings say. */
   stateSecrets(): readonly string[];
   hooks: HookQueue;
+  /** What was said of tools that were chosen for a message. */
+  warned: Set<Notice>;
 }
 
 /** @throws ConfigError */
@@ -320,7 +322,7 @@ async function serve(module: AgentModule, options: Serving): Promise<ServedAgent
   return {
     agent,
     provider,
-    ...toolsOf(agent),
+    ...toolsOf(agent, (tools) => warnOfChosen(tools, module, options)),
     authenticate,
     stateSecrets: signerOf(module) === undefined ? () => settings.stateSecrets : stateSecrets,
     ownStateSecrets: stateSecrets,
@@ -378,6 +380,22 @@ export function approvalNotice({ agent }: Pick<AgentModule, "agent">, { redisUrl
   return "Tool calls that wait for approval expire when this process ends. Set PARLEY_REDIS_URL to keep them.";
 }
 
+type Notice = (module: AgentModule, settings: Settings) => string | undefined;
+
+const NOTICES: readonly Notice[] = [(module, settings) => stateSecretWarning(settings, module), approvalNotice];
+
+/** Says of chosen tools, once, what the start says of those that are always there. */
+function warnOfChosen(tools: Agent["tools"], module: AgentModule, { settings, log, warned }: Serving): void {
+  for (const notice of NOTICES) {
+    // What holds without the tools was said at the start.
+    if (warned.has(notice) || notice(module, settings) !== undefined) continue;
+    const sentence = notice({ ...module, agent: { ...module.agent, tools } }, settings);
+    if (sentence === undefined) continue;
+    warned.add(notice);
+    log.warning(sentence);
+  }
+}
+
 async function createSource(
   agent: Agent,
   { settings, log, loadPackage = (name) => import(name) }: Serving,
@@ -390,7 +408,10 @@ async function createSource(
 /** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */
 const MAX_CHOSEN_TOOLS = 100;
 
-function toolsOf({ tools, chooseTools, settings, ownRun }: Agent): Pick<ServedAgent, "toolsFor" | "isTool"> {
+function toolsOf(
+  { tools, chooseTools, settings, ownRun }: Agent,
+  onChosen: (tools: Agent["tools"]) => void,
+): Pick<ServedAgent, "toolsFor" | "isTool"> {
   const names = new Set<string>([...tools.keys(), ...(settings.hostedTools ?? []).map(({ type }) => type)]);
   const most = names.size + MAX_CHOSEN_TOOLS;
   return {
@@ -398,6 +419,7 @@ function toolsOf({ tools, chooseTools, settings, ownRun }: Agent): Pick<ServedAg
       if (chooseTools === undefined) return tools;
       const chosen = await chooseTools(context);
       for (const name of chosen.keys()) if (names.size < most) names.add(name);
+      onChosen(chosen);
       return chosen;
     },
     isTool(name) {

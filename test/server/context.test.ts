@@ -181,6 +181,26 @@ for (const [name, propose, refused] of PROPOSALS) {
   });
 }
 
+test("what the start warns of with a list of tools is said once when a function first chooses such a tool", async (t) => {
+  const pay = define("pay", () => "paid", { needsApproval: true, expose: "none" });
+  const tools = ({ metadata }: RunContext) => (metadata.plan === "pro" ? [pay] : []);
+  const warnings = async (options: ServerOptions, ...plans: string[]) => {
+    const server = await startServer(t, { agent: { tools }, turns: plans.map(() => [say("Hi")]), ...options });
+    for (const plan of plans) await post(server, { message: "Hi", metadata: { plan }, stream: false });
+    return server.log.filter((record) => record.includes('"msg":"notice"')).join("");
+  };
+  assert.equal(await warnings({}, "free"), "");
+  const said = await warnings({}, "free", "pro", "pro");
+  assert.match(
+    said,
+    /^[^\n]*because the tool \\"pay\\" hides its calls[^\n]*\n[^\n]*wait for approval expire[^\n]*\n$/,
+  );
+  const env = { PARLEY_STATE_SECRET: "s".repeat(30) };
+  assert.match(await warnings({ env }, "pro"), /^[^\n]*wait for approval expire[^\n]*\n$/);
+  // Users are a reason to sign states without any tool: the start has said so.
+  assert.match(await warnings({ authenticate: () => undefined }, "pro"), /^[^\n]*wait for approval expire[^\n]*\n$/);
+});
+
 const BROKEN: [name: string, agent: object][] = [
   ["tools that throw", { tools: () => assert.fail("secret at /srv") }],
   ["a tool that is none", { tools: async () => [{ name: "secret" }] }],
