@@ -274,6 +274,7 @@ function createService(
       limits,
       settings,
       observeRun: observeRuns(tracing === undefined ? [runLog, metrics] : [runLog, metrics, tracing]),
+      fail: log.failure,
       onQueue: metrics.queued,
     }),
     hooks,

@@ -145,8 +145,7 @@ export class RedisRunStore implements RunStore {
       await orAlone(
         () => this.#redis.script(DELETE, keys, [claim]),
         () => undefined,
-      );
-      this.#tell(named, "gone");
+      ).finally(() => this.#tell(named, "gone"));
     }
     // What Redis has not taken by now will not be read.
     events.close();

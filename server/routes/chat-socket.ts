@@ -68,8 +68,9 @@ class ChatSocket implements SocketListener {
   async message({ data, isBinary, memory }: SocketMessage): Promise<void> {
     const { runtime, settings, parser } = this.#service;
     const served = runtime.current;
-    const leave = served.life.use();
+    let leave: Release | undefined;
     try {
+      leave = served.life.use();
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
       let sender = this.#caller;
       const command = await parser.parse(
@@ -86,7 +87,7 @@ class ChatSocket implements SocketListener {
     } catch (error) {
       this.#sendError(error);
     } finally {
-      leave();
+      leave?.();
     }
   }
 

@@ -43,6 +43,8 @@ export interface RegistryParts {
   limits: MessageLimits;
   settings: Settings;
   observeRun: ObserveRun;
+  /** Gets what went wrong where no client waits for it. */
+  fail(error: unknown): void;
   /** A message begins (1) or ends (-1) to wait for its run. */
   onQueue(change: 1 | -1): void;
 }
@@ -164,7 +166,7 @@ export class RunRegistry {
   }
 
   #createRun(id: string, key: string, { name, digest, isStreamed }: StartOptions): Run {
-    const { settings, store } = this.#parts;
+    const { settings, store, fail } = this.#parts;
     // An answer in one body ends with its connection, also under a name: it cannot be read on.
     const graceMs = name === undefined || !isStreamed ? 0 : settings.resumeSeconds * 1000;
     const maxBytes = settings.resumeBytes;
@@ -182,7 +184,7 @@ export class RunRegistry {
       inFlight: this.#inFlight,
       onForgotten: () => {
         this.#runs.delete(run);
-        void store.forget(key, run);
+        store.forget(key, run).catch(fail);
       },
     });
     return run;

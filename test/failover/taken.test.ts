@@ -31,6 +31,28 @@ testWithRedis("a conversation that is cleared: its reader elsewhere gets one err
   assert.equal(codeOf((await line.rest()).at(-1)), "run_lost");
 });
 
+testWithRedis(
+  "a claim that Redis does not take back is a record of the log, and a reader elsewhere hears of the end",
+  async (t, redis) => {
+    const owner = await startWith(t, redis, [[say("One"), hang]]);
+    const other = await startWith(t, redis, []);
+    const run = newRun();
+    const client = await connect(t, owner.socketUrl);
+    client.send({ message: "Hi", run });
+    await client.until("token");
+    const line = await openLine.sse(t, other, { resume: run, after: 0 });
+    await line.next();
+    const [, claim = ""] = /(\S+:run:\S+)/.exec(await redis.command("KEYS", "*:run:*")) ?? [];
+    await redis.command("DEL", claim);
+    await redis.command("RPUSH", claim, "not a claim");
+    client.send({ type: "clear" });
+    await client.until("cleared");
+    // A rejection that nobody handles would end a host's process, and fails this test.
+    assert.equal(codeOf((await line.rest()).at(-1)), "run_lost");
+    assert.match(owner.log.filter((record) => record.includes('"failure"')).join(""), /WRONGTYPE/);
+  },
+);
+
 testWithRedis("a run that is refused at its server: its reader elsewhere gets one error at once", async (t, redis) => {
   const owner = await startWith(t, redis, [[say("One"), hang]], { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "2" });
   const other = await startWith(t, redis, []);

@@ -146,6 +146,7 @@ test("a message whose name is still being claimed when the server stops is waite
     store: { ...store, claim: (...claim) => claimed.opened.then(() => store.claim(...claim)) },
     limits: { admitRun: () => Promise.reject(refused) } as unknown as MessageLimits,
     observeRun: () => assert.fail("the run was refused"),
+    fail: assert.fail,
     onQueue: () => {},
   });
   const starting = runs.start(
