@@ -182,7 +182,7 @@ export interface StepEntry {
   readonly decision?: Decision | undefined;
 }
 
-/** Gets what is known of every run. Like an observer, a sink is quick and never throws. */
+/** Gets what is known of every run. A sink is quick. What it throws is a record of the log, and the run goes on. */
 export interface RunSink {
   /** Whether it needs `said`, which takes memory for each token. */
   readonly keepsText?: boolean;

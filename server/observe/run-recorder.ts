@@ -59,7 +59,7 @@ class RunRecorder implements RunObserver {
     this.#model = start.model;
     this.#message = start.message;
     this.#keepsText = sinks.some((sink) => sink.keepsText);
-    this.#spans = sinks.flatMap((sink) => sink.begin?.(start) ?? []);
+    this.#spans = sinks.flatMap((sink) => this.#safely(() => sink.begin?.(start)) ?? []);
   }
 
   events(batch: readonly RunEvent[]): void {
@@ -83,11 +83,11 @@ class RunRecorder implements RunObserver {
     this.#turns += 1;
     this.#isNewTurn = true;
     const startedAt = performance.now();
-    const spans = this.#spans.map((one) => one.modelRequest());
+    const spans = this.#spans.flatMap((one) => this.#safely(() => one.modelRequest()) ?? []);
     return {
       answered: (providerRequestId) => {
         this.#providerRequestId = providerRequestId;
-        for (const span of spans) span.answered(providerRequestId);
+        for (const span of spans) this.#safely(() => span.answered(providerRequestId));
       },
       report: (report) => this.failure(report),
       end: (outcome) => {
@@ -97,14 +97,23 @@ class RunRecorder implements RunObserver {
         }
         const ms = Math.round(performance.now() - startedAt);
         this.#recordStep({ start: this.#start, kind: "model", name: this.#model, outcome: nameOf(outcome), ms });
-        for (const span of spans) span.end(outcome);
+        for (const span of spans) this.#safely(() => span.end(outcome));
       },
     };
   }
 
   /** What else the sinks need is in the `tool_result`. */
   async tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome> {
-    const outcome = await this.#spans.reduce((inner, spans) => () => spans.tool(call, inner), work)();
+    let begun: Promise<Outcome> | undefined;
+    const once = () => {
+      begun ??= work();
+      return begun;
+    };
+    const traced = this.#spans.reduce((inner, spans) => () => spans.tool(call, inner), once);
+    const outcome = await traced().catch((error: unknown) => {
+      this.failure(error);
+      return once();
+    });
     const known = this.#calls.get(call.id);
     if (known !== undefined) known.thrown = outcome.thrown;
     return outcome;
@@ -112,16 +121,22 @@ class RunRecorder implements RunObserver {
 
   approval({ id, name, arguments: args }: ToolCall, decision: Decision): void {
     this.#decided.set(id, { arguments: args, decision });
-    for (const sink of this.#sinks) sink.approval?.(name, decision, this.#start);
+    for (const sink of this.#sinks) this.#safely(() => sink.approval?.(name, decision, this.#start));
   }
 
   failure(error: unknown): void {
-    for (const sink of this.#sinks) sink.failure?.(error, this.#start);
+    for (const sink of this.#sinks) {
+      try {
+        sink.failure?.(error, this.#start);
+      } catch {
+        // There is nobody left to hear of it.
+      }
+    }
   }
 
   end(): void {
     const last = this.#last;
-    for (const spans of this.#spans) spans.end(last);
+    for (const spans of this.#spans) this.#safely(() => spans.end(last));
     const usage = last?.type === "done" ? last.usage : undefined;
     const entry: RunEntry = {
       start: this.#start,
@@ -145,7 +160,17 @@ class RunRecorder implements RunObserver {
       }),
       providerRequestId: this.#providerRequestId,
     };
-    for (const sink of this.#sinks) sink.run?.(entry);
+    for (const sink of this.#sinks) this.#safely(() => sink.run?.(entry));
+  }
+
+  /** A sink that throws, such as a tracer of somebody else, ends neither the run nor what the other sinks get. */
+  #safely<Value>(report: () => Value): Value | undefined {
+    try {
+      return report();
+    } catch (error) {
+      this.failure(error);
+      return undefined;
+    }
   }
 
   #elapsedMs(): number {
@@ -173,7 +198,7 @@ class RunRecorder implements RunObserver {
   }
 
   #recordStep(entry: StepEntry): void {
-    for (const sink of this.#sinks) sink.step?.(entry);
+    for (const sink of this.#sinks) this.#safely(() => sink.step?.(entry));
   }
 }
 

@@ -16,6 +16,7 @@ import { fieldOf, post } from "../support/chat-transports.ts";
 import { call, end, fail, hang, type Step, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
+import { define, throwing } from "../support/test-tools.ts";
 
 const { SpanKind, SpanStatusCode, trace } = openTelemetry;
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
@@ -41,6 +42,9 @@ const RUN: RunStart = {
 
 const exporter = new InMemorySpanExporter();
 const sdk = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+
+const outOfOrder = throwing(new Error("out of order"));
+const SPAN = Object.getPrototypeOf(sdk.getTracer("test").startSpan("one"));
 
 after(() => {
   for (const part of [trace, openTelemetry.context, openTelemetry.propagation]) part.disable();
@@ -253,13 +257,32 @@ test("a model that stands in for another is named by its own span", async (t) =>
   }
 });
 
-test("an SDK that throws where a run begins: its message is refused, and the log says why", async (t) => {
-  sdk.register();
-  t.after(() => trace.disable());
-  t.mock.method(trace, "getTracer", () => {
-    throw new Error("out of order");
+/** What an SDK may throw in: at the start of a run, of each span, in what is said of one, at its end. */
+const BREAKING: [what: string, breaks: (t: TestContext) => void][] = [
+  ["getTracer", (t) => void t.mock.method(trace, "getTracer", outOfOrder)],
+  ...(["setAttribute", "setAttributes", "end", "spanContext"] as const).map((method): (typeof BREAKING)[number] => [
+    `${method} of a span`,
+    (t) => void t.mock.method(SPAN, method, outOfOrder),
+  ]),
+  ["context.with", (t) => void t.mock.method(openTelemetry.context, "with", outOfOrder)],
+];
+
+for (const [what, breaks] of BREAKING) {
+  test(`an SDK that throws in ${what} costs no answer, no record and no count of a run, and the log says why`, async (t) => {
+    sdk.register();
+    t.after(() => trace.disable());
+    let calls = 0;
+    const server = await startServer(t, {
+      openTelemetry,
+      turns: [[call("c1", "look")], [say("Done."), end("stop", { input_tokens: 1, output_tokens: 1 })]],
+      agent: { tools: [define("look", () => ++calls)] },
+    });
+    breaks(t);
+    const answer = await (await post(server, { message: "Hi", stream: false })).json();
+    assert.deepEqual([answer.response, answer.tool_calls?.[0].output, calls], ["Done.", "1", 1]);
+    assert.match(server.log.join(""), /out of order/);
+    assert.equal(server.log.filter((record) => record.includes('"msg":"run"')).length, 1);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    assert.match(metrics, /\nparley_runs_running 0\n[\s\S]*parley_runs_total\{[^}]*\} 1\n/);
   });
-  const server = await startServer(t, { openTelemetry, turns: [], env: { PARLEY_LOG: "json" } });
-  assert.equal((await post(server, { message: "Hi", stream: true })).status, 500);
-  assert.match(server.log.join(""), /out of order/);
-});
+}
