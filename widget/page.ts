@@ -3,6 +3,7 @@
 import "./chat.ts";
 import type { AgentChat } from "./element/agent-chat.ts";
 import { parseAgentInfo } from "./session/server.ts";
+import { recall } from "./storage/storage.ts";
 
 const chat = document.querySelector<AgentChat>("agent-chat");
 // What the server has written into the page (`routes/site.ts`): the element is not drawn yet.
@@ -16,7 +17,10 @@ if (chat?.embed && key) chat.apiKey = key;
 else if (chat && !chat.embed) {
   countUnseen(chat);
   const token = developerToken(fragment.get("dev"));
-  if (token) void import("./dev/bar.ts").then(({ followAgent }) => followAgent(chat, token));
+  if (token) {
+    chat.userToken = recall("parley-dev-user", "sessionStorage");
+    void import("./dev/bar.ts").then(({ followAgent }) => followAgent(chat, token));
+  }
 }
 
 /** While the tab is in the background, its title says how many answers are done. */

@@ -26,8 +26,8 @@ export function checkModule(exports: Readonly<Record<string, unknown>>): AgentMo
   const definition = exports.default as Record<string, unknown>;
   refuseFieldsBeside(definition, exports);
   refuseMisspelt(definition, exports);
-  const { close, authenticate } = exports as Pick<AgentModule, "close" | "authenticate">;
-  return { agent, close, authenticate };
+  const { close, authenticate, devUsers } = exports as Pick<AgentModule, "close" | "authenticate" | "devUsers">;
+  return { agent, close, authenticate, devUsers };
 }
 
 /** What the agent has itself may be exported, too, such as its tools for a test; a hook then has to be the same. */

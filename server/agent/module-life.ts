@@ -11,6 +11,8 @@ export interface AgentModule {
   readonly close?: (() => unknown) | undefined;
   /** Says who sends each message. */
   readonly authenticate?: Authenticate | undefined;
+  /** Who asks under `parley dev`, which alone reads and checks it. */
+  readonly devUsers?: unknown;
 }
 
 /** How long what an agent's module has opened stays open: until nothing needs the agent any more. */

@@ -47,7 +47,7 @@ export function isUnauthorized(thrown: unknown): thrown is Unauthorized {
 }
 
 /** The longest id of a user, in UTF-16 units. */
-const MAX_ID_CHARS = 200;
+export const MAX_ID_CHARS = 200;
 
 /** Rejects with what `authenticate` throws, if it takes longer than `ms`, and if it returns neither a user nor `undefined`. */
 export async function userOf(authenticate: Authenticate, request: AuthRequest, ms: number): Promise<User | undefined> {
@@ -61,7 +61,7 @@ export async function userOf(authenticate: Authenticate, request: AuthRequest, m
   );
 }
 
-function isUser(answer: unknown): answer is User {
+export function isUser(answer: unknown): answer is User {
   if (!isRecord(answer)) return false;
   const { id } = answer;
   // UTF-8, which ids are hashed in, has one form for all halves of a pair of surrogates: two users would be one.

@@ -9,6 +9,7 @@ import { DevPage } from "../dev/page.ts";
 import { AgentReloader } from "../dev/reload.ts";
 import { projectSecret } from "../dev/secret.ts";
 import { Story } from "../dev/story.ts";
+import { withDevUsers } from "../dev/users.ts";
 import { ProjectWatcher } from "../dev/watch.ts";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../observe/log.ts";
@@ -46,8 +47,9 @@ export async function devCommand(project: string | undefined, { port, open, insp
   });
   Object.assign(process.env, given);
   const loader = new ProjectLoader(folder);
-  const loaded = await loader.load();
+  const { choices, ...loaded } = withDevUsers(await loader.load());
   const page = new DevPage();
+  page.choices = choices;
   const { server, reloadSettings, startWatchdog, tracingProblem } = await createServer(opened, folder, loaded, page);
   const { log } = server;
   log.hide([page.token]);
@@ -79,7 +81,8 @@ export async function devCommand(project: string | undefined, { port, open, insp
   closeOnSignal(server, { isWorker: false, folder });
   onHangup(() => reloadSettings("SIGHUP"));
 
-  process.stdout.write(`${summaryOf(loaded, opened.settings)}\nReloads when a file changes. Ctrl-C stops it.\n`);
+  const users = choices && `devUsers of the agent's module: ${choices.map(({ label }) => label).join(", ")}`;
+  process.stdout.write(`${summaryOf(loaded, opened.settings, users)}\nReloads when a file changes. Ctrl-C stops it.\n`);
   for (const sentence of [hostNote(given), tracingProblem, ...unknownNames(opened.inherited)]) {
     if (sentence !== undefined) log.warning(sentence);
   }

@@ -95,12 +95,17 @@ function loadOpenTelemetry(folder: string | undefined): { api?: OpenTelemetry | 
   }
 }
 
-export function summaryOf({ agent, authenticate }: AgentModule, settings: Settings): string {
+/** `users`: who says who the users are. */
+export function summaryOf(
+  { agent, authenticate }: AgentModule,
+  settings: Settings,
+  users = "authenticate() of the agent's module says who they are",
+): string {
   return `Parley ${readVersion()}
   name   ${agent.name}${agent.agent === agent.name ? "" : `\n  agent  ${agent.agent}`}
   model  ${agent.ownRun === undefined ? agent.models.map(modelName).join(", else ") : `none: ${wordsOfRun(agent.ownRun)}`}
   keys   ${kindsOfKeys(settings) || (authenticate ? "none" : "none: anyone who reaches this address can chat")}
-${authenticate ? "  users  authenticate() of the agent's module says who they are\n" : ""}`;
+${authenticate ? `  users  ${users}\n` : ""}`;
 }
 
 /** Says what an agent that is written elsewhere keeps in the process. Where several processes answer, messages reach the others, too. */

@@ -8,11 +8,13 @@ import type { Routes } from "../http/dispatch.ts";
 import type { RequestContext } from "../http/request.ts";
 import { sendEventStream, whenClosed } from "../http/respond.ts";
 import { ApiError } from "../protocol/errors.ts";
+import type { UserChoice } from "./users.ts";
 
-export type DevEvent =
+type DevEvent = (
   | { readonly type: "reloaded" }
   /** The agent cannot be loaded: where and why. */
-  | { readonly type: "broken"; readonly sentence: string };
+  | { readonly type: "broken"; readonly sentence: string }
+) & { readonly users?: readonly UserChoice[] };
 
 const TIMES = { keepAliveMs: 15_000, sendMs: 30_000 };
 
@@ -22,6 +24,8 @@ export class DevPage {
   readonly #digest = digestOf(this.token);
   readonly #events = new EventEmitter().setMaxListeners(0);
   readonly #end = new AbortController();
+  /** Whom the page can ask as, if the agent's module says so. */
+  choices: readonly UserChoice[] | undefined;
   #last: DevEvent = { type: "reloaded" };
 
   readonly routes: Routes = {
@@ -36,7 +40,7 @@ export class DevPage {
 
   say(event: DevEvent): void {
     this.#last = event;
-    this.#events.emit("said", event);
+    this.#events.emit("said", this.#complete(event));
   }
 
   /** Ends all streams, which the server would wait for. */
@@ -65,11 +69,15 @@ export class DevPage {
   async *#follow(signal: AbortSignal): AsyncGenerator<DevEvent[]> {
     const said = on(this.#events, "said", { signal });
     try {
-      yield [this.#last];
+      yield [this.#complete(this.#last)];
       yield* said;
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  #complete(event: DevEvent): DevEvent {
+    return this.choices === undefined ? event : { ...event, users: this.choices };
   }
 }
 

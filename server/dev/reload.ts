@@ -6,6 +6,7 @@ import { ConfigError } from "../errors.ts";
 import type { ProjectLoader } from "../project/load-project.ts";
 import type { ParleyServer } from "../server.ts";
 import type { DevPage } from "./page.ts";
+import { withDevUsers } from "./users.ts";
 
 /** A module may load in silence for this time. */
 const SILENT_LOAD_MS = 5000;
@@ -81,8 +82,11 @@ export class AgentReloader {
   /** @throws ConfigError */
   async #serve(loaded: AgentModule): Promise<{ keepsConversations: boolean }> {
     try {
-      const { server, id } = this.#parts;
-      return await server.replaceAgent({ ...loaded, agent: { ...loaded.agent, id } });
+      const { server, page, id } = this.#parts;
+      const { choices, ...module } = withDevUsers(loaded);
+      const replaced = await server.replaceAgent({ ...module, agent: { ...module.agent, id } });
+      page.choices = choices;
+      return replaced;
     } catch (error) {
       discard(loaded);
       throw error;

@@ -7,7 +7,7 @@ import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
-import { Command, type CommandOptions, run } from "../support/command.ts";
+import { Command, type CommandOptions, run, start } from "../support/command.ts";
 import { within } from "../support/deadline.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
@@ -40,7 +40,7 @@ async function listen(url: string, token: string) {
   const decoder = new TextDecoder();
   let rest = "";
   return {
-    async next(): Promise<{ type: string; sentence?: string }> {
+    async next(): Promise<{ type: string; sentence?: string; users?: object[] }> {
       while (!rest.includes("\n\n")) rest += decoder.decode((await within(reader.read(), "the next event")).value);
       const at = rest.indexOf("\n\n");
       const [event, later] = [rest.slice("data: ".length, at), rest.slice(at + 2)];
@@ -70,6 +70,56 @@ test("authenticate counts from the next message on after it was saved, and conve
     await command.printed("stderr", new RegExp(`(?:reloaded in[^]*){${index + 1}}`));
     assert.equal((await ask({ state })).error?.code, code);
   }
+});
+
+test("devUsers ask in place of authenticate under parley dev, by the token or the first; parley start does not read them", async (t) => {
+  const agent = `
+    export const authenticate = () => ({ id: "real" });
+    export default { name: "Mine", async *run({ ctx }) { yield String(ctx.user?.id); } };`;
+  const withUsers = (users: string) => `export const devUsers = ${users};${agent}`;
+  const users =
+    '[{ id: "ada", name: "Ada Lovelace", card: "secret" }, undefined, { id: "zoë", name: 5 }, { id: "b@x.example" }]';
+  const folder = temporaryProject(t, { "agent.js": withUsers(users) });
+  const { command, url, token, write } = await startDev(t, folder);
+  assert.match(
+    command.stdout,
+    /users +devUsers of the agent's module: Ada Lovelace \(ada\), nobody, zoë, b@x\.example\n/,
+  );
+  const askAs = async (at: string, user?: string) => {
+    const headers: Record<string, string> = user === undefined ? {} : { "x-user-token": user };
+    return (await (await post({ url: at }, { message: "Hi", stream: false }, { headers })).json()).response;
+  };
+  const named = [undefined, "ada", "undefined", "zo%C3%AB", "b@x.example", "eve"].map((user) => askAs(url, user));
+  assert.deepEqual(await Promise.all(named), ["ada", "ada", "undefined", "zoë", "b@x.example", "ada"]);
+  const page = await listen(url, token);
+  assert.deepEqual(await page.next(), {
+    type: "reloaded",
+    users: [
+      { token: "ada", label: "Ada Lovelace (ada)" },
+      { token: "undefined", label: "nobody" },
+      { token: "zo%C3%AB", label: "zoë" },
+      { token: "b%40x.example", label: "b@x.example" },
+    ],
+  });
+  for (const [wrong, sentence] of [
+    ["{}", /devUsers must be a list of users/],
+    ["[]", /devUsers must be a list of users/],
+    ["[null]", /devUsers must be a list of users/],
+    ['[{ name: "Ada" }]', /devUsers must be a list of users/],
+    ['[{ id: "ada" }, { id: "ada" }]', /devUsers has "ada" twice/],
+  ] as const) {
+    write("agent.js", withUsers(wrong));
+    assert.match(String((await page.next()).sentence), sentence);
+    const { code, stderr } = wrong === "{}" ? await run(["dev", folder]) : { code: 1, stderr: "parley: devUsers" };
+    assert.deepEqual([code, /^parley: .*devUsers/.test(stderr)], [1, true]);
+  }
+  assert.equal(await askAs(url), "ada");
+  const { url: started } = await start(t, [folder]);
+  assert.equal(await askAs(started, "ada"), "real");
+  write("agent.js", agent);
+  assert.deepEqual(await page.next(), { type: "reloaded" });
+  assert.equal(await askAs(url, "ada"), "real");
+  await page.close();
 });
 
 test("a change of the agent, and of whatever it imports or reads, reaches the next message", async (t) => {

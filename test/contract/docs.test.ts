@@ -173,6 +173,7 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/deploying.md", "import { OTLPTraceExporter", RECIPES],
   ["docs/deploying.md", "node --import ./tracing.mjs", RECIPES],
   ["docs/users.md", "npm install jose", RECIPES],
+  ["docs/users.md", "export const devUsers", "It needs parley dev: test/cli/dev.test.ts has the same."],
   ...["ai-sdk", "langgraph", "openai-agents"].map((name): [string, string, string] => [
     `examples/${name}/README.md`,
     "npm install --prefix",

@@ -30,7 +30,7 @@ test("the page shows where the agent is broken until it is fine again, without l
   const bar = page.locator(".dev-bar");
   const broken = page.locator(".dev-bar", { hasText: /agent\.ts:1:\d+/ });
   await bar.waitFor({ state: "attached" });
-  assert.equal(await bar.getAttribute("role"), "status");
+  assert.equal(await bar.getByRole("status").count(), 1);
   assert.equal((await bar.boundingBox())?.height ?? 0, 0);
 
   const write = (text: string) => writeFileSync(join(folder, "agent.ts"), text);
@@ -56,6 +56,39 @@ test("the page shows where the agent is broken until it is fine again, without l
   await chat.say("And again");
   await chat.answered(2);
   assert.equal(await chat.error.count(), 0);
+  assert.deepEqual(complaints, []);
+});
+
+test("the bar switches between devUsers by keyboard, and this tab keeps the one that was chosen", async (t) => {
+  const users = '[{ id: "ada", name: "Ada" }, { id: "zoë" }, undefined]';
+  const said = 'async *run({ ctx }) { yield "You are " + ctx.user?.id + "."; }';
+  const project = { "agent.ts": `export const devUsers = ${users}; export default { name: "Mine", ${said} };` };
+  const command = new Command(["dev", temporaryProject(t, project)], { env: { PORT: "0" } });
+  t.after(() => {
+    command.kill("SIGKILL");
+    return command.end();
+  });
+  const { page, complaints } = await openPage(t, browser, { viewport: { width: 360, height: 640 } });
+  await page.goto(await command.printed("stdout", /^(http:\/\/\S+#dev=\S+)\n$/m));
+  const chat = chatIn(page);
+  const select = page.getByLabel("Ask as");
+  const ask = async (label: string, answer: string) => {
+    await page.locator("option:checked", { hasText: label }).waitFor({ state: "attached" });
+    await chat.say("Who am I?");
+    await chat.replies.getByText(answer).waitFor();
+  };
+  await select.waitFor();
+  assert.deepEqual(await select.locator("option").allTextContents(), ["Ada (ada)", "zoë", "nobody"]);
+  await ask("Ada", "You are ada.");
+  await select.focus();
+  await page.keyboard.press("ArrowDown");
+  await chat.replies.first().waitFor({ state: "detached" });
+  await ask("zoë", "You are zoë.");
+  await page.reload();
+  await chat.replies.getByText("You are zoë.").waitFor();
+  await select.focus();
+  await page.keyboard.press("ArrowDown");
+  await ask("nobody", "You are undefined.");
   assert.deepEqual(complaints, []);
 });
 

@@ -1,12 +1,19 @@
-/** Under `parley dev`: shows above the text field why the agent cannot be loaded, and what a new agent calls itself. */
+/**
+ * Under `parley dev`: shows above the text field why the agent cannot be loaded, and what a new agent calls itself; chooses
+ * which of the module's `devUsers` asks.
+ */
 
 import { SseDecoder } from "../../server/protocol/sse.ts";
 import type { AgentChat } from "../element/agent-chat.ts";
+import { forget, recall, remember } from "../storage/storage.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/dev-bar.css";
 
 const RETRY_MS = 1_000;
 const MAX_EVENT_CHARS = 1_000_000;
+
+/** In `sessionStorage`: the page reads it before the chat asks who is there. */
+const DEV_USER = "parley-dev-user";
 
 /** Follows what the server says of the agent's files until it no longer knows this token: it has been started anew. */
 export async function followAgent(chat: AgentChat, token: string): Promise<void> {
@@ -21,22 +28,60 @@ export async function followAgent(chat: AgentChat, token: string): Promise<void>
   }
 }
 
-/** There from the start, and empty: only what changes in it is spoken. */
 function addBar(chat: AgentChat): HTMLElement {
   const bar = document.createElement("div");
   bar.slot = "before-composer";
   bar.className = "dev-bar";
-  bar.role = "status";
+  bar.lang = "en";
+  // There from the start, and empty: only what changes in it is spoken.
+  const status = document.createElement("div");
+  status.role = "status";
+  bar.append(status);
   chat.append(bar);
   adoptSheet(bar, sheetOf(styles));
   return bar;
 }
 
+interface DevEvent {
+  type: string;
+  sentence?: string;
+  /** Absent without `devUsers`. */
+  users?: { token: string; label: string }[];
+}
+
 function show(chat: AgentChat, bar: HTMLElement, data: string): void {
-  const event = JSON.parse(data) as { type: string; sentence?: string };
-  const isBroken = event.type === "broken";
-  bar.textContent = isBroken ? `${event.sentence}\nThe last good agent goes on answering.` : "";
+  const { type, sentence, users = [] } = JSON.parse(data) as DevEvent;
+  const isBroken = type === "broken";
+  const [status] = bar.children;
+  if (status) status.textContent = isBroken ? `${sentence}\nThe last good agent goes on answering.` : "";
+  offerUsers(chat, bar, users);
   if (!isBroken) void takeOver(chat);
+}
+
+function offerUsers(chat: AgentChat, bar: HTMLElement, users: readonly { token: string; label: string }[]): void {
+  const chosen = recall(DEV_USER, "sessionStorage");
+  if (chosen !== undefined && users.length === 0) {
+    forget(DEV_USER, "sessionStorage");
+    chat.userToken = undefined;
+  }
+  const offered = JSON.stringify(users);
+  if (offered === (bar.dataset.users ?? "[]")) return;
+  bar.dataset.users = offered;
+  bar.querySelector("label")?.remove();
+  if (users.length === 0) return;
+  const select = document.createElement("select");
+  for (const { token, label } of users) select.add(new Option(label, token));
+  // A token that names none of them is the first one's, as for the server.
+  const index = users.findIndex(({ token }) => token === chosen);
+  select.selectedIndex = Math.max(index, 0);
+  // This tab asks as the user until another one is chosen.
+  select.addEventListener("change", () => {
+    remember(DEV_USER, select.value, "sessionStorage");
+    chat.userToken = select.value;
+  });
+  const label = document.createElement("label");
+  label.append("Ask as ", select);
+  bar.append(label);
 }
 
 async function takeOver(chat: AgentChat): Promise<void> {
