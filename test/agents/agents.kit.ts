@@ -47,6 +47,15 @@ const APPROVING = {
     : { LangGraph: "test/agents/approval/langgraph", "Pydantic AI by AG-UI": "test/agents/pydantic" }),
 };
 
+/** Such agents with a second tool, which needs none. */
+const TWO_TOOLS: Record<string, string> = {
+  ...APPROVING,
+  "OpenAI Agents SDK": "test/agents/two-tools/openai-agents",
+  ...(isOfNode22 ? {} : { LangGraph: "test/agents/two-tools/langgraph" }),
+};
+
+const PATHS = new Set([AGENTS, APPROVING, TWO_TOOLS].flatMap((agents) => Object.values<string>(agents)));
+
 const PACKAGES = isOfNode22 ? "test/agents/node-22" : "test/agents";
 
 const folder = temporaryProject({ after } as Cleanup, {});
@@ -58,8 +67,7 @@ const newest = Object.keys(dependencies).map((name) => `${name}@latest`);
 const install = process.env.AGENTS === "newest" ? ["install", ...newest] : ["ci"];
 await twice(() => execFileSync("npm", [...install, "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
 symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
-for (const path of [...Object.values(AGENTS), ...Object.values(APPROVING)])
-  cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
+for (const path of PATHS) cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
 
 const ANSWER = "Order 4711 is on its way.";
 
@@ -74,11 +82,26 @@ mock.addFixture({
     toolCalls: ["A1", "B2"].map((order) => ({ name: "cancel_order", arguments: JSON.stringify({ order }) })),
   },
 });
+mock.addFixture({
+  match: { userMessage: "cancel, then look", hasToolResult: false },
+  // Some frameworks go on with the results alone: there, too, these words say what comes next.
+  response: { toolCalls: [{ name: "cancel_order", arguments: '{"order":"then look"}' }] },
+});
 mock.onMessage("slowly", { content: "word ".repeat(60) }, { latency: 50, chunkSize: 5 });
 mock.onMessage("fail", { error: { message: "the key is sk-secret", type: "invalid_request_error" }, status: 400 });
 mock.onMessage("never mind", { content: "As you like." });
 mock.onMessage("thanks", { content: "You are welcome." });
 for (let n = 0; n < 50; n++) mock.onMessage(new RegExp(`number ${n}$`), { content: `I am number ${n}.` });
+mock.addFixture({
+  match: {
+    predicate({ messages }) {
+      const said = JSON.stringify(messages);
+      const isDecided = said.includes("then look") && messages.some(({ role }) => role === "tool");
+      return (isDecided || said.includes("look instead")) && !said.includes("on its way");
+    },
+  },
+  response: { toolCalls: [{ name: "get_order_status", arguments: '{"order":"4711"}' }] },
+});
 mock.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER }, chunkSize: 6 });
 await mock.start();
 after(() => mock.stop());
@@ -285,6 +308,22 @@ for (const [name, path] of Object.entries(APPROVING)) {
     });
   }
 
+  test(`${name}: whatever is decided, another tool may follow it, and the conversation goes on`, async (t) => {
+    const server = await start(t, [join(folder, TWO_TOOLS[name] ?? path)], { env });
+    for (const decided of [{ approved: true }, { approved: false, reason: "then look" }, { message: "look instead" }]) {
+      const { last } = await send.sse(t, server, { message: "cancel, then look" });
+      assert.ok(last.type === "done" && last.finish_reason === "approval_required", JSON.stringify(last));
+      const { state, approvals: [asked] = [] } = last;
+      const sent = decided.message === undefined ? { approvals: [{ id: asked?.id, ...decided }] } : decided;
+      const second = await send.sse(t, server, { ...sent, state });
+      assert.deepEqual([second.last.type, second.last.data], ["done", ANSWER], JSON.stringify([decided, second.last]));
+      const rows = told(second.events).filter(({ data }) => data.tool === "get_order_status");
+      assert.deepEqual(typesOf(rows), ["tool_call", "tool_result"]);
+      const third = await send.json(t, server, { message: "thanks", state: second.last.state });
+      assert.equal(third.last.data, "You are welcome.", JSON.stringify([decided, third.last]));
+    }
+  });
+
   test(`${name}: a message in place of decisions reaches its model, and nothing is carried out`, async (t) => {
     const { server, state, approvals } = await ask(t);
     const { last } = await send.sse(t, server, { message: "never mind", state });
@@ -322,7 +361,7 @@ test("the agents compile against their frameworks' own types", () => {
       paths: { "parley-agent": [`${REPOSITORY}/server/parley-agent.ts`] },
       allowImportingTsExtensions: true,
     },
-    include: [...Object.values(AGENTS), ...Object.values(APPROVING)].map((path) => `${path}/agent.ts`),
+    include: [...PATHS].map((path) => `${path}/agent.ts`),
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
   execFileSync(process.execPath, [join(REPOSITORY, "node_modules/typescript/bin/tsc"), "-p", folder], {

@@ -12,6 +12,11 @@ const agent = new ToolLoopAgent({
       needsApproval: true,
       execute: ({ order }) => `cancelled ${order}`,
     }),
+    get_order_status: tool({
+      description: "Returns the status of an order.",
+      inputSchema: z.object({ order: z.string() }),
+      execute: ({ order }) => ({ order, status: "on its way" }),
+    }),
   },
 });
 

@@ -1,0 +1,36 @@
+import { tool } from "@langchain/core/tools";
+import { Command, interrupt, MemorySaver } from "@langchain/langgraph";
+import { createReactAgent } from "@langchain/langgraph/prebuilt";
+import { ChatOpenAI } from "@langchain/openai";
+import { defineAgent, toResume } from "parley-agent";
+import { z } from "zod";
+
+const cancelOrder = tool(
+  ({ order }, { toolCall }) => {
+    const { approved, reason } = interrupt({ question: `Cancel order ${order}?`, toolCallId: toolCall?.id });
+    return approved ? `cancelled ${order}` : `declined: ${reason}`;
+  },
+  { name: "cancel_order", description: "Cancels an order.", schema: z.object({ order: z.string() }) },
+);
+
+const orderStatus = tool(({ order }) => ({ order, status: "on its way" }), {
+  name: "get_order_status",
+  description: "Returns the status of an order.",
+  schema: z.object({ order: z.string() }),
+});
+
+const graph = createReactAgent({
+  llm: new ChatOpenAI({ model: "gpt-5.2" }),
+  tools: [cancelOrder, orderStatus],
+  checkpointer: new MemorySaver(),
+  version: "v2",
+});
+
+export default defineAgent({
+  name: "Acme Support",
+  run: ({ messages, ctx, signal }) =>
+    graph.stream(
+      ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: messages.slice(-1) },
+      { streamMode: ["messages", "tools", "updates"], signal, configurable: { thread_id: ctx.conversation } },
+    ),
+});
