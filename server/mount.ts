@@ -72,8 +72,12 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
     openTelemetry: tracing.api,
   });
   const secretWarning = stateSecretWarning(settings, module);
+  const identity = { id: module.agent.id, secrets: [...settings.stateSecrets, settings.redisUrl].filter(Boolean) };
+  const warningOfTwin = twinWarning(identity);
+  identities.add(identity);
   for (const warning of [
     secretWarning,
+    warningOfTwin,
     approvalNotice(module, settings),
     tracing.problem,
     ...unknownNames(process.env),
@@ -85,11 +89,26 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
     handle: handleOf(handler, settings.basePath, log),
     upgrade: upgradeOf(handler),
     close() {
-      closed ??= drain();
+      closed ??= drain().finally(() => identities.delete(identity));
       return closed;
     },
     metrics: async () => metrics(),
   };
+}
+
+/** Whose states an agent takes: those of its id that one of these secrets has signed. Processes share what is in their Redis. */
+interface Identity {
+  readonly id: string;
+  readonly secrets: readonly string[];
+}
+
+/** Of the agents that this process serves, for the warning alone. */
+const identities = new Set<Identity>();
+
+function twinWarning({ id, secrets }: Identity): string | undefined {
+  const isTwin = (other: Identity) => other.id === id && other.secrets.some((secret) => secrets.includes(secret));
+  if (![...identities].some(isTwin)) return undefined;
+  return `This process serves another agent with the id "${id}" and the same secret or Redis, so each takes the other's conversations and approvals. Give one of them an id of its own: defineAgent({ id: "…" }). If it is the same agent made anew, close() the former one.`;
 }
 
 const OPTIONS = ["agent", "authenticate", "settings", "basePath"];

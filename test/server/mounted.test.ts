@@ -544,6 +544,21 @@ test("Express that mounts Parley at another path than its basePath is told so, o
   assert.equal(stderr.match(/^next$/gm)?.length, 2);
 });
 
+test("two agents of one id and secret in a process are told so, until one of them is closed", async (t) => {
+  const script = `
+    const mount = (name, secret, id) => createParley({ agent: { name, id, model: "demo" }, settings: { PARLEY_LOG: "json", PARLEY_STATE_SECRET: secret.repeat(32) } });
+    const first = await mount("A", "s");
+    const others = [await mount("B", "s"), await mount("A", "t"), await mount("A", "s", "a2"), await mount("B", "s", "A")];
+    await Promise.all([first, others.at(-1)].map((parley) => parley.close()));
+    await Promise.all([...others, await mount("A", "s")].map((parley) => parley.close()));`;
+  const { stderr } = await runScript(t, script);
+  const said = stderr.split("\n").filter((line) => line.includes("serves another agent"));
+  assert.deepEqual(
+    said.map((line) => [JSON.parse(line).level, /id \\?"(\w+)/.exec(JSON.parse(line).text)?.[1]]),
+    [["warn", "A"]],
+  );
+});
+
 /** Runs a module in a process of its own, in a folder with these files. */
 async function runScript(t: Cleanup, script: string, files: Record<string, string> = {}) {
   const imports = `import { createParley } from ${JSON.stringify(pathToFileURL(join(DIST, "mount.js")).href)};\n`;
