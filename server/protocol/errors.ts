@@ -53,6 +53,14 @@ const INTERNAL_ERROR = 1011;
 /** A stable name of what went wrong; clients may branch on it. */
 export type ErrorCode = keyof typeof ERRORS;
 
+/** What is wrong with a part of a tool's arguments. */
+export interface ArgumentProblem {
+  /** JSON pointer into the arguments; "" for all of them. */
+  pointer: string;
+  /** Goes on after the name of that part: "must be one of …". */
+  message: string;
+}
+
 /** Body of every HTTP answer with a status of 400 or above. */
 export interface ErrorBody {
   /** As in the `error` event. */
@@ -63,6 +71,8 @@ export interface ErrorBody {
     message: string;
     /** JSON pointer to the field of the request that is wrong. */
     param?: string;
+    /** Of arguments that a person has changed: what does not fit, at most 8. */
+    problems?: ArgumentProblem[];
     /** Whether sending the same request again may help. */
     retryable: boolean;
   };
@@ -70,7 +80,9 @@ export interface ErrorBody {
 
 export interface ApiErrorOptions {
   /** JSON pointer to the field of the request that is wrong. */
-  param?: string;
+  param?: string | undefined;
+  /** What is wrong within that field. */
+  problems?: ArgumentProblem[] | undefined;
   /** Seconds to wait before trying again. */
   retryAfter?: number | undefined;
   /** Overrides what the code says of retrying. */
@@ -91,6 +103,7 @@ export class ApiError extends Error {
   override readonly name: string = "ApiError";
   readonly code: ErrorCode;
   readonly param: string | undefined;
+  readonly problems: ArgumentProblem[] | undefined;
   readonly retryAfter: number | undefined;
   readonly retryable: boolean;
   readonly detail: string | undefined;
@@ -100,6 +113,7 @@ export class ApiError extends Error {
     super(message, { cause: options.cause });
     this.code = code;
     this.param = options.param;
+    this.problems = options.problems;
     this.retryAfter = options.retryAfter;
     this.retryable = options.retryable ?? ERRORS[code].retryable;
     this.detail = options.detail;
@@ -145,6 +159,11 @@ export function shuttingDown(): ApiError {
   return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
 }
 
-export function errorBody({ code, message, param, retryable, beside }: ApiError): ErrorBody {
-  return { error: { code, message, ...(param === undefined ? {} : { param }), retryable }, ...beside };
+export function errorBody({ code, message, retryable, beside, ...where }: ApiError): ErrorBody {
+  return { error: { code, message, ...faultOf(where), retryable }, ...beside };
+}
+
+/** The fields that say what is wrong in the request. */
+export function faultOf({ param, problems }: Pick<ApiErrorOptions, "param" | "problems">) {
+  return { ...(param === undefined ? {} : { param }), ...(problems === undefined ? {} : { problems }) };
 }

@@ -8,7 +8,7 @@ import type {
   ToolApproval,
   Usage,
 } from "./chat.ts";
-import type { ApiError, ErrorCode } from "./errors.ts";
+import { type ApiError, type ArgumentProblem, type ErrorCode, faultOf } from "./errors.ts";
 
 /** A piece of the answer's text. */
 export interface TokenEvent {
@@ -66,6 +66,10 @@ export interface ErrorEvent {
   /** A sentence for a person: no stack, path, key or provider body. */
   data: string;
   code: ErrorCode;
+  /** JSON pointer to the field of the request that is wrong. */
+  param?: string;
+  /** Of arguments that a person has changed: what does not fit, at most 8. */
+  problems?: ArgumentProblem[];
   /** Whether sending the same message again may help. */
   retryable: boolean;
   /** The last good state, when there is one: continue from here. */
@@ -85,6 +89,7 @@ export function errorEvent(error: ApiError, state: ConversationState = {}, canCo
     type: "error",
     data: message,
     code,
+    ...faultOf(error),
     retryable: retryable && !canContinue,
     ...(Object.keys(state).length === 0 ? {} : { state }),
     ...(canContinue ? { continue: true } : {}),

@@ -163,7 +163,8 @@ export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
 
 type ToolCalls = Map<string, NonNullable<ChatResponse["tool_calls"]>[number]>;
 
-function failureOf({ code, data, retryable, retry_after: retryAfter, state, ...last }: ErrorEvent): ApiError {
+function failureOf({ code, data, retry_after: retryAfter, state, ...last }: ErrorEvent): ApiError {
+  const { retryable, param, problems } = last;
   const beside = state === undefined ? {} : { state, ...(last.continue ? { continue: true as const } : {}) };
-  return new ApiError(code, data, { retryable, retryAfter, beside });
+  return new ApiError(code, data, { retryable, retryAfter, beside, param, problems });
 }

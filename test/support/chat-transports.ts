@@ -71,8 +71,8 @@ async function json(_t: Cleanup, server: Address, message: ChatMessage): Promise
 }
 
 /** An HTTP error as the event that it would have been. */
-function refusal({ error: { code, message, retryable }, ...beside }: ErrorBody): ErrorEvent {
-  return { type: "error", data: message, code, retryable, ...beside };
+function refusal({ error: { message, ...error }, ...beside }: ErrorBody): ErrorEvent {
+  return { type: "error", data: message, ...error, ...beside };
 }
 
 async function sse(_t: Cleanup, server: Address, message: ChatMessage): Promise<Outcome> {
