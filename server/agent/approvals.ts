@@ -18,6 +18,7 @@ import { textContent } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
+import { describeProblems } from "./tool-schema.ts";
 import { exposed, hiderOf, noticeOf, plainText, shownCall, shownId, titleText } from "./tool-words.ts";
 import { fittingArguments } from "./tools.ts";
 
@@ -204,7 +205,7 @@ export async function takeDecisions(
     const call = edited.find((one) => one.id === ids.get(id));
     // An agent that is written elsewhere checks the arguments of its own calls.
     if (call === undefined || run.served.agent.ownRun !== undefined) continue;
-    await checkEdited(tools.get(call.name), call, `/approvals/${index}/arguments`);
+    await checkEdited(tools.get(call.name), call, `/approvals/${index}/arguments`, observer);
   }
   const outcome = await run.ledger.use(waiting.nonce, waiting.ledger);
   if (outcome === "lost") throw expired();
@@ -222,11 +223,15 @@ function expired(): ApiError {
 }
 
 /** @throws ApiError that names the field: the person can correct it and decide again */
-async function checkEdited(tool: Tool | undefined, call: ToolCall, param: string): Promise<void> {
+async function checkEdited(tool: Tool | undefined, call: ToolCall, param: string, observer: RunObserver) {
   // The agent may have been replaced since it asked.
   if (tool?.approval?.editable !== true) throw invalidRequest(param, "The arguments of this call cannot be changed.");
   const checked = await tool.parameters.check(tryParse(call.arguments));
-  if (!checked.ok) throw invalidRequest(param, `The arguments do not fit: ${checked.problems.join(" ")}`);
+  if (checked.ok) return;
+  const { problems, failure } = checked;
+  if (failure !== undefined) observer.failure(failure);
+  const sentence = `The arguments do not fit: ${describeProblems(problems).replaceAll("\n", "; ")}`;
+  throw new ApiError("invalid_request", sentence, { param, problems });
 }
 
 async function declineAll(waiting: WaitingCalls, run: ApprovingRun, observer: RunObserver): Promise<Decided> {

@@ -510,7 +510,7 @@ function refuseMisspeltFields(definition: Record<string, unknown>, name: string)
 
 function checkParameters(parameters: unknown, toolName: string): ParameterSchema {
   try {
-    return readParameters(parameters);
+    return readParameters(parameters, toolName);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
     throw new ConfigError(`parameters of the tool "${toolName}" ${problem}.`);

@@ -1,7 +1,11 @@
 /** Parameters of tools: any Standard Schema that has a JSON Schema of itself (zod 4), or a JSON Schema of an object. */
 
-import { dereference, Validator } from "@cfworker/json-schema";
+import { dereference, type OutputUnit, type Schema, Validator, validate } from "@cfworker/json-schema";
+import { Late, within } from "../config/within.ts";
+import { AgentNotice, ToolFailure } from "../errors.ts";
+import type { ArgumentProblem } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
+import { Ended, fenced } from "./fence.ts";
 
 /** A JSON Schema (2020-12) of an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -85,19 +89,35 @@ interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** Arguments that fit, or sentences for the model that say what does not. */
-export type CheckedArguments = { ok: true; value: unknown } | { ok: false; problems: string[] };
+/** What a check of arguments came to. */
+export type CheckedArguments =
+  | { ok: true; value: unknown }
+  | {
+      ok: false;
+      /** What does not fit, at most 8. */
+      problems: ArgumentProblem[];
+      /** For the log: the check was late, or the author's own one threw. */
+      failure?: AgentNotice | ToolFailure;
+    };
 
 export interface ParameterSchema {
   /** For the model; without `$schema`. */
   readonly json: JsonSchema;
+  /** Never rejects, and never stops the event loop for long. */
   check(value: unknown): Promise<CheckedArguments>;
 }
 
+/** A JSON Schema has no more of the event loop than this, whatever the arguments. */
+const SCHEMA_LIMIT = { ms: 50, retries: 4 };
+/** The author's own code may be slow once, and is not called twice. */
+const OWN_LIMIT = { ms: 1000, retries: 0 };
+/** Of the author's own code, with everything that it waits for. */
+const OWN_MS = 10_000;
+
 /** @throws Error that says what `parameters` must be. */
-export function readParameters(parameters: unknown): ParameterSchema {
-  if (isStandardSchema(parameters)) return fromStandardSchema(parameters);
-  if (isJsonSchemaOfObject(parameters)) return fromJsonSchema(parameters);
+export function readParameters(parameters: unknown, tool: string): ParameterSchema {
+  if (isStandardSchema(parameters)) return fromStandardSchema(parameters, tool);
+  if (isJsonSchemaOfObject(parameters)) return fromJsonSchema(parameters, tool);
   const type = isRecord(parameters) ? parameters.type : undefined;
   if (type !== undefined) throw new Error(`must have the type "object", but has ${JSON.stringify(type)}`);
   throw new Error('must be a zod object or a JSON Schema of an object, such as { type: "object", properties: {} }');
@@ -113,7 +133,7 @@ function isJsonSchemaOfObject(value: unknown): value is JsonSchema {
   return isRecord(value) && value.type === "object";
 }
 
-function fromStandardSchema(schema: StandardSchema): ParameterSchema {
+function fromStandardSchema(schema: StandardSchema, tool: string): ParameterSchema {
   const standard = schema["~standard"];
   const convert = standard.jsonSchema?.input;
   if (convert === undefined) {
@@ -125,12 +145,36 @@ function fromStandardSchema(schema: StandardSchema): ParameterSchema {
   if (!isJsonSchemaOfObject(json)) throw new Error("must describe an object");
   return {
     json: withoutDraft(json),
-    async check(value) {
-      const result = await standard.validate(value);
-      if (result.issues === undefined) return { ok: true, value: result.value };
-      return { ok: false, problems: result.issues.map(describeIssue) };
-    },
+    check: (value) =>
+      refusing(tool, async () => {
+        // In an object, because a promise that is returned would be waited for.
+        const { result } = await fenced(() => ({ result: standard.validate(value) }), OWN_LIMIT);
+        const checked = await within(() => result, OWN_MS);
+        if (checked.issues === undefined) return { ok: true, value: checked.value };
+        return { ok: false, problems: checked.issues.slice(0, MAX_PROBLEMS).map(ofIssue) };
+      }),
   };
+}
+
+/** Has a check that fails refuse the arguments. */
+async function refusing(tool: string, check: () => Promise<CheckedArguments>): Promise<CheckedArguments> {
+  const refused = (message: string, failure?: AgentNotice | ToolFailure): CheckedArguments => ({
+    ok: false,
+    problems: [{ pointer: "", message }],
+    ...(failure === undefined ? {} : { failure }),
+  });
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof Ended || error instanceof Late) {
+      const what = `Arguments of the tool "${tool}" were refused, because their check by its parameters ${error.message}.`;
+      const then = "Look for a pattern that backtracks, and limit what may be long: maxLength, maxItems.";
+      return refused("took too long to check: shorten or simplify what is long", new AgentNotice(`${what} ${then}`));
+    }
+    if (error instanceof RangeError && error.message.includes("call stack"))
+      return refused("must not be nested so deeply");
+    return refused("could not be checked by the tool", new ToolFailure(tool, error));
+  }
 }
 
 /** Some model servers refuse the keyword that only says which draft a schema follows. */
@@ -138,26 +182,59 @@ function withoutDraft({ $schema: _draft, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }
 
-function describeIssue(issue: StandardIssue): string {
-  const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step));
-  return `/${path.join("/")}: ${issue.message}`;
+/** Of a message, and of a pointer: both may quote a value. */
+const MAX_CHARS = 500;
+const MAX_PROBLEMS = 8;
+
+function problem(pointer: string, message: string): ArgumentProblem {
+  const cut = (text: string) => (text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS).toWellFormed()}…`);
+  return { pointer: cut(pointer), message: cut(message) };
 }
 
-function fromJsonSchema(schema: JsonSchema): ParameterSchema {
+function ofIssue({ message, path = [] }: StandardIssue): ArgumentProblem {
+  const keys = path.map((step) => String(typeof step === "object" ? step.key : step));
+  return problem(keys.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""), message);
+}
+
+/** The deepest errors: one that only says that a part does not fit stands before those of the part. */
+function ofErrors(errors: readonly OutputUnit[]): ArgumentProblem[] {
+  const deepest = errors.filter(({ keyword, keywordLocation }, index) => {
+    const isOfPart = errors[index + 1]?.keywordLocation.startsWith(`${keywordLocation}/`);
+    return !isOfPart || keyword === "anyOf" || keyword === "oneOf";
+  });
+  return deepest
+    .slice(0, MAX_PROBLEMS)
+    .map(({ instanceLocation, error }) => problem(decodeURI(instanceLocation.slice(1)), error));
+}
+
+function fromJsonSchema(schema: JsonSchema, tool: string): ParameterSchema {
   // The validator adds fields of its own to the schema, which the model must not read.
-  const own = structuredClone(schema);
+  const own = structuredClone(schema) as Schema;
   checkKeywords(own);
-  checkParts(own);
-  const validator = new Validator(own, "2020-12", false);
-  validator.validate({});
+  const parts = dereference(own);
+  checkParts(parts);
+  const check = (value: unknown, isShort: boolean) => validate(value, own, "2020-12", parts, isShort);
+  check({}, true);
   return {
     json: withoutDraft(schema),
-    async check(value) {
-      const result = validator.validate(value);
-      if (result.valid) return { ok: true, value };
-      return { ok: false, problems: result.errors.map(describeError) };
-    },
+    check: (value) =>
+      refusing(tool, async () => {
+        const first = await fenced(() => check(value, true), SCHEMA_LIMIT);
+        if (first.valid) return { ok: true, value };
+        // Where all errors together take too long, or are too many, the first one has to do.
+        const all = await fenced(() => check(value, false), SCHEMA_LIMIT).catch(() => first);
+        return { ok: false, problems: ofErrors(all.errors) };
+      }),
   };
+}
+
+/** The problems as sentences for a model. */
+export function describeProblems(problems: readonly ArgumentProblem[]): string {
+  return problems.map(describeProblem).join("\n");
+}
+
+function describeProblem({ pointer, message }: ArgumentProblem): string {
+  return `${pointer || "/"}: ${message}`;
 }
 
 const SCHEMA = { $ref: "#" };
@@ -191,7 +268,7 @@ const META_SCHEMA: JsonSchema = {
 };
 
 /** Finds a keyword that holds something else than it may, and names its path. @throws Error */
-function checkKeywords(schema: JsonSchema): void {
+function checkKeywords(schema: Schema): void {
   const { errors } = new Validator(META_SCHEMA, "2020-12", false).validate(schema);
   // The deepest one is the fault itself; the others are the parts that hold it.
   const [fault] = errors.reverse().sort((a, b) => b.instanceLocation.length - a.instanceLocation.length);
@@ -199,8 +276,9 @@ function checkKeywords(schema: JsonSchema): void {
 }
 
 /** The validator speaks of instances; the author has only written a schema. */
-function sentenceOf(fault: { instanceLocation: string; error: string }): string {
-  return describeError(fault)
+function sentenceOf(fault: OutputUnit): string {
+  const { pointer, message } = problem(decodeURI(fault.instanceLocation.slice(1)), fault.error);
+  return describeProblem({ pointer, message })
     .replace(
       /Instance does not match any of \[(.*)\]/,
       (_, names: string) => `must be one of ${names.replaceAll(",", ", ")}`,
@@ -214,8 +292,7 @@ function sentenceOf(fault: { instanceLocation: string; error: string }): string 
 }
 
 /** Finds a `$ref` without a target and a bad pattern at any depth, so that they show at the start and not in a chat. */
-function checkParts(schema: JsonSchema): void {
-  const known = dereference(schema);
+function checkParts(known: Record<string, Schema | boolean>): void {
   for (const part of Object.values(known)) {
     if (typeof part !== "object") continue;
     const { $ref, __absolute_ref__: target = $ref, pattern, patternProperties = {} } = part;
@@ -236,8 +313,4 @@ function isPattern(source: string): boolean {
   } catch {
     return false;
   }
-}
-
-function describeError(error: { instanceLocation: string; error: string }): string {
-  return `${error.instanceLocation.replace(/^#/, "") || "/"}: ${error.error}`;
 }

@@ -9,6 +9,7 @@ import { tryParse } from "../protocol/json.ts";
 import { textContent, textOf } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import { isToolError, type Tool, type ToolContext, ToolError } from "./define.ts";
+import { describeProblems } from "./tool-schema.ts";
 import { type Asking, exposed, hiderOf, madeTitle } from "./tool-words.ts";
 
 export interface ToolLimits {
@@ -143,7 +144,7 @@ async function runTool(tool: Tool | undefined, call: ToolCall, calling: Calling)
 /** Whatever a tool does becomes a result that the model can act on. */
 async function callTool(tool: Tool, call: ToolCall, calling: Calling): Promise<Outcome> {
   const { context, observer } = calling;
-  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id });
+  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id }, observer);
   try {
     const { done, ...outcome } = await within(work, tool.timeoutMs, context.signal);
     // Its time is its own: a result that is there does not wait in vain.
@@ -159,11 +160,21 @@ async function callTool(tool: Tool, call: ToolCall, calling: Calling): Promise<O
 }
 
 /** `done` makes what people read of a call that has succeeded. */
-async function execute(tool: Tool, call: ToolCall, context: ToolContext): Promise<Outcome & { done?(): unknown }> {
+async function execute(
+  tool: Tool,
+  call: ToolCall,
+  context: ToolContext,
+  observer: RunObserver,
+): Promise<Outcome & { done?(): unknown }> {
   const args = tryParse(call.arguments);
   if (args === undefined) throw new ToolError("The arguments are not valid JSON.");
   const checked = await tool.parameters.check(args);
-  if (!checked.ok) return failure(`The arguments do not fit:\n${checked.problems.join("\n")}`, "invalid_arguments");
+  if (!checked.ok) {
+    // What the author's own check throws is handled like what `execute` throws.
+    if (checked.failure instanceof ToolFailure) throw checked.failure.cause;
+    if (checked.failure !== undefined) observer.failure(checked.failure);
+    return failure(`The arguments do not fit:\n${describeProblems(checked.problems)}`, "invalid_arguments");
+  }
   // The run may have been stopped while they were checked.
   context.signal.throwIfAborted();
   const value = await tool.execute(checked.value, context);

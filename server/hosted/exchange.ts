@@ -126,7 +126,8 @@ export class Exchange {
 
   #addCall(call: ToolCall): void {
     const last = this.#lastStep();
-    const step = last === undefined || last.calls.some((one) => one.call.id === call.id) ? this.#addStep() : last;
+    const known = this.#calls.get(call.id);
+    const step = last === undefined || (known !== undefined && last.calls.includes(known)) ? this.#addStep() : last;
     this.#keep(step, toHistoryCall(call));
   }
 

@@ -1,0 +1,55 @@
+/** Ends a check that takes too long, whatever it does: a promise's time limit cannot, because it would have to wait for the check. */
+
+import { type Context, createContext, Script } from "node:vm";
+import { isRecord } from "../protocol/json.ts";
+
+/** Why a check was ended. */
+export class Ended extends Error {
+  constructor(ms: number) {
+    super(`kept the server busy for more than ${ms} ms`);
+  }
+}
+
+interface Limit {
+  /** Of the time that the check may keep everything else waiting. */
+  readonly ms: number;
+  /** How often it may begin anew, with twice the time, where other processes had the processor meanwhile. */
+  readonly retries: number;
+}
+
+/** Only a script of `node:vm` has a time limit, which ends what it calls, too, even within a regular expression. */
+const CALL = new Script("work()");
+let context: Context | undefined;
+
+let last: Promise<unknown> = Promise.resolve();
+
+/** Runs a check between two ticks of the event loop, one after the other: many do not keep others waiting longer than one. */
+export function fenced<Value>(check: () => Value, limit: Limit): Promise<Value> {
+  const own = last.then(() => new Promise(setImmediate)).then(() => run(check, limit));
+  last = own.catch(() => {});
+  return own;
+}
+
+/** @throws Ended, or what the check throws */
+function run<Value>(work: () => Value, { ms, retries }: Limit): Value {
+  context ??= createContext({});
+  for (let attempt = 0; ; attempt++) {
+    const before = process.cpuUsage();
+    try {
+      context.work = work;
+      return CALL.runInContext(context, { timeout: ms * 2 ** attempt });
+    } catch (error) {
+      if (!isTimeout(error)) throw error;
+      const { user, system } = process.cpuUsage(before);
+      // On a busy machine the time passes without the check: nobody's arguments are wrong for that.
+      if (attempt === retries || (user + system) / 1000 > 0.9 * ms) throw new Ended(ms);
+    } finally {
+      context.work = undefined;
+    }
+  }
+}
+
+/** The error is of the script's realm, which has an `Error` of its own. */
+function isTimeout(error: unknown): boolean {
+  return isRecord(error) && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+}
