@@ -1,30 +1,11 @@
 /** The decisions of an agent's hooks while a run goes on: `onMessage` and `onAnswer`. */
 
-import { within } from "../config/within.ts";
 import type { RunEvent } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { StreamEvent, ThinkingEvent, TokenEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
-import { describeFile, type Hooks, hookFailure, type Refusal, type Replacement } from "./hooks.ts";
+import { askAuthor, describeFile, type Hooks, type Refusal, type Replacement } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
-
-/**
- * What a function of the author comes to. One that throws or is late is a failure of the server.
- * @throws ApiError `internal`, or the reason of an abort
- */
-export async function askAuthor<Value>(
-  name: Parameters<typeof hookFailure>[0],
-  ask: (context: RunContext) => Value | PromiseLike<Value>,
-  context: RunContext,
-  maxMs: number,
-): Promise<Value> {
-  try {
-    return await within((signal) => ask({ ...context, signal }), maxMs, context.signal);
-  } catch (error) {
-    context.signal.throwIfAborted();
-    throw hookFailure(name, error);
-  }
-}
 
 /** What the hook decided. Whatever else it does, nothing passes. @throws as `askAuthor` does */
 function decisionOf(

@@ -2,7 +2,7 @@
 
 import type { Caller } from "../auth/access.ts";
 import type { User } from "../auth/user.ts";
-import { Late } from "../config/within.ts";
+import { Late, within } from "../config/within.ts";
 import type { AttachedFile, RunEntry, RunTransport } from "../observe/run-observer.ts";
 import { decodedBytes, type ReceivedFile } from "../protocol/attachments.ts";
 import type { FinishReason, ToolApproval, Usage } from "../protocol/chat.ts";
@@ -119,15 +119,30 @@ export interface Hooks {
 export const HOOK_MS = 10_000;
 
 /** For clients a fault of the server, for the log what the author's function did. */
-export function hookFailure(
-  name: keyof Hooks | "tools(ctx)" | "instructions(ctx)" | "close",
-  cause: unknown,
-): ApiError {
+export function hookFailure(name: string, cause: unknown): ApiError {
   const isLate = cause instanceof Late;
   return new ApiError("internal", "Something went wrong on the server. Please try again.", {
     detail: isLate ? `${name} ${cause.message}` : `${name} failed`,
     cause: isLate ? undefined : cause,
   });
+}
+
+/**
+ * What a function of the author comes to. One that throws or is late is a failure of the server.
+ * @throws ApiError `internal`, or the reason of an abort
+ */
+export async function askAuthor<Value>(
+  name: string,
+  ask: (context: RunContext) => Value | PromiseLike<Value>,
+  context: RunContext,
+  maxMs: number,
+): Promise<Value> {
+  try {
+    return await within((signal) => ask({ ...context, signal }), maxMs, context.signal);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    throw hookFailure(name, error);
+  }
 }
 
 export function describeFile({ name, mime_type: mimeType, url }: ReceivedFile): AttachedFile {

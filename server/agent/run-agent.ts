@@ -32,8 +32,9 @@ import {
   takeDecisions,
   withEdit,
 } from "./approvals.ts";
-import { askAuthor, decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
+import { decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
 import type { Agent, Tool } from "./define.ts";
+import { askAuthor } from "./hooks.ts";
 import type { ModuleLife } from "./module-life.ts";
 import type { Proposals } from "./proposals.ts";
 import type { RunContext } from "./run-context.ts";
