@@ -5,24 +5,8 @@ import { test } from "node:test";
 import type { RunInput } from "../../server/agent/run-function.ts";
 import { SHAPES } from "../../server/hosted/shapes.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import { send, TRANSPORTS } from "../support/chat-transports.ts";
-import {
-  AI_PARTS,
-  agUiCall,
-  agUiInterrupted,
-  INTERRUPTS,
-  type Items,
-  interrupted,
-  LOOKED,
-  mastra,
-  REFUND,
-  REFUND_STEP,
-  recorded,
-  STARTED,
-  STREAMS,
-  step,
-} from "../support/hosted-streams.ts";
-import { newRun, readBytes } from "../support/run-lines.ts";
+import { send } from "../support/chat-transports.ts";
+import { AI_PARTS, INTERRUPTS, type Items, LOOKED, mastra, recorded, STREAMS } from "../support/hosted-streams.ts";
 import { startServer } from "../support/start-server.ts";
 
 /** Events in short: "text", "(thinking)", "tool(arguments)", "=output" or "!output", and the answer with its end. */
@@ -92,88 +76,6 @@ for (const [name, first, asked, kept, then, events] of INTERRUPTS) {
     assert.doesNotMatch(server.log.join(""), /does not know/);
   });
 }
-
-const PLANTED = "postgres://ada:planted@db";
-const ASK = { type: "tool-approval-request", approvalId: "a", toolCall: REFUND };
-/** What the AI SDK adds to a conversation: thoughts, and what a tool threw. */
-const AI_SAID = [
-  { role: "assistant", content: [{ type: "reasoning", text: PLANTED }, ASK] },
-  {
-    role: "tool",
-    content: [{ type: "tool-result", toolCallId: "c0", output: { type: "error-text", value: PLANTED } }],
-  },
-];
-const AI_ASKS: Items = [
-  { type: "tool-call", toolCallId: "c0", toolName: "look", input: {} },
-  { type: "tool-error", toolCallId: "c0", error: new Error(PLANTED) },
-  { type: "tool-call", ...REFUND },
-  ASK,
-];
-
-/** What a framework keeps of a run that waits, with a secret in it. */
-const KEEPERS: [name: string, source: () => unknown][] = [
-  ["the AI SDK 5 and 6", () => ({ stream: streamed(AI_ASKS), response: Promise.resolve({ messages: AI_SAID }) })],
-  ["the AI SDK 7", () => ({ stream: streamed(AI_ASKS), responseMessages: Promise.resolve(AI_SAID) })],
-  [
-    "the OpenAI Agents SDK",
-    () =>
-      Object.assign(streamed([step("tool_approval_requested", { rawItem: REFUND_STEP })]), {
-        // As the class RunState writes it, with the local context that not even the model gets.
-        state: { toString: () => JSON.stringify({ $schemaVersion: "1.0", context: { context: { db: PLANTED } } }) },
-      }),
-  ],
-  ["LangGraph", () => streamed([STARTED, interrupted({ id: PLANTED, value: "Go on?" })])],
-  ["Mastra", () => streamed([{ ...mastra("tool-call-approval", { ...REFUND, args: {} }), runId: PLANTED }])],
-  [
-    "AG-UI",
-    () =>
-      streamed([
-        ...agUiCall("c1", "refund", "{}"),
-        agUiInterrupted({ id: PLANTED, toolCallId: "c1", message: "Sure?" }),
-      ]),
-  ],
-  [
-    "an event of ours, which is so large that a thread parses it",
-    () => {
-      const kept = [PLANTED, "x".repeat(250_000)];
-      return streamed([{ type: "tool_approval", data: { id: "c1", tool: "refund", arguments: {}, kept } }]);
-    },
-  ],
-];
-
-for (const [name, source] of KEEPERS) {
-  test(`no client reads what ${name} keeps of an answer that waits, and the next run gets it whole`, async (t) => {
-    for (const transport of TRANSPORTS) {
-      const inputs: RunInput[] = [];
-      const run = (input: RunInput) => {
-        inputs.push(input);
-        return inputs.length === 1 ? source() : Promise.reject(new Error("down"));
-      };
-      const server = await startServer(t, { agent: { model: undefined, run } as never });
-      const { last } = await send.socket(t, server, { message: "Hi" });
-      assert.ok(last.type === "done" && last.approvals !== undefined, JSON.stringify(last));
-      inputs.length = 0;
-      let bytes = await readBytes[transport](t, server, { message: "Hi", run: newRun() });
-      // A run that fails before it has done anything gives back the state that it got.
-      const approvals = last.approvals.map(({ id }) => ({ id, approved: true }));
-      for (const wish of [{ approvals }, { message: "Never mind" }]) {
-        bytes += await readBytes[transport](t, server, { ...wish, state: last.state, run: newRun() });
-        assert.match(JSON.stringify(inputs.at(-1)?.ctx.approvals), new RegExp(PLANTED));
-      }
-      assert.doesNotMatch(bytes + JSON.stringify(last), /planted/, transport);
-    }
-  });
-}
-
-test("what a framework promises beside an answer that waits has to come within the idle limit", async (t) => {
-  const run = () => ({ stream: streamed(AI_ASKS), response: new Promise(() => {}) });
-  const server = await startServer(t, {
-    agent: { model: undefined, run } as never,
-    env: { PARLEY_IDLE_SECONDS: "0.05" },
-  });
-  const { last } = await send.json(t, server, { message: "Hi" });
-  assert.equal(last.type === "error" && last.code, "provider_timeout");
-});
 
 const FAILURES: [name: string, item: unknown][] = [
   ["the AI SDK", { type: "error", error: new Error("secret") }],
