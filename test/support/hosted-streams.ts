@@ -62,7 +62,7 @@ const UI_CHUNKS: Items = [
 // OpenAI Agents SDK
 
 const raw = (data: object) => ({ type: "raw_model_stream_event", data });
-export const step = (name: string, item: object) => ({ type: "run_item_stream_event", name, item });
+const step = (name: string, item: object) => ({ type: "run_item_stream_event", name, item });
 const message = (text: string) =>
   step("message_output_created", { rawItem: { type: "message", content: [{ type: "output_text", text }] } });
 const called = (callId: string, name: string, args: string) =>
@@ -380,7 +380,7 @@ export const STREAMS: [name: string, items: Items, events: string[]][] = [
   ],
 ];
 
-export const REFUND = { toolCallId: "c1", toolName: "refund", input: { a: 1 } };
+const REFUND = { toolCallId: "c1", toolName: "refund", input: { a: 1 } };
 const WANTS = 'The assistant wants to use "refund".';
 const ASKED_REFUND = [`?refund{"a":1}: ${WANTS}`, `approval_required: ${WANTS}`];
 const REFUNDED = ['refund{"a":1}', "=done", ...END];
@@ -388,26 +388,26 @@ const AI_REFUNDED: Items = [
   { type: "tool-result", toolCallId: "c1", toolName: "refund", input: {}, output: "done" },
   { type: "text-delta", id: "t2", text: "Here it is." },
 ];
-export const REFUND_STEP = { type: "function_call", callId: "c1", name: "refund", arguments: '{"a":1}' };
+const REFUND_STEP = { type: "function_call", callId: "c1", name: "refund", arguments: '{"a":1}' };
 const REFUND_MESSAGE = {
   type: "ai",
   id: "m1",
   content: "",
   tool_calls: [{ id: "c1", name: "refund", args: { a: 1 } }],
 };
-export const STARTED = ["tools", { event: "on_tool_start", toolCallId: "c1", name: "refund", input: '{"a":1}' }];
+const STARTED = ["tools", { event: "on_tool_start", toolCallId: "c1", name: "refund", input: '{"a":1}' }];
 const GRAPH_REFUNDED: Items = [
   STARTED,
   ["tools", { event: "on_tool_end", toolCallId: "c1", name: "refund", output: "done" }],
   ...mode("messages", GRAPH_ANSWER),
 ];
-export const interrupted = (...interrupts: object[]) => ["updates", { __interrupt__: interrupts }];
-export const agUiCall = (id: string, name: string, args: string): Items => [
+const interrupted = (...interrupts: object[]) => ["updates", { __interrupt__: interrupts }];
+const agUiCall = (id: string, name: string, args: string): Items => [
   { type: "TOOL_CALL_START", toolCallId: id, toolCallName: name },
   { type: "TOOL_CALL_ARGS", toolCallId: id, delta: args },
   { type: "TOOL_CALL_END", toolCallId: id },
 ];
-export const agUiInterrupted = (...interrupts: object[]) => ({
+const agUiInterrupted = (...interrupts: object[]) => ({
   type: "RUN_FINISHED",
   outcome: { type: "interrupt", interrupts },
 });
