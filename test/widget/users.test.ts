@@ -307,16 +307,20 @@ test("a userToken that never answers is given up after ten seconds", async (t) =
   assert.equal(chat.client.isHidden, true);
 });
 
-test("where the server cannot check a new token nothing is sent, and the user who is known stays until it can", async (t) => {
+test("where the server cannot say who is there, the user who is known stays until it names another one", async (t) => {
   const { open } = await start(t);
   const chat = await open({ userToken: "ada" });
   await ask(chat, "Ada here");
   chat.client.setUserToken("broken");
-  await chat.until(({ phase }) => phase === "unreachable");
-  assert.deepEqual([shownIn(chat), await ask(chat, "Hi"), kept()], [["Ada here", "ok"], "unreachable", ["Ada here"]]);
+  await chat.until(({ isSettled }) => isSettled);
+  assert.deepEqual([shownIn(chat), await ask(chat, "Hi")], [["Ada here", "ok"], undefined]);
+  assert.equal(lastAnswer(chat.client)?.status, "failed", "the server judges each message");
   chat.client.setUserToken("bob");
   await chat.until(({ isSettled }) => isSettled);
   assert.deepEqual([shownIn(chat), kept()], [[], []]);
+  // Who nobody knows yet is asked about until the server knows.
+  const other = await open({ userToken: "broken" }, ({ phase }) => phase === "unreachable");
+  assert.equal(other.client.isHidden, true);
 });
 
 test("a page that sets a new function with each of its renders has the server asked once, and nothing vanishes", async (t) => {

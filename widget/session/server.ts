@@ -22,10 +22,7 @@ export function parseServer(text: string, base: string): URL | undefined {
 /** Something answers, but it is no Parley server. The message is what `GET /api/info` gave. */
 export class NotParleyError extends Error {}
 
-/**
- * `GET /api/info`. Rejects when the server cannot be reached, does not find out the user or does not answer like one of
- * ours, and when the signal aborts.
- */
+/** `GET /api/info`. Rejects when the server cannot be reached or does not answer like one of ours, and when the signal aborts. */
 export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken?: string): Promise<AgentInfo> {
   const response = await fetch(new URL("api/info", server), {
     headers: userHeader(userToken),
@@ -36,14 +33,11 @@ export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken
   if (status >= 500) throw new Error(`GET /api/info gave ${status}`);
   const text = await response.text();
   if (!ok) throw new NotParleyError(`${status}`);
-  let info: AgentInfo;
   try {
-    info = parseAgentInfo(JSON.parse(text));
+    return parseAgentInfo(JSON.parse(text));
   } catch {
     throw new NotParleyError(`${headers.get("content-type")}`);
   }
-  if (info.user_pending) throw new Error("GET /api/info does not say who is asking");
-  return info;
 }
 
 /** Only the specification's three fields are required: the others are our server's additions. */
