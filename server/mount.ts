@@ -102,7 +102,7 @@ interface Identity {
   readonly secrets: readonly string[];
 }
 
-/** Of the agents that this process serves, for the warning alone. */
+/** The agents that this process serves, for the warning alone. */
 const identities = new Set<Identity>();
 
 function twinWarning({ id, secrets }: Identity): string | undefined {

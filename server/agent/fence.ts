@@ -11,7 +11,7 @@ export class Ended extends Error {
 }
 
 interface Limit {
-  /** Of the time that the check may keep everything else waiting. */
+  /** How long the check may keep everything else waiting, in milliseconds. */
   readonly ms: number;
   /** How often it may begin anew, with twice the time, where other processes had the processor meanwhile. */
   readonly retries: number;
@@ -41,7 +41,7 @@ function run<Value>(work: () => Value, { ms, retries }: Limit): Value {
     } catch (error) {
       if (!isTimeout(error)) throw error;
       const { user, system } = process.cpuUsage(before);
-      // On a busy machine the time passes without the check: nobody's arguments are wrong for that.
+      // On a busy machine the time passes without the check: that is no fault of the arguments.
       if (attempt === retries || (user + system) / 1000 > 0.9 * ms) throw new Ended(ms);
     } finally {
       context.work = undefined;

@@ -11,7 +11,7 @@ export interface AgentModule {
   readonly close?: (() => unknown) | undefined;
   /** Says who sends each message. */
   readonly authenticate?: Authenticate | undefined;
-  /** Who asks under `parley dev`, which alone reads and checks it. */
+  /** The users that ask under `parley dev`, which alone reads and checks them. */
   readonly devUsers?: unknown;
 }
 

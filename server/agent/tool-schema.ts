@@ -111,7 +111,7 @@ export interface ParameterSchema {
 const SCHEMA_LIMIT = { ms: 50, retries: 4 };
 /** The author's own code may be slow once, and is not called twice. */
 const OWN_LIMIT = { ms: 1000, retries: 0 };
-/** Of the author's own code, with everything that it waits for. */
+/** The time of the author's own code, with everything that it waits for. */
 const OWN_MS = 10_000;
 
 /** @throws Error that says what `parameters` must be. */
@@ -182,7 +182,7 @@ function withoutDraft({ $schema: _draft, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** Of a message, and of a pointer: both may quote a value. */
+/** The longest message and pointer of a problem: both may quote a value. */
 const MAX_CHARS = 500;
 const MAX_PROBLEMS = 8;
 

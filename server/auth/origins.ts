@@ -96,7 +96,7 @@ export class Origins {
   }
 }
 
-/** Whoever says so, since it opens nothing: a page of another site can set none of these headers. */
+/** Any of these headers counts, since it only narrows: a page of another site can set none of them. */
 function isOverTls({ socket, headers }: IncomingMessage): boolean {
   const { "x-forwarded-proto": proto = "", forwarded = "" } = headers;
   return "encrypted" in socket || /^ *https/i.test(String(proto)) || /\bproto="?https/i.test(forwarded);

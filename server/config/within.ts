@@ -7,7 +7,7 @@ export class Late extends Error {
   }
 }
 
-/** While something keeps the event loop busy nobody can answer, so such a pause, however long, counts as one tick of several. */
+/** While something keeps the event loop busy no answer can come, so such a pause, however long, counts as one tick of several. */
 const TICKS = 5;
 
 /**

@@ -156,5 +156,5 @@ export class Exchange {
   }
 }
 
-/** Of a call that may still end. */
+/** The result of a call that may still end. */
 const CANCELLED_TEXT = textOf(CANCELLED);

@@ -286,7 +286,7 @@ class HostedConversation implements Conversation {
     const retryable = this.#answer.hasUsedTools ? false : undefined;
     if (error instanceof ApiError || isOfUpstream(error)) {
       const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, this.#hasBegun);
-      // Of a message that is too long, or a server that is overloaded, the sentences fit an agent as well.
+      // What is said of a message that is too long, or of a server that is overloaded, fits an agent as well.
       const isRefused =
         error instanceof UpstreamRefusal && error.status < 500 && /^provider_(?:error|auth)$/.test(code);
       return new ApiError(code, message, {

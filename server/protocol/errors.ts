@@ -71,7 +71,7 @@ export interface ErrorBody {
     message: string;
     /** JSON pointer to the field of the request that is wrong. */
     param?: string;
-    /** Of arguments that a person has changed: what does not fit, at most 8. */
+    /** What does not fit in arguments that a person has changed: at most 8 problems. */
     problems?: ArgumentProblem[];
     /** Whether sending the same request again may help. */
     retryable: boolean;

@@ -68,7 +68,7 @@ export interface ErrorEvent {
   code: ErrorCode;
   /** JSON pointer to the field of the request that is wrong. */
   param?: string;
-  /** Of arguments that a person has changed: what does not fit, at most 8. */
+  /** What does not fit in arguments that a person has changed: at most 8 problems. */
   problems?: ArgumentProblem[];
   /** Whether sending the same message again may help. */
   retryable: boolean;

@@ -107,7 +107,7 @@ for (const [name, events, logged] of HOSTILE) {
 
 const call = (id: string) => ({ type: "tool_call", data: { id, tool: "look", arguments: {} } });
 const result = (id: string) => ({ type: "tool_result", data: { id, output: "found" } });
-const STEPS = 20_000;
+const STEPS = 8_000;
 const ids = many(STEPS, (n) => `c${n}`);
 
 /** Answers of many steps, each of which must cost the same, and what else the agent has. */
