@@ -282,13 +282,13 @@ test("the demo agent's tool tells the model which city is missing or unknown, an
   const { parameters, execute } = demoAgent().tools.get("get_weather") ?? assert.fail();
   const problems = async (value: unknown) => {
     const checked = await parameters.check(value);
-    return checked.ok ? [] : checked.problems;
+    return checked.ok ? "" : JSON.stringify(checked.problems);
   };
-  assert.match(String(await problems({ city: "" })), /city/);
-  assert.match(String(await problems({})), /city/);
-  assert.match(String(await problems({ city: "Lima", unit: "C" })), /unit/);
-  assert.match(String(await problems(["Lima"])), /object/i);
-  assert.deepEqual(await problems({ city: "Lima" }), []);
+  assert.match(await problems({ city: "" }), /city/);
+  assert.match(await problems({}), /city/);
+  assert.match(await problems({ city: "Lima", unit: "C" }), /unit/);
+  assert.match(await problems(["Lima"]), /object/i);
+  assert.equal(await problems({ city: "Lima" }), "");
   const context = { signal: new AbortController().signal, callId: "1" } as ToolContext;
   const weather = { city: "lima", celsius: 25, sky: "sunny", invented: true };
   assert.deepEqual(await execute({ city: "lima" }, context), weather);

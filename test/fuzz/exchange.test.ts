@@ -20,8 +20,8 @@ import { newRun } from "../support/run-lines.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 import { define } from "../support/test-tools.ts";
 
-/** `CONVERSATIONS=10000` tries more of them. What fails names its seed, from which `SEED` begins. */
-const { CONVERSATIONS = "240", SEED = String(Date.now() % 1e9) } = process.env;
+/** `CONVERSATIONS=10000` tries more of them, `SEED` others. What fails names its seed. */
+const { CONVERSATIONS = "240", SEED = "1" } = process.env;
 
 /** How many go on at once. */
 const AT_ONCE = 8;
