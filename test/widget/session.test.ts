@@ -407,7 +407,8 @@ test("calls are asked about no longer once their run has failed, and again when 
   await until(() => session.isQueued);
   assert.deepEqual(session.withdraw(), text("Never mind"));
   assert.deepEqual(waiting(), [["2", undefined]], "after a message that was taken back");
-  const { ended } = session.decide(session.mark("2", { approved: true }) ?? []);
+  session.mark("2", { approved: true });
+  const { ended } = session.decide(session.decisions ?? []);
   await until(({ reconnect }) => reconnect.state === "waiting");
   session.stop();
   await ended;
