@@ -83,24 +83,30 @@ export class HookQueue {
     });
   }
 
-  async #call({ hook, about, call }: Waiting): Promise<HookOutcome> {
-    const { maxMs, fail } = this.#parts;
+  async #call(job: Waiting): Promise<HookOutcome> {
     try {
-      await within(call, maxMs);
+      await within(job.call, this.#parts.maxMs);
       return "done";
     } catch (error) {
-      fail(hookFailure(hook, error), about);
+      if (this.#running.has(job)) this.#fail(job, error);
       return error instanceof Late ? "timeout" : "failed";
     }
   }
 
+  #fail({ hook, about }: Waiting, error: unknown): void {
+    this.#parts.fail(hookFailure(hook, error), about);
+  }
+
   /** The process ends. */
   #abandon(): void {
-    const { count, warn } = this.#parts;
+    const { count, warn, maxMs } = this.#parts;
     const dropped = this.#waiting.splice(0);
     if (dropped.length > 0) warn(`${dropped.length} calls of hooks were dropped, because the server has stopped.`);
     for (const job of dropped) count(job.hook, "dropped");
-    for (const job of this.#running) count(job.hook, "timeout");
+    for (const job of this.#running) {
+      count(job.hook, "timeout");
+      this.#fail(job, new Late(maxMs));
+    }
     for (const job of [...dropped, ...this.#running]) job.leave();
     this.#running.clear();
   }
