@@ -56,13 +56,13 @@ export class HookQueue {
     return true;
   }
 
-  /** Resolves when all were called. After the time of one hook, which may begin only now, the rest is dropped. */
+  /** Resolves when all were called. After the time of one hook, the rest is dropped. */
   async drain(): Promise<void> {
     if (this.#isIdle) return;
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve;
     });
-    await within(() => idle, 1.2 * this.#parts.maxMs).catch(() => this.#abandon());
+    await within(() => idle, this.#parts.maxMs).catch(() => this.#abandon());
   }
 
   get #isIdle(): boolean {
