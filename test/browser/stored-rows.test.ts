@@ -34,15 +34,26 @@ const PUT = `async ({ version, stores, session }) => {
 
 type Row = Record<string, unknown>;
 
-/** `damages` change the rows of the first conversations. */
-async function openStored(t: TestContext, { user = "", damages = [] as ((row: Row) => Row)[] } = {}) {
+/** `damages` change the rows of the first conversations, and `summaries` those of the list. */
+async function openStored(
+  t: TestContext,
+  { user = "", damages = [] as ((row: Row) => Row)[], summaries = [] as Row[] } = {},
+) {
   const server = await startServer(t, { ...PAGE_SERVER, turns: Array.from({ length: 3 }, () => [say("Noted.")]) });
   const { page, complaints } = await openPage(t, browser);
   // The run that was still going on is no longer known.
   failOnComplaints(t, complaints, /404/);
   const { stores, session, version }: StoredRows = JSON.parse(STORED.replaceAll("SERVER", server.url));
-  const rows = stores[0]?.rows ?? [];
-  for (const [index, damage] of damages.entries()) rows[index] = JSON.stringify(damage(JSON.parse(rows[index] ?? "")));
+  const change = (name: string, changes: readonly ((row: Row) => Row)[]) => {
+    const { rows = [] } = stores.find((it) => it.name === name) ?? {};
+    for (const [index, to] of changes.entries()) rows[index] = JSON.stringify(to(JSON.parse(rows[index] ?? "")));
+    return rows;
+  };
+  const rows = change("conversations", damages);
+  change(
+    "summaries",
+    summaries.map((damage) => (it) => ({ ...it, ...damage })),
+  );
   await page.context().addCookies([{ name: "session", value: user, url: server.url }]);
   await page.goto(`${server.url}/health`);
   // What the tab has is nobody's: it would become that of the user.
@@ -121,4 +132,23 @@ test("conversations that cannot be read stay in the list and in the store as the
   assert.deepEqual((await titles(page)).toSorted(), TITLES.toSorted());
   const all = await kept(page);
   for (const damaged of rows.slice(0, 4)) assert.ok(all.includes(damaged), damaged);
+});
+
+test("a list with damaged entries is shown, and none of its conversations is deleted because of them", async (t) => {
+  const summaries = [
+    { size: undefined },
+    { size: "60000001", updatedAt: "yesterday" },
+    { size: 1e300, title: 7 },
+    { updatedAt: null },
+    { updatedAt: 1e300, isRunning: 7 },
+  ];
+  const { page, chat } = await openStored(t, { summaries });
+  await row(page, "Oslo").click();
+  await chat.ask("And now?", "Noted.");
+  await row(page, "Hello").click();
+  await chat.ask("And now?", "Noted.");
+  await page.reload();
+  await row(page, "Hello").waitFor();
+  const untitled = TITLES.map((title) => (title === "Cancel both" ? "New conversation" : title));
+  assert.deepEqual((await titles(page)).toSorted(), untitled.toSorted());
 });

@@ -466,7 +466,8 @@ export class ConversationKeeper implements LibraryHost {
       const isForeign = user !== "" && it.user && it.user !== user;
       const isOld = it.updatedAt < before;
       const isLeaving = it.user !== "" && it.user === leaving;
-      if (!(it.kept === "browser" ? isLeaving : isForeign || isOld) || it.id === this.shown.id) continue;
+      // Only what says so is a tab's: what is damaged stays.
+      if (!(it.kept === "tab" ? isForeign || isOld : isLeaving) || it.id === this.shown.id) continue;
       const row = isLeaving ? await store.load(it.id).catch(() => undefined) : undefined;
       await store.delete(it.id).catch(() => undefined);
       if (row?.run) cancel(row.run.run);

@@ -5,12 +5,11 @@
 
 import type { PendingChange } from "./conversation.ts";
 import { waitingCalls } from "./messages.ts";
-import type { StoredConversation, Summary } from "./row.ts";
+import { MAX_SIZE, type StoredConversation, type Summary } from "./row.ts";
 import { type ConversationStore, isLeased, LEASE_MS, type Shown, UNKNOWN, type Writer } from "./store.ts";
 
-/** So many are kept, and so many characters of all messages: the oldest go, those last that wait for the person. */
+/** So many are kept, unless their messages are too many: the oldest go, those last that wait for the person. */
 const MAX_CONVERSATIONS = 200;
-const MAX_CHARS = 60_000_000;
 
 /** How often old conversations are deleted because the browser has no room, at most. */
 const MAKE_ROOM_EVERY_MS = 30_000;
@@ -138,7 +137,7 @@ export class Library {
   async list(): Promise<readonly Summary[]> {
     const { store, read } = this.#options;
     const { agent, user = "" } = read();
-    const mine = (await store.list()).filter((it) => it.kept === "browser" && it.user === user);
+    const mine = (await store.list()).filter((it) => it.kept !== "tab" && it.user === user);
     this.kept = mine.length;
     return mine.filter((it) => it.agent === agent).toSorted((a, b) => b.updatedAt - a.updatedAt);
   }
@@ -191,7 +190,7 @@ export class Library {
   async clear(): Promise<void> {
     const { store, read } = this.#options;
     const { user = "" } = read();
-    for (const it of await store.list()) if (it.kept === "browser" && it.user === user) await this.remove(it.id);
+    for (const it of await store.list()) if (it.kept !== "tab" && it.user === user) await this.remove(it.id);
     this.dropped = 0;
   }
 
@@ -210,10 +209,10 @@ export class Library {
   }
 
   async #deleteOldest(needed: number): Promise<void> {
-    const all = (await this.#options.store.list().catch(() => [])).filter(({ kept }) => kept === "browser");
+    const all = (await this.#options.store.list().catch(() => [])).filter(({ kept }) => kept !== "tab");
     let count = all.length;
     let chars = all.reduce((sum, { size }) => sum + size, 0);
-    const maxChars = Math.min(MAX_CHARS, chars - needed);
+    const maxChars = Math.min(MAX_SIZE, chars - needed);
     const hasRoom = () => count <= MAX_CONVERSATIONS && chars <= maxChars;
     const waiting: Summary[] = [];
     const drop = async ({ id, size }: Summary) => {

@@ -12,6 +12,7 @@ import {
   charsOf,
   fromRow,
   pendingOf,
+  soundSummary,
   summaryOf,
   toRow,
   withAnswer,
@@ -105,7 +106,8 @@ export class IndexedDbStore implements ConversationStore {
 
   async list(): Promise<readonly Summary[]> {
     const transaction = await this.#begin("readonly", SUMMARIES);
-    return settled(transaction.objectStore(SUMMARIES).index("server").getAll(this.#server));
+    const found = await settled<Summary[]>(transaction.objectStore(SUMMARIES).index("server").getAll(this.#server));
+    return found.map(soundSummary);
   }
 
   async load(id: string): Promise<StoredConversation | undefined> {
