@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, type TestContext, test } from "node:test";
+import { after, type TestContext } from "node:test";
 import type { Page } from "playwright-core";
 import { PAGE_SERVER, type StoredRows } from "../fixtures/stored/agents.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { it, test } from "../support/rows.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, failOnComplaints, openRows } from "./chat-page.ts";
@@ -112,26 +113,47 @@ test("a user's conversations of an earlier build are there for them alone", asyn
   assert.match(JSON.stringify(server.model.asked[0]?.messages), /I am Ada.*Hello, Ada\..*And now\?/);
 });
 
-test("conversations that cannot be read stay in the list and in the store as they are, and stop no other", async (t) => {
+test("conversations that cannot be read say so, stay in the list and in the store as they are, and stop no other", async (t) => {
   const damages = [
     (it: Row) => ({ ...it, version: 6 }),
     (it: Row) => ({ ...it, tree: {} }),
     (it: Row) => ({ ...it, tree: [7] }),
-    (it: Row) => ({ ...it, states: null }),
+    (it: Row) => ({ ...it, states: { m14: 5 } }),
   ];
   const { page, chat, rows } = await openStored(t, { damages });
+  const sentence = page.getByText("This conversation was kept by another version and cannot be shown here.");
+  const areKept = async () => {
+    const all = await kept(page);
+    for (const damaged of rows.slice(0, 4)) assert.ok(all.includes(damaged), damaged);
+  };
   for (const title of TITLES.slice(0, 4)) {
     await row(page, title).click();
-    await chat.greeting.waitFor();
+    await sentence.waitFor();
+    assert.equal(await chat.replies.count(), 0);
   }
+  await page.reload();
+  await sentence.waitFor();
+  await row(page, "Hello").press("F2");
+  await page.keyboard.type("Pears");
+  await page.keyboard.press("Enter");
+  await sentence.and(page.locator(".list-foot *")).waitFor();
+  await row(page, "Hello").press("Delete");
+  await page.getByText("Conversation deleted.").first().waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await row(page, "Hello").waitFor();
+  await areKept();
+  await row(page, "Cancel both").click();
+  await sentence.waitFor();
   await chat.ask("And now?", "Noted.");
+  await row(page, "And now?").waitFor();
   await row(page, "Railways").click();
   await chat.replies.getByText("Half").waitFor();
   await page.reload();
   await chat.replies.getByText("Half").waitFor();
-  assert.deepEqual((await titles(page)).toSorted(), TITLES.toSorted());
-  const all = await kept(page);
-  for (const damaged of rows.slice(0, 4)) assert.ok(all.includes(damaged), damaged);
+  assert.deepEqual((await titles(page)).toSorted(), [...TITLES, "And now?"].toSorted());
+  await areKept();
+  await row(page, "And now?").click();
+  await chat.replies.getByText("Noted.").waitFor();
 });
 
 test("a list with damaged entries is shown, and none of its conversations is deleted because of them", async (t) => {
@@ -144,11 +166,53 @@ test("a list with damaged entries is shown, and none of its conversations is del
   ];
   const { page, chat } = await openStored(t, { summaries });
   await row(page, "Oslo").click();
+  await chat.replies.getByText("Mild in Oslo, too.").waitFor();
   await chat.ask("And now?", "Noted.");
   await row(page, "Hello").click();
+  await chat.replies.getByText("How do you do?").waitFor();
   await chat.ask("And now?", "Noted.");
   await page.reload();
   await row(page, "Hello").waitFor();
   const untitled = TITLES.map((title) => (title === "Cancel both" ? "New conversation" : title));
   assert.deepEqual((await titles(page)).toSorted(), untitled.toSorted());
+});
+
+it("what the browser fails to change in the list stays as it is, is said, and works as soon as the browser does", async (t) => {
+  const { page } = await openStored(t);
+  await page.evaluate(`{
+    const { transaction } = IDBDatabase.prototype;
+    IDBDatabase.prototype.transaction = function (names, mode, ...more) {
+      if (window.isBroken && mode === "readwrite") throw new DOMException("It is broken.", "UnknownError");
+      return transaction.call(this, names, mode, ...more);
+    };
+    window.isBroken = true;
+  }`);
+  const failure = page.getByText("The browser could not do this. Please try again.");
+  const fail = async (work: () => Promise<void>) => {
+    await work();
+    await failure.waitFor();
+    assert.deepEqual(await titles(page), TITLES);
+    await page.evaluate("window.isBroken = false");
+  };
+  const remove = () => row(page, "Railways").press("Delete");
+  await fail(remove);
+  await remove();
+  await row(page, "Railways").waitFor({ state: "detached" });
+  await page.evaluate("window.isBroken = true");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await failure.waitFor();
+  await page.evaluate("window.isBroken = false");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await row(page, "Railways").waitFor();
+  await page.evaluate("window.isBroken = true");
+  await fail(async () => {
+    await row(page, "Oslo").press("F2");
+    await page.keyboard.type("Weather");
+    await page.keyboard.press("Enter");
+  });
+  await page.evaluate("window.isBroken = true");
+  await fail(async () => {
+    await page.getByRole("button", { name: "Forget everything" }).click();
+    await page.getByRole("button", { name: "Delete" }).click();
+  });
 });

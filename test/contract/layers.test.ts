@@ -101,7 +101,7 @@ test("an import while the chat runs is for what most chats never need", () => {
   for (const target of targets) {
     assert.match(
       target,
-      /\/(?:alternatives|approval|code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http|identity|library|shrink|site-diagnosis|steps|conversation-list|pending)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
+      /\/(?:alternatives|approval|code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http|identity|library|shrink|site-diagnosis|steps|conversation-list|pending|read-row)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
       target,
     );
   }

@@ -9,14 +9,14 @@ import type { ChatSession } from "../../widget/session/chat-session.ts";
 import type { PendingChange } from "../../widget/session/conversation.ts";
 import { Conversation } from "../../widget/session/conversation.ts";
 import type { Message } from "../../widget/session/messages.ts";
-import { fromRow, type StoredConversation, toRow } from "../../widget/session/row.ts";
+import { type StoredConversation, toRow } from "../../widget/session/row.ts";
 import { type ConversationStore, LEASE_MS, type Writer } from "../../widget/session/store.ts";
 import { gate } from "../support/deadline.ts";
 import { end, say, wait } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { TestStorage } from "./browser-stubs.ts";
 import { lastAnswer, openClient, pendingIds, sendPendingOf, type TestClient, text, textsOf } from "./chat-client.ts";
-import { MemoryStore } from "./memory-store.ts";
+import { MemoryStore, readBack } from "./memory-store.ts";
 
 /** The thorough tests try more. */
 const IS_MANY = process.env.TRIES === "many";
@@ -102,8 +102,7 @@ test("each branch goes on with its own state over random edits, repeats, switche
           continue;
         } else if (it.do === "reload") {
           const stored = { ...conversation.data, id: "c", agent: "", kept: "tab", updatedAt: 1, revision: 1 } as const;
-          const row = fromRow(structuredClone(toRow(stored)));
-          assert.ok(row);
+          const row = readBack(toRow(stored));
           conversation = new Conversation();
           conversation.restore(row);
           assert.deepEqual(textsOf(conversation.messages), textsOf(messages));

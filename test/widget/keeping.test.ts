@@ -1,6 +1,7 @@
 /** Conversations are kept over page loads: which one a chat gets, what it reports again, and what is deleted. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { beforeEach, type TestContext, test } from "node:test";
 import type { ConversationState } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
@@ -8,14 +9,14 @@ import { storedState } from "../../widget/session/branch-states.ts";
 import type { ChatSession } from "../../widget/session/chat-session.ts";
 import { Conversation, EMPTY_CONVERSATION, type OutgoingMessage } from "../../widget/session/conversation.ts";
 import type { AssistantMessage, Message, UserMessage } from "../../widget/session/messages.ts";
+import { fromRow, withAnswer } from "../../widget/session/read-row.ts";
 import {
   answerRow,
-  fromRow,
   type Row,
   type StoredConversation,
   summaryOf,
   toRow,
-  withAnswer,
+  UNREADABLE,
 } from "../../widget/session/row.ts";
 import { shrink } from "../../widget/session/shrink.ts";
 import { IndexedDbStore, LEASE_MS, mayWrite } from "../../widget/session/store.ts";
@@ -31,7 +32,7 @@ import {
   text,
   textsOf,
 } from "./chat-client.ts";
-import { MemoryStore } from "./memory-store.ts";
+import { MemoryStore, readBack } from "./memory-store.ts";
 import { done, type ScriptedServer, startScriptedServer, token } from "./scripted-server.ts";
 
 beforeEach(() => {
@@ -266,6 +267,7 @@ test("conversations are deleted after a day without a change, and no others", as
     store.delete = async (id) => {
       store.rows.delete(id);
       resolve();
+      return async () => {};
     };
   });
   await open("two");
@@ -397,9 +399,7 @@ const messages: Message[] = [
 /** What a page load makes of a stored conversation. */
 function restored(stored: StoredConversation, maxChars = 10_000): Conversation {
   const conversation = new Conversation();
-  const row = fromRow(structuredClone(toRow(shrink(stored, maxChars))));
-  assert.ok(row);
-  conversation.restore(row);
+  conversation.restore(readBack(toRow(shrink(stored, maxChars))));
   return conversation;
 }
 
@@ -431,8 +431,8 @@ test("a conversation that has to shrink loses other branches first, the oldest e
     states: { m4: { rest: { previous_response_id: "four" } } },
   };
   const kept = (maxChars: number) =>
-    fromRow(toRow(shrink(stored, maxChars)))
-      ?.tree.map(({ id }) => id)
+    readBack(toRow(shrink(stored, maxChars)))
+      .tree.map(({ id }) => id)
       .join(" ");
   assert.equal(kept(1_300), "m1 m2 m4 m5 m6 m8");
   assert.equal(kept(770), "m1 m2 m4 m8");
@@ -518,9 +518,9 @@ test("while an answer comes it is stored without the rest of its conversation, a
   };
   const stored = answerRow(written, now);
   assert.ok(stored && JSON.stringify(stored).length < 300);
-  const read = (row: Row) => fromRow(withAnswer(row, structuredClone(stored)));
-  assert.deepEqual(read(structuredClone(toRow(written))), fromRow(structuredClone(toRow(now))));
-  assert.equal(read({ ...toRow(written), revision: 3 })?.run?.after, 1, "a later one has all of it");
+  const read = (row: Row) => readBack(withAnswer(row, structuredClone(stored)));
+  assert.deepEqual(read(structuredClone(toRow(written))), readBack(toRow(now)));
+  assert.equal(read({ ...toRow(written), revision: 3 }).run?.after, 1, "a later one has all of it");
   const others = [{ run: undefined }, { name: "New" }, { marks: 1 }, { states: {} }, { tree: [...now.tree].reverse() }];
   for (const other of others) assert.equal(answerRow(written, { ...now, ...other }), undefined);
   assert.equal(answerRow(undefined, now), undefined);
@@ -577,7 +577,7 @@ test("what was deleted to make room is kept by the tab that shows it, also if it
   await isGone;
   there.client.close();
   await there.client.keeper.stored;
-  assert.deepEqual(textsOf((await parts.store.load(id))?.tree ?? []), ["Hi", "ok"]);
+  assert.deepEqual(textsOf(parts.store.rows.get(id)?.tree ?? []), ["Hi", "ok"]);
 });
 
 const ratingOf = ({ session }: TestClient["client"]) =>
@@ -1010,32 +1010,98 @@ test("what the browser has cleared is stored again as soon as it goes on", async
   assert.equal(store.rows.size, 1);
 });
 
-test("a damaged row is ignored, and the chat goes on keeping", async (t) => {
+const SOUND = [
+  { type: "text", text: "Hi", continues: true },
+  { type: "thinking", text: "Hm", startedAt: 1, endedAt: 2 },
+  { type: "tool", callId: "c", tool: "look", title: { en: "Look" }, arguments: "{}", status: "waiting" },
+] as const;
+const [TEXT, THINKING, TOOL] = SOUND;
+
+const DAMAGED_BLOCKS = [
+  null,
+  { ...TEXT, text: undefined },
+  { ...THINKING, text: undefined },
+  { ...THINKING, startedAt: "1" },
+  { type: "tool" },
+  ...["callId", "tool", "title", "arguments", "status", "output", "startedAt", "approval", "decision", "refused"].map(
+    (field) => ({ ...TOOL, [field]: 7e30 }),
+  ),
+];
+
+test("what is damaged of a conversation is never shown, and its blocks, messages and states are read as they are", async (t) => {
+  const { server, store, first } = await chat(t);
+  await ask(first, server, "Hi");
+  const [stored] = store.rows.values();
+  assert.ok(stored);
+  const [question, answer] = stored.tree as [UserMessage, AssistantMessage];
+  const of = (question: object, answer: object, more = {}) =>
+    toRow({ ...stored, tree: [question, answer], ...more } as unknown as StoredConversation);
+  assert.deepEqual(readBack(of(question, { ...answer, blocks: SOUND })).tree[1], { ...answer, blocks: SOUND });
+  const damaged = [
+    ...DAMAGED_BLOCKS.map((block) => of(question, { ...answer, blocks: [block] })),
+    ...[
+      { blocks: Array(1) },
+      { suggestions: 7 },
+      { at: "noon" },
+      { status: "well" },
+      { failure: {} },
+      { parent: 7 },
+    ].map((damage) => of(question, { ...answer, ...damage })),
+    ...[null, 7, {}, { name: "a.png", mediaType: "toString" }].map((file) => ({
+      ...toRow(stored),
+      tree: [{ ...question, files: [file] }, answer],
+    })),
+    ...[{ text: undefined }, { id: 1 }, { at: 1e30 }, { parent: question.id }].map((it) =>
+      of({ ...question, ...it }, answer),
+    ),
+    ...[undefined, {}, [null], Array(1)].map((tree) => ({ ...toRow(stored), tree })),
+    ...[1, { m14: 5 }, { m2: { rest: null } }, { m2: { rest: {}, added: [null] } }].map((states) => ({
+      ...toRow(stored),
+      states,
+    })),
+    ...[{ head: "m9" }, { root: 1 }, { run: { run: 1 } }, { title: 7 }, { updatedAt: "x" }, { revision: "1" }].map(
+      (damage) => ({ ...toRow(stored), ...damage }),
+    ),
+  ];
+  for (const row of damaged) assert.equal(fromRow(row as unknown as Row), UNREADABLE, JSON.stringify(row));
+});
+
+test("states of earlier builds are read as they are", () => {
+  const lines = readFileSync(new URL("../fixtures/stored/states.jsonl", import.meta.url), "utf8")
+    .trim()
+    .split("\n");
+  for (const line of lines) {
+    const root: ConversationState = JSON.parse(line).state;
+    const states = { m2: storedState(root, undefined) };
+    assert.deepEqual(readBack({ ...toRow(conversation(messages)), root, states }).root, root);
+  }
+});
+
+test("where a conversation cannot be read, what is said is kept beside it, and so is what stood there already", async (t) => {
   const { server, store, reload, first } = await chat(t);
   await ask(first, server, "Hi");
-  const [sound] = [...store.rows.values()].map((row) => toRow(row));
-  const damaged = [
-    { tree: undefined },
-    { tree: {} },
-    { tree: [null] },
-    { tree: [{ role: "user", id: "m1" }] },
-    { tree: [{ role: "user", id: 1, text: "Hi", files: [] }] },
-    { tree: [{ role: "assistant", id: "m2", status: "done" }] },
-    { tree: [{ role: "user", id: "m1", parent: "m1", text: "Hi", files: [] }] },
-    { head: "m9" },
-    { states: 1 },
-    { root: 1 },
-    { run: { run: 1 } },
-  ].map((damage) => ({ ...sound, ...damage }) as typeof sound);
-  assert.deepEqual(
-    damaged.map(fromRow),
-    damaged.map(() => undefined),
-  );
-  store.load = async () => fromRow(damaged[0]);
+  const [id = ""] = store.rows.keys();
+  const load = store.load.bind(store);
+  store.load = async (asked) => (asked === id ? UNREADABLE : load(asked));
   const second = await reload(first);
-  assert.deepEqual(second.client.session.messages, []);
-  await ask(second, server, "Again");
-  assert.deepEqual([second.client.keeper.isNotKept, store.rows.size], [false, 1]);
+  assert.deepEqual([second.client.session.messages, second.client.keeper.isUnreadable], [[], true]);
+  const third = await reload(second);
+  assert.equal(third.client.keeper.isUnreadable, true, "as long as nothing is said");
+  const texts = () => [...store.rows.values()].map(({ tree }) => textsOf(tree));
+  await ask(third, server, "Again");
+  await third.client.keeper.stored;
+  assert.deepEqual(texts(), [
+    ["Hi", "ok"],
+    ["Again", "ok"],
+  ]);
+  assert.deepEqual([third.client.keeper.isNotKept, third.client.keeper.isUnreadable], [false, false]);
+  // It is damaged while it is shown.
+  store.load = async () => UNREADABLE;
+  await third.client.keeper.reload();
+  await ask(third, server, "More");
+  await third.client.keeper.stored;
+  assert.deepEqual(texts().at(-1), ["Again", "ok", "More", "ok"]);
+  assert.equal(store.rows.size, 3);
 });
 
 test("a conversation that cannot be read now is not deleted: the next page may read it", async (t) => {
@@ -1048,12 +1114,24 @@ test("a conversation that cannot be read now is not deleted: the next page may r
   store.load = load;
   const third = await reload(second);
   assert.deepEqual(textsOf(third.client.session.messages), ["Hi", "ok"]);
+  store.load = () => Promise.reject(new Error("IndexedDB does not answer"));
+  const fourth = await reload(third);
+  store.load = load;
+  await ask(fourth, server, "Again");
+  await fourth.client.keeper.stored;
+  assert.deepEqual(
+    [...store.rows.values()].map(({ tree }) => textsOf(tree)),
+    [
+      ["Hi", "ok"],
+      ["Again", "ok"],
+    ],
+  );
 });
 
 test("a row of another version is ignored", () => {
   const row = toRow(conversation(messages));
-  assert.deepEqual(fromRow(row)?.tree.length, 4);
-  assert.equal(fromRow({ ...row, version: 2 }), undefined);
+  assert.deepEqual(readBack(row).tree.length, 4);
+  for (const version of [2, 6, "5", "constructor"]) assert.equal(fromRow({ ...row, version } as Row), UNREADABLE);
 });
 
 const lost = [

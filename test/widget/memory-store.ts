@@ -1,7 +1,16 @@
 /** A store of a page's own, as one may bring to keep conversations on its server. */
 
+import assert from "node:assert/strict";
 import type { PendingChange, PendingMessage } from "../../widget/session/conversation.ts";
-import { type StoredConversation, type Summary, summaryOf } from "../../widget/session/row.ts";
+import { fromRow } from "../../widget/session/read-row.ts";
+import {
+  type Found,
+  type Row,
+  type StoredConversation,
+  type Summary,
+  summaryOf,
+  UNREADABLE,
+} from "../../widget/session/row.ts";
 import { type ConversationStore, LEASE_MS, mayWrite, type Writer } from "../../widget/session/store.ts";
 
 export class MemoryStore implements ConversationStore {
@@ -16,7 +25,7 @@ export class MemoryStore implements ConversationStore {
     return [...this.rows.values()].map((row) => this.summaries.get(row.id) ?? summaryOf(row, "", 0));
   }
 
-  async load(id: string): Promise<StoredConversation | undefined> {
+  async load(id: string): Promise<Found> {
     const row = this.rows.get(id);
     return row && { ...row, pending: this.queues.get(id) };
   }
@@ -48,8 +57,20 @@ export class MemoryStore implements ConversationStore {
   }
 
   async delete(id: string) {
-    this.queues.delete(id);
-    this.rows.delete(id);
-    this.summaries.delete(id);
+    const undo = [this.queues, this.rows, this.summaries].map((table: Map<string, unknown>) => {
+      const row = table.get(id);
+      table.delete(id);
+      return () => row && table.set(id, row);
+    });
+    return async () => {
+      for (const bringBack of undo) bringBack();
+    };
   }
+}
+
+/** What a page load reads of a row. */
+export function readBack(row: Row): StoredConversation {
+  const read = fromRow(structuredClone(row));
+  assert.ok(read !== UNREADABLE);
+  return read;
 }

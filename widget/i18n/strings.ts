@@ -272,6 +272,9 @@ export const en = {
   feedbackThanks: "Thank you.",
 
   // A conversation that was kept.
+  /** In the place of its messages. It is damaged, or not of this version of the chat. */
+  notShown: "This conversation was kept by another version and cannot be shown here.",
+  storageFailed: "The browser could not do this. Please try again.",
   earlierCut: "Earlier messages are no longer shown here.",
   notKept: "The browser does not keep this conversation: it is gone when you leave the page or load it again.",
   forgotten: (agent: string) =>

@@ -11,7 +11,7 @@ import { progressOf, type SessionData } from "./chat-session.ts";
 import { EMPTY_CONVERSATION, type PendingChange, type PendingMessage } from "./conversation.ts";
 import type { Library, LibraryHost, LibraryOptions } from "./library.ts";
 import { randomId } from "./resumable-run.ts";
-import type { StoredConversation } from "./row.ts";
+import { type StoredConversation, UNREADABLE } from "./row.ts";
 import { isAhead, LEASE_MS, type Shown, UNKNOWN } from "./store.ts";
 import { type Draft, EMPTY_DRAFT, forgetSlots, type Place, type SlotContent, TabSlot } from "./tab-slot.ts";
 
@@ -69,6 +69,10 @@ export class ConversationKeeper implements LibraryHost {
   isRestoring = false;
   /** Whether a reload will find nothing although the conversation should be kept. */
   isNotKept = false;
+  /** Whether what is kept is of another version of the chat, or damaged: it stays, and nothing of it is shown. */
+  isUnreadable = false;
+  /** Whether what is kept could not be read: what is said here is another conversation. */
+  #isUnread = false;
   /** Where an earlier page load was left; absent at the end. */
   restoredPlace: Place | undefined;
   /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
@@ -200,8 +204,13 @@ export class ConversationKeeper implements LibraryHost {
     // What is stored would be overwritten before it is shown: it is saved then.
     if (!this.#slot || this.isRestoring || this.#isHeld) return;
     const data = this.#options.read();
-    this.#savedProgress = this.#options.progress();
-    if (this.#savedProgress === "") {
+    const progress = this.#options.progress();
+    if (this.#isUnread && progress !== "") {
+      this.begin(undefined);
+      this.#isDirty = true;
+    }
+    this.#savedProgress = progress;
+    if (progress === "") {
       // One that could not be read was never shown: the next page may have it.
       if (this.shown.savedAt > 0) this.#delete();
       this.#writeSlot(this.#slot, undefined);
@@ -276,8 +285,9 @@ export class ConversationKeeper implements LibraryHost {
   }
 
   /** A conversation of the library, with its messages: those that are shown may not be stored yet. */
-  async load(id: string): Promise<SessionData | undefined> {
-    return id === this.shown.id && !this.isRestoring ? this.#options.read() : this.#options.store.load(id);
+  async load(id: string): Promise<SessionData | typeof UNREADABLE | undefined> {
+    const isHere = id === this.shown.id && !this.isRestoring && !this.#isUnread;
+    return isHere ? this.#options.read() : this.#options.store.load(id);
   }
 
   /** Shows what another element has made of the conversation. */
@@ -339,6 +349,8 @@ export class ConversationKeeper implements LibraryHost {
   begin(id: string | undefined): void {
     this.#loads += 1;
     this.shown = shownFrom(id);
+    this.isUnreadable = false;
+    this.#isUnread = false;
     this.#deleted.delete(`${id}`);
     this.#savedProgress = "";
   }
@@ -350,11 +362,12 @@ export class ConversationKeeper implements LibraryHost {
     this.#loads += 1;
     const load = this.#loads;
     const { revision: before } = this.shown;
-    // `null`: it cannot be read.
+    // `null`: it cannot be read now.
     const found = id === undefined ? undefined : await store.load(id).catch(() => null);
     if (this.#slot !== slot || this.#loads !== load) return;
+    const whole = found && found !== UNREADABLE ? found : undefined;
     // What is pending is sent by the conversation that it was written in.
-    const stored = found && isCopy ? { ...found, pending: [] } : (found ?? undefined);
+    const stored = whole && isCopy ? { ...whole, pending: [] } : whole;
     const { revision } = this.shown;
     // What was stored here meanwhile is newer than what has been read.
     const isKnown = id === this.shown.id && [before, revision].includes(stored?.revision ?? revision);
@@ -375,9 +388,12 @@ export class ConversationKeeper implements LibraryHost {
       this.#isDirty = isCopy || progress() !== progressOf(stored);
       if (!this.#isDirty) this.#savedProgress = progress();
     } else if (isReturn && progress() !== this.#savedProgress) this.#isDirty = true;
-    if (isReturn && found && this.#queueing === 0) this.#options.onPending(found.pending);
+    if (isReturn && whole && this.#queueing === 0) this.#options.onPending(whole.pending);
     // The browser has cleared it: what goes on here is stored anew.
     if (isReturn && id !== undefined && found === undefined) Object.assign(this.shown, UNKNOWN);
+    this.isUnreadable = found === UNREADABLE;
+    // What is shown already is known, unless it can never be read again.
+    this.#isUnread = this.isUnreadable || (found === null && progress() === "");
     this.isRestoring = false;
     this.save();
     onChange();
@@ -470,7 +486,7 @@ export class ConversationKeeper implements LibraryHost {
       if (!(it.kept === "tab" ? isForeign || isOld : isLeaving) || it.id === this.shown.id) continue;
       const row = isLeaving ? await store.load(it.id).catch(() => undefined) : undefined;
       await store.delete(it.id).catch(() => undefined);
-      if (row?.run) cancel(row.run.run);
+      if (row && row !== UNREADABLE && row.run) cancel(row.run.run);
     }
   }
 }

@@ -5,7 +5,11 @@
 
 import type { PendingChange } from "./conversation.ts";
 import { waitingCalls } from "./messages.ts";
-import { MAX_SIZE, type StoredConversation, type Summary } from "./row.ts";
+import { MAX_SIZE, type StoredConversation, type Summary, UNREADABLE } from "./row.ts";
+
+// What is listed can be opened as long as the page lives, also after another build of the server.
+export { fromRow } from "./read-row.ts";
+
 import { type ConversationStore, isLeased, LEASE_MS, type Shown, UNKNOWN, type Writer } from "./store.ts";
 
 /** So many are kept, unless their messages are too many: the oldest go, those last that wait for the person. */
@@ -142,7 +146,7 @@ export class Library {
     return mine.filter((it) => it.agent === agent).toSorted((a, b) => b.updatedAt - a.updatedAt);
   }
 
-  /** As the person calls it from now on; without a text by its first message again. */
+  /** As the person calls it from now on; without a text by its first message again. Rejects where it keeps its name. */
   async rename(id: string, text: string): Promise<void> {
     const name = text.trim();
     this.#names.set(id, name);
@@ -166,21 +170,26 @@ export class Library {
       return {};
     }
     const row = await this.#options.store.load(id);
+    if (row === UNREADABLE) throw new Error(UNREADABLE);
     if (!row || row.name === name) return {};
     return (await this.#put({ ...row, name }, row.revision)) ? { revision: row.revision + 1 } : undefined;
   }
 
-  /** Deletes a conversation, ends its answer, and returns what brings it back. */
+  /** Deletes a conversation, ends its answer, and returns what brings it back. Rejects where it stays. */
   async remove(id: string): Promise<() => Promise<void>> {
+    const { store, cancel } = this.#options;
     const wasShown = this.#keeper.shown.id === id;
     if (wasShown) await this.#keeper.show(undefined);
     await this.#keeper.stored;
-    const row = await this.#options.store.load(id);
-    await this.#options.store.delete(id);
-    if (row?.run) this.#options.cancel(row.run.run);
+    const row = await store.load(id).catch(() => undefined);
+    const bringBack = await store.delete(id).catch(async (error) => {
+      if (wasShown) await this.#keeper.show(id);
+      throw error;
+    });
+    if (row && row !== UNREADABLE && row.run) cancel(row.run.run);
     this.tell({ id, isGone: true });
     return async () => {
-      if (row) await this.#put(row, 0);
+      await bringBack();
       if (wasShown) await this.#keeper.show(id);
       this.tell({ id });
     };
@@ -231,9 +240,11 @@ export class Library {
     for (const it of waiting) if (!hasRoom()) await drop(it);
   }
 
-  /** Whether a decision of the person is open in it, or something that they wrote is not sent. */
+  /** Whether a decision of the person is open in it, or something that they wrote is not sent, as far as it can be read. */
   async #isWaiting(id: string): Promise<boolean> {
-    const { pending = [], tree = [] } = (await this.#options.store.load(id).catch(() => undefined)) ?? {};
+    const row = await this.#options.store.load(id).catch((): typeof UNREADABLE => UNREADABLE);
+    if (row === UNREADABLE) return true;
+    const { pending = [], tree = [] } = row ?? {};
     return pending.length > 0 || tree.some((it) => it.role === "assistant" && waitingCalls(it).length > 0);
   }
 

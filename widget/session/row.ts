@@ -1,7 +1,7 @@
-/** What is stored of a conversation, and what is made of it again. Bytes of files and keys are never part of it. */
+/** What is stored of a conversation; `read-row.ts` makes it one again. Bytes of files and keys are never part of it. */
 
 import type { ContentPart, HistoryMessage } from "../../server/protocol/chat.ts";
-import { asString, isRecord, toJson } from "../../server/protocol/json.ts";
+import { asString, type Json, records, toJson } from "../../server/protocol/json.ts";
 import { hasFiles, type StoredState } from "./branch-states.ts";
 import type { SessionData } from "./chat-session.ts";
 import type { ConversationData, PendingMessage } from "./conversation.ts";
@@ -37,13 +37,19 @@ export interface Summary
   readonly until: number;
 }
 
-/** Grows when older versions of this file could misread what is written. */
-const VERSION = 5;
+/** Grows when older versions of the chat could misread what is written. */
+export const VERSION = 5;
+
+/** What is read in the place of a conversation that another version has written, or that is damaged. It stays stored. */
+export const UNREADABLE = "unreadable";
+
+/** What is stored under an id. */
+export type Found = StoredConversation | typeof UNREADABLE | undefined;
 
 const TITLE_CHARS = 60;
 
 /** The last moment of which there is a date. */
-const MAX_TIME = 8.64e15;
+export const MAX_TIME = 8.64e15;
 
 /** So many characters are kept of all conversations together. */
 export const MAX_SIZE = 60_000_000;
@@ -127,31 +133,6 @@ export function answerRow(written: StoredConversation | undefined, now: StoredCo
   return { id: answerKey(id), updatedAt, revision, run, answer };
 }
 
-export function withAnswer(row: Row | undefined, stored: AnswerRow | undefined): Row | undefined {
-  if (!row || !stored || stored.revision <= row.revision) return row;
-  const { id: _, answer, ...rest } = stored;
-  const whole = { ...row, ...rest, tree: row.tree.map((it) => (it.id === answer?.id ? answer : it)) };
-  return isSound(whole) ? whole : row;
-}
-
-/** A row of another version, or a damaged one, gives `undefined`. */
-export function fromRow(row: Row | undefined): StoredConversation | undefined {
-  if (row?.version !== VERSION || !isSound(row)) return undefined;
-  const { version: _, ...rest } = row;
-  const { lost } = statesOf(row);
-  if (lost.size === 0) return rest;
-  // The agent knows nothing of a branch whose state could not be stored: it goes on as a new conversation.
-  const parents = new Set<string | undefined>();
-  // What the page has added goes on with no state.
-  for (const { role, id, parent } of row.tree.toReversed()) if (role !== "page" || parents.has(id)) parents.add(parent);
-  const ends = row.tree.filter(({ id, role }) => role === "assistant" && lost.has(id) && !parents.has(id));
-  return {
-    ...rest,
-    tree: row.tree.map((message) => (ends.includes(message) ? { ...message, forgotten: true } : message)),
-    states: { ...row.states, ...Object.fromEntries(ends.map(({ id }) => [id, { rest: {} }])) },
-  };
-}
-
 /**
  * The states of messages, without files, and the messages behind which none is known: a signed state without its files
  * would be another one, which the server refuses.
@@ -178,25 +159,12 @@ export function branchOf(tree: readonly Message[], head: string | undefined): re
   return branch.toReversed();
 }
 
-/** Whether it can be shown: scripts of the site and tools of the browser can change what is stored. */
-function isSound({ tree, head, states, root, run = { run: "", after: 0 } }: Row): boolean {
-  const isComplete = isRecord(states) && (root === null || isRecord(root)) && Array.isArray(tree);
-  if (!isComplete || typeof run.run !== "string" || typeof run.after !== "number") return false;
-  // Each stands behind its parent: nothing goes round in circles.
-  const known = new Set<string | undefined>([undefined]);
-  return tree.every((it) => isMessage(it) && known.has(it.parent) && known.add(it.id)) && known.has(head);
-}
-
+/** What is pending, without what is damaged of it. */
 export function pendingOf(queue: Queue | undefined): readonly PendingMessage[] {
-  const isSound = (it: unknown) =>
-    isRecord(it) && typeof it.id === "string" && typeof it.text === "string" && Array.isArray(it.files);
-  return Array.isArray(queue?.pending) ? queue.pending.filter(isSound) : [];
-}
-
-function isMessage(value: unknown): value is Message {
-  if (!isRecord(value) || !/^m\d+$/.test(`${value.id}`)) return false;
-  if (value.role === "assistant") return Array.isArray(value.blocks);
-  return typeof value.text === "string" && (value.role === "page" || Array.isArray(value.files));
+  const hasText = (it: Json, name: string) => typeof it[name] === "string";
+  return records(queue?.pending)
+    .filter((it) => hasText(it, "id") && hasText(it, "text"))
+    .map((it) => ({ ...it, files: records(it.files).filter((file) => hasText(file, "name")) }) as never);
 }
 
 /** Messages and states never change: each is measured once. */

@@ -5,17 +5,16 @@
 
 import { lazy } from "../loading/lazy.ts";
 import type { PendingChange, PendingMessage } from "./conversation.ts";
-import type { AnswerRow, Queue, Row, StoredConversation, Summary } from "./row.ts";
+import type { AnswerRow, Found, Queue, Row, StoredConversation, Summary } from "./row.ts";
 import {
   answerKey,
   answerRow,
   charsOf,
-  fromRow,
   pendingOf,
   soundSummary,
   summaryOf,
   toRow,
-  withAnswer,
+  UNREADABLE,
   withoutPictures,
 } from "./row.ts";
 
@@ -51,7 +50,8 @@ export type MakeRoom = (chars: number) => Promise<boolean>;
 /** Keeps the conversations of one server. Its methods reject where the browser forbids storage or has no room. */
 export interface ConversationStore {
   list(): Promise<readonly Summary[]>;
-  load(id: string): Promise<StoredConversation | undefined>;
+  /** `UNREADABLE` for what another version of the chat has written, and for what is damaged. */
+  load(id: string): Promise<Found>;
   /**
    * Where there is little room, older messages are left out. `false`: another element has written something else, or
    * is writing, or has deleted it. `isLeaving`: the page is left, and there is no time to look. `makeRoomFor` is asked
@@ -62,7 +62,8 @@ export interface ConversationStore {
   claim(id: string, by: Writer): Promise<boolean>;
   /** Changes what is pending, whoever writes the conversation. Resolves with what is pending then. */
   queue(id: string, change: PendingChange): Promise<readonly PendingMessage[]>;
-  delete(id: string): Promise<void>;
+  /** Resolves with what brings it back as it was, also where it cannot be read. */
+  delete(id: string): Promise<() => Promise<void>>;
 }
 
 /** Whether what is stored was written by the same element, or is what it knows and nobody goes on with it. */
@@ -89,6 +90,9 @@ const ROWS = "conversations";
 const SUMMARIES = "summaries";
 const PENDING = "pending";
 
+const TABLES = [ROWS, SUMMARIES, PENDING] as const;
+
+const reading = lazy(() => import("./read-row.ts"), "fromRow");
 const shrinking = lazy(() => import("./shrink.ts"), "shrink");
 
 /** A browser in trouble may never answer, and the chat waits for its conversation. */
@@ -110,13 +114,17 @@ export class IndexedDbStore implements ConversationStore {
     return found.map(soundSummary);
   }
 
-  async load(id: string): Promise<StoredConversation | undefined> {
-    const transaction = await this.#begin("readonly", ROWS, PENDING);
-    const [[row, answer], queue] = await Promise.all([
+  async load(id: string): Promise<Found> {
+    const transaction = await this.#begin("readonly", ...TABLES);
+    const [[row, answer], summary, queue] = await Promise.all([
       settled<[Row?, AnswerRow?]>(transaction.objectStore(ROWS).getAll(partsOf(id)) as IDBRequest),
+      settled<Summary | undefined>(transaction.objectStore(SUMMARIES).get(id)),
       settled<Queue | undefined>(transaction.objectStore(PENDING).get(id)),
     ]);
-    return fromRow(row && { ...(withAnswer(row, answer) ?? row), pending: pendingOf(queue) });
+    if (!row) return summary && UNREADABLE;
+    const { fromRow, withAnswer } = await reading.load();
+    // What may be written is decided by the summary.
+    return fromRow({ ...withAnswer(row, answer), revision: summary?.revision ?? 0, pending: pendingOf(queue) });
   }
 
   async save(
@@ -172,12 +180,20 @@ export class IndexedDbStore implements ConversationStore {
     return pending;
   }
 
-  async delete(id: string): Promise<void> {
-    const tables = [ROWS, SUMMARIES, PENDING];
-    const transaction = await this.#begin("readwrite", ...tables);
-    for (const name of tables) transaction.objectStore(name).delete(partsOf(id));
+  async delete(id: string): Promise<() => Promise<void>> {
+    const transaction = await this.#begin("readwrite", ...TABLES);
+    const tables = TABLES.map((name) => transaction.objectStore(name));
+    const found = tables.map((table) => settled<object[]>(table.getAll(partsOf(id))));
+    for (const table of tables) table.delete(partsOf(id));
     transaction.commit();
-    return completed(transaction);
+    const [rows] = await Promise.all([Promise.all(found), completed(transaction)]);
+    return async () => {
+      const back = await this.#begin("readwrite", ...TABLES);
+      // What another element has stored there meanwhile stays.
+      for (const [index, name] of TABLES.entries())
+        for (const row of rows[index] ?? []) back.objectStore(name).add(row);
+      return completed(back);
+    };
   }
 
   /** Writes both, where what is stored under `id` allows it. Without an `id` it does not look. */
@@ -244,7 +260,7 @@ export class IndexedDbStore implements ConversationStore {
 }
 
 /** The row of a conversation, and an answer that was written since. */
-const partsOf = (id: string): IDBKeyRange => IDBKeyRange.bound(id, answerKey(id));
+const partsOf = (id: string): IDBKeyRange => IDBKeyRange.bound(`${id}`, answerKey(id));
 
 /** Rejects where the browser forbids storage, for example in a private window or a third-party frame. */
 async function openDatabase(): Promise<IDBDatabase> {

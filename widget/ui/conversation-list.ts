@@ -7,7 +7,7 @@ import { lazy } from "../loading/lazy.ts";
 import type { ConversationKeeper } from "../session/keeper.ts";
 import type { Library } from "../session/library.ts";
 import { type Message, textOf } from "../session/messages.ts";
-import { branchOf, type Summary } from "../session/row.ts";
+import { branchOf, type Summary, UNREADABLE } from "../session/row.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/conversation-list.css";
 import { ChatPart } from "./chat-part.ts";
@@ -46,6 +46,7 @@ export class ConversationListElement extends ChatPart {
     renamed: { state: true },
     deleted: { state: true },
     isForgetting: { state: true },
+    failure: { state: true },
     isSearching: { state: true },
   };
   keeper!: ConversationKeeper;
@@ -68,6 +69,8 @@ export class ConversationListElement extends ChatPart {
   private isSearching = false;
   /** Whether it was asked whether all are to go. */
   private isForgetting = false;
+  /** Why what was asked for last was not done. */
+  private failure = "";
   #library: Library | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** What is being read of the list, and what is read behind it. */
@@ -103,6 +106,7 @@ export class ConversationListElement extends ChatPart {
       this.query = "";
       this.unfolded = undefined;
       this.isForgetting = false;
+      this.failure = "";
     }
     // What was deleted can still be brought back there.
     const deleted = this.deleted ? 1 : 0;
@@ -227,7 +231,7 @@ export class ConversationListElement extends ChatPart {
           isUnfolded
             ? html`<div class="list-options">
                 ${smallButton("rename", strings.rename, () => this.#rename(id))}
-                ${smallButton("export", strings.exportConversation, () => void this.#export(row))}
+                ${smallButton("export", strings.exportConversation, () => void this.#try(() => this.#export(row)))}
                 ${smallButton("delete", strings.deleteConversation, () => void this.#delete(row))}
               </div>`
             : nothing
@@ -244,7 +248,7 @@ export class ConversationListElement extends ChatPart {
       const name = (event.target as HTMLInputElement).value;
       this.renamed = undefined;
       this.unfolded = undefined;
-      if (isKept && name !== this.#titleOf(row)) void this.#library?.rename(row.id, name);
+      if (isKept && name !== this.#titleOf(row)) void this.#try(async () => this.#library?.rename(row.id, name));
       if (event.type === "keydown") void this.updateComplete.then(() => this.#rowOf(row.id)?.focus());
     };
     return html`<li>
@@ -279,6 +283,7 @@ export class ConversationListElement extends ChatPart {
                 ${smallButton("undo", strings.undo, () => void this.#undo())}`
             : nothing
         }
+        ${this.failure ? html`<p role="alert">${this.failure}</p>` : nothing}
         ${dropped > 0 ? html`<p>${strings.conversationsDropped(dropped)}</p>` : nothing}
         ${
           this.isForgetting
@@ -314,7 +319,7 @@ export class ConversationListElement extends ChatPart {
       this.#library = library;
       library.listeners.add(this.#refresh);
     }
-    const rows = await library.list().catch(() => []);
+    const rows = await library.list().catch(() => this.rows);
     if (isCurrent()) this.rows = rows;
   }
 
@@ -372,9 +377,23 @@ export class ConversationListElement extends ChatPart {
     this.renamed = id;
   }
 
+  /** Does what was asked for, or says why not: what could not be changed is still there. */
+  async #try<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    this.failure = "";
+    try {
+      return await work();
+    } catch (error) {
+      const { strings } = this.context;
+      this.failure = (error as Error).message === UNREADABLE ? strings.notShown : strings.storageFailed;
+      await this.#load();
+      return undefined;
+    }
+  }
+
   async #export(row: Summary): Promise<void> {
     const { strings, actions } = this.context;
-    const stored = await this.keeper.load(row.id).catch(() => undefined);
+    const stored = await this.keeper.load(row.id);
+    if (stored === UNREADABLE) throw new Error(UNREADABLE);
     if (!stored) {
       actions.alert(strings.nothingFound);
       return this.#load();
@@ -397,9 +416,13 @@ export class ConversationListElement extends ChatPart {
     this.unfolded = undefined;
     clearTimeout(this.#timer);
     const { strings, actions } = this.context;
-    const bringBack = await this.#library?.remove(id);
+    const bringBack = await this.#try(async () => this.#library?.remove(id));
+    if (!bringBack) {
+      await this.updateComplete;
+      return this.#rowOf(id)?.focus();
+    }
     this.deleted = async () => {
-      await bringBack?.();
+      await bringBack();
       await this.#load();
       await this.updateComplete;
       this.#rowOf(id)?.focus();
@@ -416,14 +439,15 @@ export class ConversationListElement extends ChatPart {
   async #undo(): Promise<void> {
     const { deleted } = this;
     this.deleted = undefined;
-    await deleted?.();
+    await this.#try(async () => deleted?.());
+    if (this.failure) this.deleted = deleted;
   }
 
   async #forgetAll(): Promise<void> {
     this.isForgetting = false;
     this.deleted = undefined;
-    await this.#library?.clear();
-    if (this.isOpen) this.context.actions.toggleList();
+    await this.#try(async () => this.#library?.clear());
+    if (this.isOpen && !this.failure) this.context.actions.toggleList();
     await this.#load();
   }
 
@@ -443,7 +467,8 @@ export class ConversationListElement extends ChatPart {
       const stored = await this.keeper.load(id).catch(() => undefined);
       if (query !== this.query) return;
       const has = (message: Message) => textOf(message).toLowerCase().includes(wanted);
-      if (stored && branchOf(stored.tree, stored.head).some(has)) this.found = new Set(this.found).add(id);
+      if (stored && stored !== UNREADABLE && branchOf(stored.tree, stored.head).some(has))
+        this.found = new Set(this.found).add(id);
     }
     const { strings, actions } = this.context;
     const { length } = this.#matching();

@@ -124,6 +124,8 @@ export const locale: Locale = {
   change: "Ändern",
   withdraw: "Entfernen",
   earlierCut: "Frühere Nachrichten werden hier nicht mehr gezeigt.",
+  notShown: "Dieses Gespräch wurde von einer anderen Version gespeichert und kann hier nicht gezeigt werden.",
+  storageFailed: "Das ist in diesem Browser fehlgeschlagen. Versuchen Sie es noch einmal.",
   notKept: "Der Browser speichert dieses Gespräch nicht: Es ist weg, sobald Sie die Seite verlassen oder neu laden.",
   forgotten: (agent) =>
     `${agent} kennt das Obige nicht mehr, weil Dateien beim Neuladen einer Seite nicht erhalten bleiben.`,

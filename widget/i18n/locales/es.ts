@@ -125,6 +125,8 @@ export const locale: Locale = {
   change: "Cambiar",
   withdraw: "Quitar",
   earlierCut: "Los mensajes anteriores ya no se muestran aquí.",
+  notShown: "Otra versión guardó esta conversación y no se puede mostrar aquí.",
+  storageFailed: "El navegador no pudo hacerlo. Inténtalo de nuevo.",
   notKept: "El navegador no guarda esta conversación: se perderá al salir de la página o recargarla.",
   forgotten: (agent) =>
     `${agent} ya no conoce lo anterior, porque los archivos no se conservan al recargar una página.`,

@@ -128,6 +128,8 @@ export const locale: Locale = {
   change: "Modifier",
   withdraw: "Retirer",
   earlierCut: "Les messages plus anciens ne sont plus affichés ici.",
+  notShown: "Cette conversation a été enregistrée par une autre version et ne peut pas être affichée ici.",
+  storageFailed: "Le navigateur n’a pas pu le faire. Veuillez réessayer.",
   notKept:
     "Le navigateur ne conserve pas cette conversation : elle sera perdue quand vous quitterez la page ou la rechargerez.",
   forgotten: (agent) =>

@@ -127,6 +127,8 @@ export const locale: Locale = {
   change: "Modifica",
   withdraw: "Rimuovi",
   earlierCut: "I messaggi precedenti non sono più mostrati qui.",
+  notShown: "Questa conversazione è stata salvata da un’altra versione e non può essere mostrata qui.",
+  storageFailed: "Il browser non ci è riuscito. Riprova.",
   notKept: "Il browser non conserva questa conversazione: andrà persa quando lasci la pagina o la ricarichi.",
   forgotten: (agent) =>
     `${agent} non conosce più quanto sopra, perché i file non vengono conservati quando una pagina viene ricaricata.`,

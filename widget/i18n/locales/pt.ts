@@ -125,6 +125,8 @@ export const locale: Locale = {
   change: "Alterar",
   withdraw: "Remover",
   earlierCut: "As mensagens anteriores não são mais mostradas aqui.",
+  notShown: "Esta conversa foi guardada por outra versão e não pode ser mostrada aqui.",
+  storageFailed: "O navegador não conseguiu fazer isso. Tente novamente.",
   notKept: "O navegador não guarda esta conversa: ela se perderá quando você sair da página ou recarregá-la.",
   forgotten: (agent) =>
     `${agent} não conhece mais o que está acima, porque arquivos não são mantidos quando uma página é recarregada.`,

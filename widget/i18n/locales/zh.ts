@@ -116,6 +116,8 @@ export const locale: Locale = {
   change: "修改",
   withdraw: "移除",
   earlierCut: "更早的消息不再显示。",
+  notShown: "此对话由另一个版本保存，无法在此显示。",
+  storageFailed: "浏览器未能完成此操作。请重试。",
   notKept: "浏览器不保存此对话：离开或重新加载页面后，对话将会丢失。",
   forgotten: (agent) => `重新加载页面时不会保留文件，因此${agent}不再知道以上内容。`,
   stopped: "您已停止此回答。",
