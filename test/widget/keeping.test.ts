@@ -611,6 +611,32 @@ test("a rating in one tab is seen in the other, also while an answer comes, and 
   );
 });
 
+test("what another tab adds to a conversation takes no file from the tab that has sent it, and gives none to another one", async (t) => {
+  const parts = await chat(t);
+  const { here, there, id } = await inTwoTabs(parts, t);
+  const { session, keeper } = here.client;
+  await keeper.show(undefined);
+  const file = { type: "image", name: "dot.png", mime_type: "image/png", data: "" } as const;
+  const picture = new Blob(["dot"]);
+  const shown = { name: "dot.png", mediaType: "image/png", size: 3, picture } as const;
+  const { ended } = session.send({ text: "See", attachments: [file], files: [shown] });
+  (await parts.server.turn()).send(done("A dot"));
+  await ended;
+  await keeper.stored;
+  const added = keeper.shown.id;
+  await there.client.keeper.show(added);
+  const [, answer] = there.client.session.messages;
+  if (answer?.role === "assistant") there.client.session.keep({ ...answer, feedback: { rating: "up" } });
+  await here.until((it) => ratingOf(it).join() === "up");
+  const sent = () => session.lastQuestion && session.outgoing(session.lastQuestion);
+  assert.deepEqual(sent(), { text: "See", attachments: [file], files: [shown] });
+  assert.equal(sent()?.files[0]?.picture, picture);
+  const row = parts.store.rows.get(`${added}`) as StoredConversation;
+  parts.store.rows.set(id, { ...row, id });
+  await keeper.show(id);
+  assert.deepEqual(sent()?.attachments, []);
+});
+
 test("a rating of an answer that another tab has just received is kept by a tab that is left at once", async (t) => {
   const parts = await chat(t);
   const { here, there, id } = await inTwoTabs(parts, t);

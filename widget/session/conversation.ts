@@ -213,7 +213,7 @@ export class Conversation {
   /** Empties it. Returns what brings back all that was there. */
   setAside(): () => void {
     const { data } = this;
-    const attachments = this.#attachments;
+    const attachments = new Map(this.#attachments);
     this.clear();
     return () => {
       this.restore(data);
@@ -224,10 +224,18 @@ export class Conversation {
   restore({ tree, head, states, root, isCut }: ConversationData): void {
     // Before another one is shown, there is none.
     if (tree.length === 0) this.key = {};
+    const known = this.#tree;
     this.#tree = new Map(tree.map((message) => [message.id, message]));
+    // What is stored has neither bytes nor pictures of the files that were sent here.
+    for (const sent of known.values()) {
+      const { id } = sent;
+      const now = this.#tree.get(id);
+      const isSame = sent.role === "user" && now?.role === "user" && now.at === sent.at;
+      if (isSame) this.#tree.set(id, { ...now, files: sent.files });
+      else this.#attachments.delete(id);
+    }
     this.#states = states;
     this.#root = root;
-    this.#attachments = new Map();
     this.isCut = isCut;
     this.#count = Math.max(this.#count, Number(tree.at(-1)?.id.slice(1) ?? 0));
     this.#show(head);
