@@ -113,6 +113,8 @@ export class Exchange {
   #ask(call: ToolCall): void {
     const known = this.#calls.get(call.id);
     if (known === undefined || known.result !== undefined) this.#addCall(call);
+    // What a person is asked is what waits.
+    else known.call = toHistoryCall(call);
   }
 
   #answer({ id, content, failed }: ToolAnswer, isDeclined = false): void {
