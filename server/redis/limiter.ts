@@ -112,7 +112,9 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
 
     async close() {
       clearInterval(timer);
-      await Promise.allSettled([...leases].map(([id, key]) => redis.command("ZREM", key, id)));
+      const given = [...leases].map(([id, key]) => redis.command("ZREM", key, id));
+      // Commands are answered in their order: then those that were given back before are, too.
+      await Promise.allSettled([...given, redis.command("PING")]);
     },
   };
 }

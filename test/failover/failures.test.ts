@@ -7,14 +7,15 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
-import { post } from "../support/chat-transports.ts";
+import { post, send } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
 import { NO_REDIS, type RedisServer, startRedis, startTwo, testWithRedis } from "../support/redis-server.ts";
 import { startRelay } from "../support/relay.ts";
 import { ask, newRun, openLine } from "../support/run-lines.ts";
-import { hang, say, wait } from "../support/scripted-provider.ts";
+import { call, hang, say, wait } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
+import { define } from "../support/test-tools.ts";
 
 const KEY = "a-key-of-twenty-characters";
 
@@ -54,6 +55,23 @@ testWithRedis("a reader elsewhere of a killed server gets what was said and one 
   );
   const last = events.at(-1);
   assert.deepEqual(last?.type === "error" && [last.code, last.retryable], ["run_lost", true]);
+});
+
+testWithRedis("servers that stop right after their answers leave no slot of theirs taken", async (t, redis) => {
+  const authenticate = () => ({ id: "ada" });
+  // With a tool that takes a moment, slots are given back while the servers close.
+  const tools = [define("pay", () => pause(5, "paid"), { needsApproval: true })];
+  for (let count = 0; count < 15; count++) {
+    const env = { PARLEY_STATE_SECRET: "s".repeat(40), PARLEY_RATE_PER_USER: "0" };
+    const turns = [[call("c1", "pay")], [say("Done.")]];
+    const servers = await startTwo(t, redis, { turns, agent: { tools }, authenticate, env });
+    const { last } = await send.json(t, servers[0], { message: "Pay" });
+    assert.ok(last.type === "done", JSON.stringify(last));
+    const decided = { approvals: [{ id: "c1", approved: true }], state: last.state };
+    await Promise.all([...servers, ...servers].map((server) => send.json(t, server, decided)));
+    await Promise.all(servers.map((server) => server.close()));
+    assert.equal(await redis.command("KEYS", "*:pool:*"), "*0\r\n");
+  }
 });
 
 testWithRedis("slots that a killed server held become free", async (t, redis) => {
