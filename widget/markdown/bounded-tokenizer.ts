@@ -11,18 +11,16 @@ const ALERT = /^\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|$)/i;
 /** Lines that continue a list item or a quote without its indent or marker. marked's time grows with their square. */
 const MAX_LAZY_LINES = 100;
 
-/** Longest definition of a link. Without a limit marked searches the whole message for the end of a title. */
-const MAX_DEFINITION = 4096;
+/** Longest definition of a link, and underlined heading. Without a limit marked searches the whole message for their ends. */
+const MAX_LENGTH = 4096;
 
 const BULLET = /^ {0,3}(?:[*+-]|\d{1,9}[.)])(?=\s|$)/;
 
 /** The bullet of an item at the very start of a line: nothing inside an item stands there. */
 const OUTER_BULLET = /^(?:([*+-])|\d{1,9}([.)]))(?=\s|$)/;
 
-/**
- * Text that may be an underlined heading: one of its first hundred lines shows it, and of more lines marked decides.
- */
-const UNDERLINE = /^.+(\n.+){0,99}?\n {0,3}[=-]+[ \t]*(\n|$)|^(.+\n){100}/;
+/** Text that may be an underlined heading. */
+const UNDERLINE = /^.+(\n.+)*?\n {0,3}[=-]+[ \t]*(\n|$)/;
 
 /** Where marked's rule for a table goes on from the head to the rows. */
 const TABLE_ROWS = "(?:\\n((?:(?!";
@@ -115,16 +113,16 @@ export class BoundedTokenizer extends Tokenizer {
   }
 
   override lheading(src: string): Tokens.Heading | undefined {
-    return UNDERLINE.test(src) ? super.lheading(src) : undefined;
+    const near = firstLines(src);
+    return UNDERLINE.test(near) ? super.lheading(near) : undefined;
   }
 
   override def(src: string): Tokens.Def | undefined {
     if (!/^ {0,3}\[/.test(src)) return undefined;
     // Neither label nor title goes past a blank line.
-    const blank = src.slice(0, MAX_DEFINITION).search(/\n[ \t]*\n/);
-    if (blank !== -1) return super.def(src.slice(0, blank));
-    if (src.length <= MAX_DEFINITION) return super.def(src);
-    return super.def(src.slice(0, src.lastIndexOf("\n", MAX_DEFINITION) + 1));
+    const near = firstLines(src);
+    const blank = near.search(/\n[ \t]*\n/);
+    return super.def(blank === -1 ? near : near.slice(0, blank));
   }
 
   override emStrong(src: string, maskedSrc: string, prevChar?: string): Tokens.Em | Tokens.Strong | undefined {
@@ -169,6 +167,11 @@ export class BoundedTokenizer extends Tokenizer {
       this.#inlines -= 1;
     }
   }
+}
+
+/** The lines that a source begins with, up to a limit. */
+function firstLines(src: string): string {
+  return src.length <= MAX_LENGTH ? src : src.slice(0, src.lastIndexOf("\n", MAX_LENGTH) + 1);
 }
 
 /** The character before a mark; none behind a CJK character, where a mark opens as at the start of a text. */

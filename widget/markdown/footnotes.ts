@@ -46,11 +46,6 @@ export function footnoteAt(source: string): FootnoteToken | undefined {
   };
 }
 
-/** Where in a text a line begins with a note; -1 if none does. */
-export function footnoteStart(source: string): number {
-  return source.search(/(?<=\n) {0,3}\[\^[^\]\s^]+\]:/);
-}
-
 /** Numbers and words, which are hardly anything else: only a note shows what `[^a-z]` is. */
 const USUAL = /^(?:[\p{L}\d_]+|[\p{L}\d_]{2,}(?:-[\p{L}\d_]{2,})+)$/u;
 

@@ -47,11 +47,3 @@ export function formulaAt(source: string): FormulaToken | undefined {
   if (after === undefined) return undefined;
   return { type: "formula", raw: source.slice(0, start.length + end + 2), isClosed: true };
 }
-
-/** Where a formula may begin within a text: at a line that begins with one. -1 if there is none. */
-export function formulaStart(source: string): number {
-  for (const { index } of source.matchAll(/\n {0,3}(?:\$\$|\\\[)/g)) {
-    if (formulaAt(source.slice(index + 1))) return index + 1;
-  }
-  return -1;
-}

@@ -1,4 +1,4 @@
-import { healInline } from "./heal.ts";
+import { healInline } from "./open-marks.ts";
 
 /** Longest inline text that is lexed at once. A paragraph is rarely longer, and marked's time grows with the square. */
 const MAX_LENGTH = 4096;
@@ -6,11 +6,8 @@ const MAX_LENGTH = 4096;
 /** Most marks in one piece, for the same reason. */
 const MAX_MARKS = 256;
 
-/** How many gaps are tried for one at which no mark is open. */
-const MAX_TRIES = 64;
-
 const BASE64_RUN = /[A-Za-z0-9+/=]*\)?/y;
-const COUNTED = /[*_~]+|[[<`\\!]/g;
+const COUNTED = /[*_~]+|[[<`\\!$]/g;
 
 /**
  * Cuts inline text into pieces that are lexed apart, at a single white space where there is one. The cuts depend only
@@ -43,18 +40,20 @@ function pieceLimit(source: string, start: number): number {
   return start + MAX_LENGTH;
 }
 
-/** The best place is a gap at which no mark is open, so that nothing is lost. */
+/** The best place is the last gap at which no mark is open, so that nothing is lost. */
 function cutBefore(source: string, start: number, limit: number): number {
-  let fallback = 0;
-  for (let index = limit - 1, tries = MAX_TRIES; index > (start + limit) / 2; index -= 1) {
-    if (!isPlainGap(source, index)) continue;
-    const piece = source.slice(start, index);
-    if (healInline(piece) === piece) return index;
-    fallback ||= index;
-    tries -= 1;
-    if (tries === 0) break;
-  }
-  if (fallback > 0) return fallback;
+  const half = (start + limit) >> 1;
+  const lastGap = (from: number, end: number) => {
+    let index = end;
+    while (index > from && !isPlainGap(source, index)) index -= 1;
+    return index > from ? index : 0;
+  };
+  let best = 0;
+  healInline(source.slice(start, limit), (from, end) => {
+    best = lastGap(Math.max(start + from, half), start + end - 1) || best;
+  });
+  best ||= lastGap(half, limit - 1);
+  if (best > 0) return best;
   // No gap: at least keep the bytes of a data: image together, and a surrogate pair.
   BASE64_RUN.lastIndex = limit;
   const end = limit + (BASE64_RUN.exec(source)?.[0].length ?? 0);

@@ -41,7 +41,7 @@ export const inlineRules: InlineRule[] = [
   {
     open: "$",
     pattern:
-      /(\$\$(?=[^$]*[\\^_={}<>+]|\s*\w+\s*\$)(?:[^$`\\]|\\[\s\S])+\$\$(?!\$)|(?<![\w$])\$(?=[^\s\d$]|\d(?:\S*\$|[^$\n]*[\\^_={}+]))(?:[^$`\\\n]|\\.)+(?<!\s)\$(?![\dA-Z]))/y,
+      /(\$\$(?=[^$]*[\\^_={}<>+]|\s*\w+\s*\$)(?:[^$`\\]|\\[\s\S])+\$\$(?!\$)|(?<![\w$])\$(?=[^\s\d$]|\d(?:[^\s$]*\$|[^$\n]*[\\^_={}+]))(?:[^$`\\\n]|\\.)+(?<!\s)\$(?![\dA-Z]))/y,
     unfinished:
       /(?<![\w$])\$(?:\$?|\d[\d.,]*[a-z]? ?|(?:\$|(?=[^\s\d$]|\d[\d.,]*[a-z]? ?[\\^_={}+]))(?:(?=[^`\n]*\\)(?:[^$`\\\n]|\\.){0,300}|[^$`\n]{0,40})\$?)$/y,
     draw: formula,
@@ -70,8 +70,12 @@ export function ruleTokenAt(source: string, index: number): RuleToken | undefine
   return undefined;
 }
 
+/** Longest beginning of what a rule reads that is held back: the end of a text is looked at from each of its places. */
+const MAX_UNFINISHED = 1000;
+
 /** Whether the end of a text, from a place on, may become what a rule reads. */
 export function isUnfinishedRule(source: string, index: number): boolean {
+  if (source.length - index > MAX_UNFINISHED) return false;
   return inlineRules.some(({ unfinished }) => matchAt(unfinished, source, index) !== null);
 }
 
@@ -97,7 +101,7 @@ export function maskRules(source: string, masked: string): string {
     const character = source.charAt(at);
     const mayBegin = result.charAt(at) === character || (character === "\\" && result.startsWith("++", at));
     const { length } = (mayBegin && ruleTokenAt(source, at)?.raw) || "";
-    result = result.slice(0, at) + "a".repeat(length) + result.slice(at + length);
+    if (length > 0) result = result.slice(0, at) + "a".repeat(length) + result.slice(at + length);
     at = ruleStart(source, at + Math.max(length, 1));
   }
   return result;

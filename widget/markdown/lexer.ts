@@ -2,8 +2,8 @@
 
 import { type Hooks, Lexer, type Links, type MarkedOptions, type MarkedToken, type Token, type Tokens } from "marked";
 import { BoundedTokenizer } from "./bounded-tokenizer.ts";
-import { type FootnoteToken, footnoteAt, footnoteStart } from "./footnotes.ts";
-import { type FormulaToken, formulaAt, formulaStart } from "./formulas.ts";
+import { type FootnoteToken, footnoteAt } from "./footnotes.ts";
+import { type FormulaToken, formulaAt } from "./formulas.ts";
 import { maskRules, ruleStart, ruleTokenAt } from "./inline-rules.ts";
 import type { Delimiter } from "./renderers.ts";
 
@@ -170,13 +170,23 @@ function titleMayFollow(source: string, offset: number): boolean {
 function blockExtensions(delimiters: readonly Delimiter[]): NonNullable<MarkedOptions["extensions"]> {
   const extensions = delimitedBlocks(delimiters);
   extensions.block?.push(formulaAt, footnoteAt);
-  for (const startOf of [formulaStart, footnoteStart]) {
-    extensions.startBlock?.push((source) => {
-      const at = startOf(source);
-      return at === -1 ? undefined : at;
-    });
-  }
+  extensions.startBlock?.push(ownBlockStart);
   return extensions;
+}
+
+/**
+ * A line that ends a paragraph, whatever it holds, or one that may begin a formula or a note. Nothing is looked for behind the
+ * paragraph's end: that would be done again for each of those that follow.
+ */
+const AFTER_TEXT =
+  /\n(?:([ \t]*\n| {0,3}(?:#{1,6}\s|[>|]|[*+-]\s|1[.)]\s|`{3}|~{3}|<[!?]|(?:[*_-][ \t]*){3,}\n))| {0,3}(?:\$\$|\\\[|(\[\^[^\]\s^]+\]:)))/g;
+
+function ownBlockStart(source: string): number | undefined {
+  for (const { index, 1: end, 2: note } of source.matchAll(AFTER_TEXT)) {
+    if (end) return undefined;
+    if (note || formulaAt(source.slice(index + 1))) return index + 1;
+  }
+  return undefined;
 }
 
 function delimitedBlocks(delimiters: readonly Delimiter[]): NonNullable<MarkedOptions["extensions"]> {
