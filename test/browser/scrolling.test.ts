@@ -306,6 +306,30 @@ it("of a message that is higher than a third of the view, the last lines stay ab
   assert.ok(rest > 60 && rest < 110, `${rest} px of the message are in view`);
 });
 
+test("a quick answer behind a short exchange leaves its question at the top: the glide to it has the right end", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Hello!")], [say("A paragraph of some words.\n\n".repeat(70))]],
+    browser: { viewport: { width: 800, height: 700 } },
+  });
+  await chat.ask("hello", "Hello!");
+  // Here the browser does not glide: where it would glide to is what it is asked for.
+  const aim = await chat.messages.evaluateHandle((box) => {
+    const aims: (number | undefined)[] = [];
+    box.scroll = (to?: ScrollToOptions | number) => {
+      if (typeof to === "object") aims.push(to.top);
+      Element.prototype.scroll.call(box, to as ScrollToOptions);
+    };
+    return aims;
+  });
+  await chat.say("Now a long one");
+  await chat.answered(2);
+  assertAtTop(await gapAbove(chat));
+  assert.deepEqual(
+    (await aim.jsonValue()).map((top = 0) => Math.round(top)),
+    [Math.round(await position(chat.messages))],
+  );
+});
+
 it("a reload in the middle of an answer moves its message to the top again", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle, "question");
