@@ -23,9 +23,16 @@ let context: Context | undefined;
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs a check between two ticks of the event loop, one after the other: many do not keep others waiting longer than one. */
-export function fenced<Value>(check: () => Value, limit: Limit): Promise<Value> {
-  const own = last.then(() => new Promise(setImmediate)).then(() => run(check, limit));
+/**
+ * Runs a check between two ticks of the event loop, one after the other: many do not keep others waiting longer than one.
+ * One that nobody waits for any more is not run.
+ */
+export function fenced<Value>(check: () => Value, limit: Limit, signal?: AbortSignal): Promise<Value> {
+  const own = last.then(async () => {
+    signal?.throwIfAborted();
+    await new Promise(setImmediate);
+    return run(check, limit);
+  });
   last = own.catch(() => {});
   return own;
 }

@@ -100,19 +100,26 @@ export type CheckedArguments =
       failure?: AgentNotice | ToolFailure;
     };
 
+export interface CheckLimits {
+  /** For all that a check waits for; default: 10 seconds. */
+  readonly ms?: number;
+  /** Ends the check: nothing fits then. */
+  readonly signal?: AbortSignal;
+}
+
 export interface ParameterSchema {
   /** For the model; without `$schema`. */
   readonly json: JsonSchema;
   /** Never rejects, and never stops the event loop for long. */
-  check(value: unknown): Promise<CheckedArguments>;
+  check(value: unknown, limits?: CheckLimits): Promise<CheckedArguments>;
 }
 
 /** A JSON Schema has no more of the event loop than this, whatever the arguments. */
 const SCHEMA_LIMIT = { ms: 50, retries: 4 };
 /** The author's own code may be slow once, and is not called twice. */
 const OWN_LIMIT = { ms: 1000, retries: 0 };
-/** The time of the author's own code, with everything that it waits for. */
-const OWN_MS = 10_000;
+/** The time of a check with everything that it waits for, such as other checks, or what the author's own code asks. */
+const CHECK_MS = 10_000;
 
 /** @throws Error that says what `parameters` must be. */
 export function readParameters(parameters: unknown, tool: string): ParameterSchema {
@@ -145,11 +152,11 @@ function fromStandardSchema(schema: StandardSchema, tool: string): ParameterSche
   if (!isJsonSchemaOfObject(json)) throw new Error("must describe an object");
   return {
     json: withoutDraft(json),
-    check: (value) =>
-      refusing(tool, async () => {
+    check: (value, limits) =>
+      refusing(tool, limits, async (signal) => {
         // In an object, because a promise that is returned would be waited for.
-        const { result } = await fenced(() => ({ result: standard.validate(value) }), OWN_LIMIT);
-        const checked = await within(() => result, OWN_MS);
+        const { result } = await fenced(() => ({ result: standard.validate(value) }), OWN_LIMIT, signal);
+        const checked = await result;
         if (checked.issues === undefined) return { ok: true, value: checked.value };
         return { ok: false, problems: checked.issues.slice(0, MAX_PROBLEMS).map(ofIssue) };
       }),
@@ -157,15 +164,20 @@ function fromStandardSchema(schema: StandardSchema, tool: string): ParameterSche
 }
 
 /** Has a check that fails refuse the arguments. */
-async function refusing(tool: string, check: () => Promise<CheckedArguments>): Promise<CheckedArguments> {
+async function refusing(
+  tool: string,
+  { ms = CHECK_MS, signal }: CheckLimits = {},
+  check: (signal: AbortSignal) => Promise<CheckedArguments>,
+): Promise<CheckedArguments> {
   const refused = (message: string, failure?: AgentNotice | ToolFailure): CheckedArguments => ({
     ok: false,
     problems: [{ pointer: "", message }],
     ...(failure === undefined ? {} : { failure }),
   });
   try {
-    return await check();
+    return await within(check, ms, signal);
   } catch (error) {
+    if (signal?.aborted) return refused("could not be checked before the end");
     if (error instanceof Ended || error instanceof Late) {
       const what = `Arguments of the tool "${tool}" were refused, because their check by its parameters ${error.message}.`;
       const then = "Look for a pattern that backtracks, and limit what may be long: maxLength, maxItems.";
@@ -217,12 +229,12 @@ function fromJsonSchema(schema: JsonSchema, tool: string): ParameterSchema {
   check({}, true);
   return {
     json: withoutDraft(schema),
-    check: (value) =>
-      refusing(tool, async () => {
-        const first = await fenced(() => check(value, true), SCHEMA_LIMIT);
+    check: (value, limits) =>
+      refusing(tool, limits, async (signal) => {
+        const first = await fenced(() => check(value, true), SCHEMA_LIMIT, signal);
         if (first.valid) return { ok: true, value };
         // Where all errors together take too long, or are too many, the first one has to do.
-        const all = await fenced(() => check(value, false), SCHEMA_LIMIT).catch(() => first);
+        const all = await fenced(() => check(value, false), SCHEMA_LIMIT, signal).catch(() => first);
         return { ok: false, problems: ofErrors(all.errors) };
       }),
   };

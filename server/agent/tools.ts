@@ -9,7 +9,8 @@ import { tryParse } from "../protocol/json.ts";
 import { textContent, textOf } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import { isToolError, type Tool, type ToolContext, ToolError } from "./define.ts";
-import { describeProblems } from "./tool-schema.ts";
+import type { RunContext } from "./run-context.ts";
+import { type CheckedArguments, describeProblems } from "./tool-schema.ts";
 import { type Asking, exposed, hiderOf, madeTitle } from "./tool-words.ts";
 
 export interface ToolLimits {
@@ -86,15 +87,33 @@ async function runningTitle(tool: Tool, call: ToolCall, calling: Calling): Promi
   return fitting ? madeTitle(tool, "running", () => tool.running?.(fitting.value), calling) : tool.title;
 }
 
-/** The arguments of a call, if they fit. What is wrong with them, or with their check, is said when the call runs. */
-export async function fittingArguments(
+/** By the run and the call. */
+const CHECKS = new WeakMap<RunContext, WeakMap<ToolCall, Promise<CheckedArguments>>>();
+
+/**
+ * Checks the arguments of a call once in a run: a check that failed where it was asked whether a person has to approve the call
+ * must not succeed where the call is carried out.
+ */
+function checkedArguments(
   { parameters }: Tool,
   call: ToolCall,
-  { context, hookMs }: Pick<Asking, "context" | "hookMs">,
+  { context, hookMs: ms }: Pick<Asking, "context" | "hookMs">,
+): Promise<CheckedArguments> {
+  const checks = CHECKS.get(context) ?? new WeakMap();
+  CHECKS.set(context, checks);
+  const checked = checks.get(call) ?? parameters.check(tryParse(call.arguments), { ms, signal: context.signal });
+  checks.set(call, checked);
+  return checked;
+}
+
+/** The arguments of a call, if they fit. What is wrong with them, or with their check, is said when the call runs. */
+export async function fittingArguments(
+  tool: Tool,
+  call: ToolCall,
+  asking: Pick<Asking, "context" | "hookMs">,
 ): Promise<{ value: unknown } | undefined> {
-  const check = () => parameters.check(tryParse(call.arguments));
-  const checked = await within(check, hookMs, context.signal).catch(() => undefined);
-  return checked?.ok ? checked : undefined;
+  const checked = await checkedArguments(tool, call, asking);
+  return checked.ok ? checked : undefined;
 }
 
 /** The event of a call that has ended. */
@@ -144,7 +163,7 @@ async function runTool(tool: Tool | undefined, call: ToolCall, calling: Calling)
 /** Whatever a tool does becomes a result that the model can act on. */
 async function callTool(tool: Tool, call: ToolCall, calling: Calling): Promise<Outcome> {
   const { context, observer } = calling;
-  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id }, observer);
+  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id }, calling);
   try {
     const { done, ...outcome } = await within(work, tool.timeoutMs, context.signal);
     // Its time is its own: a result that is there does not wait in vain.
@@ -164,15 +183,14 @@ async function execute(
   tool: Tool,
   call: ToolCall,
   context: ToolContext,
-  observer: RunObserver,
+  calling: Calling,
 ): Promise<Outcome & { done?(): unknown }> {
-  const args = tryParse(call.arguments);
-  if (args === undefined) throw new ToolError("The arguments are not valid JSON.");
-  const checked = await tool.parameters.check(args);
+  if (tryParse(call.arguments) === undefined) throw new ToolError("The arguments are not valid JSON.");
+  const checked = await checkedArguments(tool, call, calling);
   if (!checked.ok) {
     // What the author's own check throws is handled like what `execute` throws.
     if (checked.failure instanceof ToolFailure) throw checked.failure.cause;
-    if (checked.failure !== undefined) observer.failure(checked.failure);
+    if (checked.failure !== undefined) calling.observer.failure(checked.failure);
     return failure(`The arguments do not fit:\n${describeProblems(checked.problems)}`, "invalid_arguments");
   }
   // The run may have been stopped while they were checked.

@@ -5,6 +5,7 @@ import { type TestContext, test } from "node:test";
 import { z } from "zod";
 import { type AgentDefinition, checkAgent, type ToolDefinition, tool } from "../../server/agent/define.ts";
 import type { RunRecord } from "../../server/agent/hooks.ts";
+import type { StandardSchema } from "../../server/agent/tool-schema.ts";
 import type { ConversationState, ToolApproval } from "../../server/protocol/chat.ts";
 import type { DoneEvent, ErrorEvent } from "../../server/protocol/events.ts";
 import { type Outcome, onEveryTransport, post, send, stateOf, typesOf } from "../support/chat-transports.ts";
@@ -510,6 +511,28 @@ test("a call that would not run is not shown: its arguments do not fit, or its t
   assert.deepEqual(failed, ["failed", "failed"]);
   assert.deepEqual(done, []);
 });
+
+type Check = StandardSchema<{ order: string }>["~standard"]["validate"];
+const value = { order: "A1" };
+const FAILING: [name: string, check: Check][] = [
+  ["throws", () => assert.fail("The database is away.")],
+  ["says no", () => ({ issues: [{ message: "Not now." }] })],
+  ["never answers", () => new Promise(() => {})],
+];
+for (const [name, check] of FAILING) {
+  test(`a call whose check ${name} when approval is due, and would succeed later, is not carried out`, async (t) => {
+    const { done, cancel } = shop();
+    let checks = 0;
+    const validate: Check = (args) => (checks++ === 0 ? check(args) : { value });
+    const jsonSchema = { input: () => ({ type: "object" }) };
+    const parameters = { "~standard": { version: 1, vendor: "own", validate, jsonSchema } } as const;
+    const tools = [{ ...cancel, parameters }];
+    const server = await startServer(t, { turns: [[CANCEL], [say("Done.")]], agent: { tools }, hookMs: 50 });
+    const { events } = await send.sse(t, server, { message: "Hi" });
+    const ended = events.flatMap((event) => (event.type === "tool_result" ? [event.data.status] : []));
+    assert.deepEqual([ended, done], [["failed"], []]);
+  });
+}
 
 const TEXTS: [approvalText: ToolDefinition<{ order: string }>["approvalText"] & {}, text: string][] = [
   [() => "Cancel\n\u202eit\u2066?", "Cancel it?"],

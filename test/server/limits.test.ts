@@ -95,6 +95,8 @@ const ASKED = ['tool_approval Payment The assistant wants to use "Payment".', "d
 interface Row {
   /** What the log calls it. */
   name: string;
+  /** What the log says was late; default: the name. */
+  late?: string;
   setup(fails: () => never): ServerOptions;
   /** What a client sees of its run, or of the request that calls the function. */
   seen: string[];
@@ -159,14 +161,19 @@ const ROWS: Row[] = [
     seen: WITH_TITLE,
     nonsense: [7, TEXT],
   },
-  ...[{}, { needsApproval: true }].map((more): Row => {
-    return {
-      name: 'The tool "pay"',
-      setup: (validate) => ({ agent: { tools: [pay({ parameters: schema(validate), ...more })] } }),
-      seen: FAILED,
-      nonsense: [undefined, /The tool "pay" failed/],
-    };
-  }),
+  {
+    name: 'The tool "pay"',
+    setup: (validate) => ({ agent: { tools: [pay({ parameters: schema(validate) })] } }),
+    seen: FAILED,
+    nonsense: [undefined, /The tool "pay" failed/],
+  },
+  {
+    name: 'tool "pay"',
+    late: "their check by its parameters",
+    setup: (validate) => ({ agent: { tools: [pay({ parameters: schema(validate), needsApproval: true })] } }),
+    seen: FAILED,
+    nonsense: [undefined, /The tool "pay" failed/],
+  },
   { name: 'The tool "pay"', setup: (execute) => ({ agent: { tools: [pay({ execute })] } }), seen: FAILED },
   { name: "onRunEnd", setup: (onRunEnd) => ({ agent: { onRunEnd, tools: [pay({})] } }), seen: WITH_TITLE },
   {
@@ -192,7 +199,7 @@ function seenOf(event: StreamEvent): string[] {
   return [`${type} ${title} ${text || (type === "tool_result" ? status : "")}`.trim()];
 }
 
-for (const { name, setup, seen, ask, nonsense } of ROWS) {
+for (const { name, late = name, setup, seen, ask, nonsense } of ROWS) {
   const returned = nonsense && (() => nonsense[0] as never);
   for (const [way, fails] of returned === undefined ? WAYS : [...WAYS, ["returns nonsense", returned] as const]) {
     const options = setup(fails);
@@ -207,7 +214,7 @@ for (const { name, setup, seen, ask, nonsense } of ROWS) {
       assert.equal(failures.length, 1, JSON.stringify(failures));
       const said = failures[0].error;
       if (way === "returns nonsense") assert.match(said, nonsense?.[1] ?? assert.fail());
-      else if (way === "never answers") assert.ok(said.includes(`${name} took longer than 0.05 seconds`), said);
+      else if (way === "never answers") assert.ok(said.includes(`${late} took longer than 0.05 seconds`), said);
       else assert.match(said, /out of order|authenticate threw something that is no Error/);
       if (name !== "authenticate") assert.ok(said.includes(name), said);
       // Neither belongs to a run.
