@@ -76,7 +76,7 @@ function place(): void {
 /** The launcher with the attributes of the script tag. */
 function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
   // Another script may have defined the element: this one's class would not be its.
-  const made = document.createElement("agent-chat-launcher");
+  const made = document.createElement("agent-chat-launcher") as AgentChatLauncher;
   made.server = server;
   made.setAttribute(MARK, "");
   // Routers take the nodes out of their parent; a page that calls this wants no button any more.
@@ -91,27 +91,9 @@ function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
     // The element's name of it is understood, too: as a wrong attribute it would be in the console.
     if (/^(api-)?key$/.test(attribute)) made.apiKey = value.trim();
     else if (known.includes(attribute)) made.setAttribute(attribute, value);
-    else if (attribute && attribute !== "launcher") {
-      // Others than the page's author add attributes, too: frameworks, and what asks visitors for their consent.
-      const meant = known.find((it) => isNear(it, attribute, it.length < 5 ? 1 : 2));
-      if (meant) console.warn(`Parley: the script tag has ${name}. Did you mean data-${meant}?`);
-    }
+    else if (attribute && attribute !== "launcher") made.unknown.push(attribute);
   }
   return made;
-}
-
-/** Whether one word becomes the other when at most so many letters are added, removed or changed. */
-function isNear(a: string, b: string, edits: number): boolean {
-  const [left, right] = [a.slice(1), b.slice(1)];
-  if (a[0] === b[0]) return a === "" || isNear(left, right, edits);
-  return (
-    edits > 0 &&
-    [
-      [left, b],
-      [a, right],
-      [left, right],
-    ].some(([x = "", y = ""]) => isNear(x, y, edits - 1))
-  );
 }
 
 const isFirst = !customElements.get("agent-chat-launcher");

@@ -19,8 +19,6 @@ export interface Row<Value = unknown> {
   readonly choices?: readonly Value[];
   /** Whether style sheets ask for it, so that the attribute follows the property of `<agent-chat>`. */
   readonly reflect?: true;
-  /** Where also setting the same value again has a meaning. */
-  readonly hasChanged?: () => true;
 }
 
 /** `lang` and `dir` are the browser's own. */
@@ -35,7 +33,7 @@ const STEP_MODES = ["auto", "open", "closed", "hidden"] as const;
 export const SHARED: RowsOf<SharedProperties> = {
   server: {},
   apiKey: { attribute: "api-key" },
-  userToken: { kind: "object", hasChanged: () => true },
+  userToken: { kind: "object" },
   metadata: { kind: "object" },
   theme: { choices: ["auto", "light", "dark"], reflect: true },
   accent: { kind: "color" },
@@ -79,8 +77,10 @@ export function litProperties(): Record<string, PropertyDeclaration> {
   const rows = Object.entries(CHAT).map(([name, row]) => {
     const type = row.kind === "boolean" ? Boolean : String;
     const attribute = attributeOf(name, row) ?? name.toLowerCase();
-    const { reflect = false, hasChanged } = row;
-    return [name, { attribute, reflect, useDefault: reflect, type, ...(hasChanged && { hasChanged }) }];
+    const { reflect = false } = row;
+    // Also to set the same again has a meaning.
+    const again = name === "userToken" && { hasChanged: () => true };
+    return [name, { attribute, reflect, useDefault: reflect, type, ...again }];
   });
   return Object.fromEntries(rows);
 }

@@ -56,6 +56,9 @@ export class AgentChatLauncher
   /** The panel with the chat, which is loaded when it is needed. */
   static panel: Lazy<typeof import("./panel.ts")>;
 
+  /** @internal The names behind `data-` of the script tag's other attributes: its panel says what was meant. */
+  unknown: string[] = [];
+
   /** What the launcher does by itself, where a page wants that. */
   static greeting: Lazy<typeof import("./greeting.ts")>;
 

@@ -22,6 +22,7 @@ import { LauncherMemory, smallScreen } from "./state.ts";
 /** The launcher, as its panel needs it. */
 export interface PanelLauncher extends GreetingLauncher {
   greeting: Greeting | undefined;
+  unknown: string[];
 }
 
 /** Parts and slots of the chat that a page can reach through the launcher, which are all: put here by the build. */
@@ -116,6 +117,12 @@ export class LauncherPanel extends LitElement {
 
   /** Warns the page's author of wrong values, once of each. The visitors must not suffer from them. */
   #checkAttributes(): void {
+    const known = Object.entries(LAUNCHER).flatMap(([name, row]) => attributeOf(name, row) ?? []);
+    // Others than the page's author add attributes, too: frameworks, and what asks visitors for their consent.
+    for (const name of this.#launcher.unknown.splice(0)) {
+      const meant = known.find((it) => isNear(it, name, it.length < 5 ? 1 : 2));
+      if (meant) console.warn(`Parley: the script tag has data-${name}. Did you mean data-${meant}?`);
+    }
     for (const [name, row] of Object.entries(LAUNCHER)) {
       const attribute = attributeOf(name, row);
       const value = this.#launcher.getAttribute(attribute ?? name);
@@ -345,3 +352,17 @@ export class LauncherPanel extends LitElement {
 }
 
 if (!customElements.get("agent-chat-panel")) customElements.define("agent-chat-panel", LauncherPanel);
+
+/** Whether one word becomes the other when at most so many letters are added, removed or changed. */
+function isNear(a: string, b: string, edits: number): boolean {
+  const [left, right] = [a.slice(1), b.slice(1)];
+  if (a[0] === b[0]) return a === "" || isNear(left, right, edits);
+  return (
+    edits > 0 &&
+    [
+      [left, b],
+      [a, right],
+      [left, right],
+    ].some(([x = "", y = ""]) => isNear(x, y, edits - 1))
+  );
+}
