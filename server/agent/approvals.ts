@@ -13,14 +13,13 @@ import type {
   WaitingCalls,
 } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
-import { tryParse } from "../protocol/json.ts";
 import { textContent } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
 import { describeProblems } from "./tool-schema.ts";
-import { exposed, hiderOf, noticeOf, plainText, shownCall, shownId, titleText } from "./tool-words.ts";
-import { fittingArguments } from "./tools.ts";
+import { type Asking, exposed, hiderOf, noticeOf, plainText, shownCall, shownId, titleText } from "./tool-words.ts";
+import { checkedArguments, fittingArguments } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */
 export interface ApprovalLedger {
@@ -205,7 +204,8 @@ export async function takeDecisions(
     const call = edited.find((one) => one.id === ids.get(id));
     // An agent that is written elsewhere checks the arguments of its own calls.
     if (call === undefined || run.served.agent.ownRun !== undefined) continue;
-    await checkEdited(tools.get(call.name), call, `/approvals/${index}/arguments`, observer);
+    const asking = { context: run.context, hookMs: run.served.hookMs, observer };
+    await checkEdited(tools.get(call.name), call, `/approvals/${index}/arguments`, asking);
   }
   const outcome = await run.ledger.use(waiting.nonce, waiting.ledger);
   if (outcome === "lost") throw expired();
@@ -223,13 +223,13 @@ function expired(): ApiError {
 }
 
 /** @throws ApiError that names the field: the person can correct it and decide again */
-async function checkEdited(tool: Tool | undefined, call: ToolCall, param: string, observer: RunObserver) {
+async function checkEdited(tool: Tool | undefined, call: ToolCall, param: string, asking: Asking) {
   // The agent may have been replaced since it asked.
   if (tool?.approval?.editable !== true) throw invalidRequest(param, "The arguments of this call cannot be changed.");
-  const checked = await tool.parameters.check(tryParse(call.arguments));
+  const checked = await checkedArguments(tool, call, asking);
   if (checked.ok) return;
   const { problems, failure } = checked;
-  if (failure !== undefined) observer.failure(failure);
+  if (failure !== undefined) asking.observer.failure(failure);
   const sentence = `The arguments do not fit: ${describeProblems(problems).replaceAll("\n", "; ")}`;
   throw new ApiError("invalid_request", sentence, { param, problems });
 }

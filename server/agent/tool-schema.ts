@@ -103,7 +103,7 @@ export type CheckedArguments =
 export interface CheckLimits {
   /** For all that a check waits for; default: 10 seconds. */
   readonly ms?: number;
-  /** Ends the check: nothing fits then. */
+  /** The signal of the run. It ends the check: nothing fits then. */
   readonly signal?: AbortSignal;
 }
 
@@ -153,9 +153,9 @@ function fromStandardSchema(schema: StandardSchema, tool: string): ParameterSche
   return {
     json: withoutDraft(json),
     check: (value, limits) =>
-      refusing(tool, limits, async (signal) => {
+      refusing(tool, limits, async () => {
         // In an object, because a promise that is returned would be waited for.
-        const { result } = await fenced(() => ({ result: standard.validate(value) }), OWN_LIMIT, signal);
+        const { result } = await fenced(() => ({ result: standard.validate(value) }), OWN_LIMIT, limits?.signal);
         const checked = await result;
         if (checked.issues === undefined) return { ok: true, value: checked.value };
         return { ok: false, problems: checked.issues.slice(0, MAX_PROBLEMS).map(ofIssue) };
@@ -167,7 +167,7 @@ function fromStandardSchema(schema: StandardSchema, tool: string): ParameterSche
 async function refusing(
   tool: string,
   { ms = CHECK_MS, signal }: CheckLimits = {},
-  check: (signal: AbortSignal) => Promise<CheckedArguments>,
+  check: () => Promise<CheckedArguments>,
 ): Promise<CheckedArguments> {
   const refused = (message: string, failure?: AgentNotice | ToolFailure): CheckedArguments => ({
     ok: false,
@@ -230,11 +230,11 @@ function fromJsonSchema(schema: JsonSchema, tool: string): ParameterSchema {
   return {
     json: withoutDraft(schema),
     check: (value, limits) =>
-      refusing(tool, limits, async (signal) => {
-        const first = await fenced(() => check(value, true), SCHEMA_LIMIT, signal);
+      refusing(tool, limits, async () => {
+        const first = await fenced(() => check(value, true), SCHEMA_LIMIT, limits?.signal);
         if (first.valid) return { ok: true, value };
         // Where all errors together take too long, or are too many, the first one has to do.
-        const all = await fenced(() => check(value, false), SCHEMA_LIMIT, signal).catch(() => first);
+        const all = await fenced(() => check(value, false), SCHEMA_LIMIT, limits?.signal).catch(() => first);
         return { ok: false, problems: ofErrors(all.errors) };
       }),
   };

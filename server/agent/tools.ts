@@ -94,7 +94,7 @@ const CHECKS = new WeakMap<RunContext, WeakMap<ToolCall, Promise<CheckedArgument
  * Checks the arguments of a call once in a run: a check that failed where it was asked whether a person has to approve the call
  * must not succeed where the call is carried out.
  */
-function checkedArguments(
+export function checkedArguments(
   { parameters }: Tool,
   call: ToolCall,
   { context, hookMs: ms }: Pick<Asking, "context" | "hookMs">,

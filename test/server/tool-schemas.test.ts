@@ -206,6 +206,21 @@ test("a check begins anew if other processes had the processor meanwhile", async
   assert.equal(await fenced(check, { ms: 50, retries: 1 }), 2);
 });
 
+test("checks of one run take at most half a second of others' time, and none once the run is over", async () => {
+  const properties = { text: { type: "string", pattern: "^(a+)+$" } };
+  const { check } = readParameters({ type: "object", properties }, "t");
+  const run = new AbortController();
+  const limits = { signal: run.signal };
+  const hostile = () => check({ text: `${"a".repeat(60)}!` }, limits);
+  const checked = await Promise.all(many(40, hostile));
+  const said = checked.map((one) => (one.ok ? "" : String(one.failure?.message)));
+  assert.equal(said.filter((text) => /kept the server busy for more than 50 ms/.test(text)).length, 10);
+  assert.equal(said.filter((text) => /came after others that kept the server busy/.test(text)).length, 30);
+  assert.deepEqual(await check({ text: "a" }), { ok: true, value: { text: "a" } });
+  run.abort();
+  assert.equal((await check({ text: "a" }, limits)).ok, false);
+});
+
 test("what does not fit is said of each part, at most eight times", async () => {
   const schema = {
     type: "object",
