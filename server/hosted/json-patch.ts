@@ -9,6 +9,9 @@ type Place = { parent: unknown[]; key: number } | { parent: Record<string, unkno
 /** The most operations of one patch, which is carried out in one go. */
 const MAX_OPERATIONS = 10_000;
 
+/** The most steps that the paths of one patch may take. */
+const MAX_STEPS = 10 * MAX_OPERATIONS;
+
 /** The most that all patches of a document may copy or compare, in values and characters: each copy may double it. */
 const MAX_COPIED = 1024 * 1024;
 
@@ -29,6 +32,8 @@ export class PatchedDocument {
   readonly #root: { document?: unknown };
   #copied = 0;
   #moved = 0;
+  /** Of the patch that is carried out. */
+  #steps = 0;
 
   /** It is not copied. */
   constructor(document: unknown) {
@@ -46,6 +51,7 @@ export class PatchedDocument {
   /** Carries out all operations, or none. @throws Error that names the operation, or CostlyPatch */
   patch(operations: unknown): void {
     const undo: (() => void)[] = [];
+    this.#steps = 0;
     try {
       if (!Array.isArray(operations)) throw new Error("it is no list");
       if (operations.length > MAX_OPERATIONS) {
@@ -117,6 +123,8 @@ export class PatchedDocument {
   #find(pointer: unknown, isNew = false): Place {
     if (typeof pointer !== "string" || !/^(?:\/|$)/.test(pointer)) throw new Error("it names a path that is none");
     const keys = ["document", ...pointer.split("/").slice(1).map(unescaped)];
+    this.#steps += keys.length;
+    if (this.#steps > MAX_STEPS) throw new CostlyPatch(`its paths have more than ${MAX_STEPS} steps`);
     const last = keys.pop() as string;
     let parent: Container = this.#root;
     for (const key of keys) {

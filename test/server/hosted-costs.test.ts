@@ -75,6 +75,14 @@ const HOSTILE: [name: string, events: () => object[], logged: RegExp][] = [
     /it copies or compares more than/,
   ],
   [
+    "long paths",
+    () => {
+      const deep = JSON.parse(`${'{"a":'.repeat(500)}1${"}".repeat(500)}`);
+      return [snapshot(deep), delta(10_000, { op: "replace", path: "/a".repeat(500), value: 1 })];
+    },
+    /its paths have more than 100000 steps/,
+  ],
+  [
     "5,000 questions",
     () => [
       ...many(5_000, (n) => ({ type: "TOOL_CALL_CHUNK", toolCallId: `c${n}`, toolCallName: "look", delta: "{}" })),
