@@ -96,7 +96,7 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
   };
 }
 
-/** Whose states an agent takes: those of its id that one of these secrets has signed. Processes share what is in their Redis. */
+/** An agent takes the states of its id that one of these secrets has signed. Processes share what is in their Redis. */
 interface Identity {
   readonly id: string;
   readonly secrets: readonly string[];

@@ -101,7 +101,7 @@ export type CheckedArguments =
     };
 
 export interface CheckLimits {
-  /** For all that a check waits for; default: 10 seconds. */
+  /** How long the check may take, with all that it waits for; default: 10 seconds. */
   readonly ms?: number;
   /** The signal of the run. It ends the check: nothing fits then. */
   readonly signal?: AbortSignal;

@@ -40,8 +40,8 @@ interface Calling extends Asking {
 }
 
 /**
- * Starts all calls of a turn at once, but for those that wait for a person, and yields each result as soon as it is there. After an abort the calls that still run count as
- * failed at once.
+ * Starts all calls of a turn at once, but for those that wait for a person, and yields each result as soon as it is there.
+ * After an abort the calls that still run count as failed at once.
  */
 export async function* runTools(
   tools: ReadonlyMap<string, Tool>,
@@ -87,7 +87,7 @@ async function runningTitle(tool: Tool, call: ToolCall, calling: Calling): Promi
   return fitting ? madeTitle(tool, "running", () => tool.running?.(fitting.value), calling) : tool.title;
 }
 
-/** By the run and the call. */
+/** What was checked in a run, by its call. */
 const CHECKS = new WeakMap<RunContext, WeakMap<ToolCall, Promise<CheckedArguments>>>();
 
 /**

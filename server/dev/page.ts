@@ -24,7 +24,7 @@ export class DevPage {
   readonly #digest = digestOf(this.token);
   readonly #events = new EventEmitter().setMaxListeners(0);
   readonly #end = new AbortController();
-  /** Whom the page can ask as, if the agent's module says so. */
+  /** The users that the page can ask as, if the agent's module names them. */
   choices: readonly UserChoice[] | undefined;
   #last: DevEvent = { type: "reloaded" };
 

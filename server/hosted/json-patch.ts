@@ -32,7 +32,7 @@ export class PatchedDocument {
   readonly #root: { document?: unknown };
   #copied = 0;
   #moved = 0;
-  /** Of the patch that is carried out. */
+  /** Taken by the patch that is carried out. */
   #steps = 0;
 
   /** It is not copied. */
