@@ -116,8 +116,11 @@ export interface ParameterSchema {
 
 /** A JSON Schema has no more of the event loop than this, whatever the arguments. */
 const SCHEMA_LIMIT = { ms: 50, retries: 4 };
-/** The author's own code may be slow once, and is not called twice. */
-const OWN_LIMIT = { ms: 1000, retries: 0 };
+/**
+ * The author's own code is not called twice, since it may do something. People can have it called without a model, by arguments
+ * that they change: a longer limit would let one of them keep the event loop to themselves.
+ */
+const OWN_LIMIT = { ms: 250, retries: 0 };
 /** The time of a check with everything that it waits for, such as other checks, or what the author's own code asks. */
 const CHECK_MS = 10_000;
 
