@@ -11,7 +11,7 @@ import { gate } from "../support/deadline.ts";
 import { it, test } from "../support/rows.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
 import { type ChatPage, chatIn, hasFocus, isFocused, openChat, shown } from "./chat-page.ts";
-import { fillList, untilKept } from "./kept.ts";
+import { fillList, keptName, untilKept } from "./kept.ts";
 import { button, PHONE, visit } from "./launcher-page.ts";
 import { listen, untilHeard } from "./listening.ts";
 
@@ -214,8 +214,7 @@ it("while an answer comes it alone is stored, the list is not read again, and an
   const chat = await openChat(t, browser, { turns: [[say(long)], second] });
   const { page, server } = chat;
   await page.addInitScript(() => {
-    const { put } = IDBObjectStore.prototype;
-    const { getAll } = IDBIndex.prototype;
+    const { put, getAll } = IDBObjectStore.prototype;
     const work: string[] = [];
     Object.assign(window, { work });
     IDBObjectStore.prototype.put = function (value, ...given) {
@@ -224,8 +223,8 @@ it("while an answer comes it alone is stored, the list is not read again, and an
         work.push(length > 40_000 ? "all" : length < 1_000 && "answer" in value ? "answer" : "other");
       return put.call(this, value, ...given);
     };
-    IDBIndex.prototype.getAll = function (...given) {
-      work.push("list");
+    IDBObjectStore.prototype.getAll = function (...given) {
+      if (this.name === "summaries") work.push("list");
       return getAll.apply(this, given);
     };
   });
@@ -315,9 +314,9 @@ test("a conversation has the name that its agent gives it, or else the person; i
   await one.getByRole("button", { name: "Options for" }).click();
   // Pressed as soon as the row is gone: a list that is read meanwhile does not show it any more.
   await one.getByRole("button", { name: "Export" }).evaluate(
-    (button: HTMLElement) =>
+    (button: HTMLElement, name) =>
       new Promise<void>((resolve) => {
-        const opening = indexedDB.open("agent-chat");
+        const opening = indexedDB.open(name);
         opening.onsuccess = () => {
           const change = opening.result.transaction(["conversations", "summaries"], "readwrite");
           const reading = change.objectStore("conversations").getAll();
@@ -332,6 +331,7 @@ test("a conversation has the name that its agent gives it, or else the person; i
           };
         };
       }),
+    await keptName(page),
   );
   await row(page, "A/B").waitFor({ state: "detached" });
 });
@@ -458,9 +458,9 @@ it("of two hundred conversations the list reads no messages, and finds by title 
 });
 
 /** The browser has room for so many characters more. */
-const limitRoom = (page: Page, chars: number): Promise<void> =>
+const limitRoom = async (page: Page, chars: number): Promise<void> =>
   page.evaluate(`(async () => {
-    const opening = indexedDB.open("agent-chat");
+    const opening = indexedDB.open("${await keptName(page)}");
     const database = await new Promise((resolve) => { opening.onsuccess = () => resolve(opening.result); });
     const reading = database.transaction("conversations").objectStore("conversations").getAll();
     await new Promise((resolve) => { reading.onsuccess = resolve; });

@@ -17,7 +17,7 @@ import {
   stopTime,
   untilTaken,
 } from "./chat-page.ts";
-import { holdStore, kept as textOfKept } from "./kept.ts";
+import { holdStore, keptName, kept as textOfKept } from "./kept.ts";
 import { allHeard, listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
@@ -446,11 +446,11 @@ const close = (chat: ChatPage) => chat.page.getByRole("button", { name: "New con
 const undo = (chat: ChatPage) => chat.page.getByRole("button", { name: "Undo" });
 
 /** How many conversations the browser keeps. An answer that goes on for a second or more has a row of its own beside its conversation's. */
-const kept = ({ page }: ChatPage) =>
+const kept = async ({ page }: ChatPage) =>
   page.evaluate(
-    () =>
+    (name) =>
       new Promise((resolve) => {
-        const opening = indexedDB.open("agent-chat");
+        const opening = indexedDB.open(name);
         opening.onsuccess = () => {
           const ids = opening.result.transaction("conversations").objectStore("conversations").getAllKeys();
           ids.onsuccess = () => {
@@ -459,6 +459,7 @@ const kept = ({ page }: ChatPage) =>
           };
         };
       }),
+    await keptName(page),
   );
 
 test("New conversation ends a running answer and forgets everything that was said, with the next message", async (t) => {

@@ -10,9 +10,10 @@ const TOOLS = `
     request.onerror = () => reject(request.error);
   });
   const TABLE = "conversations";
+  const nameOf = async () => (await indexedDB.databases()).find(({ name }) => name.startsWith("agent-chat-"))?.name;
   const open = async () => {
-    const known = await indexedDB.databases();
-    return known.some(({ name }) => name === "agent-chat") ? settled(indexedDB.open("agent-chat")) : undefined;
+    const name = await nameOf();
+    return name && settled(indexedDB.open(name));
   };
   const all = async () => {
     const database = await open();
@@ -23,9 +24,15 @@ const TOOLS = `
   };
   const replace = async (rows) => {
     const database = await open();
-    const change = database.transaction(TABLE, "readwrite");
+    const change = database.transaction([TABLE, "summaries"], "readwrite");
     change.objectStore(TABLE).clear();
     for (const row of rows) change.objectStore(TABLE).put(row);
+    const summaries = change.objectStore("summaries");
+    for (const summary of await settled(summaries.getAll())) {
+      const { revision } = rows.find(({ id }) => id === summary.id) ?? {};
+      if (revision) summaries.put({ ...summary, revision });
+      else summaries.delete(summary.id);
+    }
     await new Promise((resolve) => { change.oncomplete = resolve; });
     database.close();
   };
@@ -33,6 +40,9 @@ const TOOLS = `
 
 const run = <Result>(page: Page, code: string): Promise<Result> =>
   page.evaluate(`(async () => { ${TOOLS} ${code} })()`);
+
+/** Name of the database; absent before anything is kept. */
+export const keptName = (page: Page): Promise<string> => run(page, "return nameOf();");
 
 /** Everything that the tab has, as a text. */
 export const kept = (page: Page): Promise<string> =>
@@ -92,9 +102,10 @@ export async function holdStore(page: Page): Promise<() => Promise<unknown>> {
 
 /** In the next page and its frames, what is kept is not to be had before the result is called. */
 export async function holdKept(page: Page): Promise<() => Promise<void>> {
+  const name = await keptName(page);
   await page.addInitScript(`
     const isFree = () => localStorage.getItem("test-kept-is-free") !== null;
-    const opening = isFree() ? {} : indexedDB.open("agent-chat");
+    const opening = isFree() ? {} : indexedDB.open("${name}");
     opening.onsuccess = () => {
       const store = opening.result.transaction("conversations", "readwrite").objectStore("conversations");
       const hold = () => {
@@ -113,7 +124,8 @@ export const fillList = (count: number, messages: number, chars = 0): string =>
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
     });
-    const database = await settled(indexedDB.open("agent-chat"));
+    const { name } = (await indexedDB.databases()).find((it) => it.name.startsWith("agent-chat-"));
+    const database = await settled(indexedDB.open(name));
     const change = database.transaction(["conversations", "summaries"], "readwrite");
     const [rows, summaries] = [change.objectStore("conversations"), change.objectStore("summaries")];
     const [row] = await settled(rows.getAll());

@@ -177,6 +177,47 @@ test("a list with damaged entries is shown, and none of its conversations is del
   assert.deepEqual((await titles(page)).toSorted(), untitled.toSorted());
 });
 
+/** The rows in the database of the earlier build, which is opened as that build did. */
+const OLDER = `new Promise((resolve) => {
+  const opening = indexedDB.open("agent-chat", 4);
+  opening.onsuccess = () => {
+    const reading = opening.result.transaction("conversations").objectStore("conversations").getAll();
+    opening.result.close();
+    reading.onsuccess = () => resolve(reading.result.map((row) => JSON.stringify(row)));
+  };
+})`;
+
+/** As a build that empties it when its number has changed. */
+const EMPTY_OLDER = `new Promise((resolve) => {
+  const opening = indexedDB.open("agent-chat", 5);
+  opening.onupgradeneeded = () => {
+    for (const name of opening.result.objectStoreNames) opening.result.deleteObjectStore(name);
+  };
+  opening.onsuccess = () => resolve(opening.result.close());
+})`;
+
+test("an earlier build finds what it has kept as it was, but for what was deleted, and takes nothing from this one", async (t) => {
+  const elsewhere = { server: "https://other.example/" };
+  const { page, chat, rows } = await openStored(t, { summaries: [{}, elsewhere] });
+  const others = TITLES.filter((title) => title !== "Are you well?");
+  assert.deepEqual(await titles(page), others, "each server has its own");
+  await row(page, "Railways").press("Delete");
+  await row(page, "Railways").waitFor({ state: "detached" });
+  await row(page, "Hello").click();
+  await chat.replies.getByText("How do you do?").waitFor();
+  await chat.ask("And now?", "Noted.");
+  assert.deepEqual(
+    await page.evaluate(OLDER),
+    rows.filter((it) => !it.includes("Trains?")),
+  );
+  await page.evaluate(EMPTY_OLDER);
+  await page.reload();
+  await chat.ask("And then?", "Noted.");
+  await page.reload();
+  await chat.replies.getByText("Noted.").nth(1).waitFor();
+  assert.equal((await titles(page)).length, others.length - 1);
+});
+
 it("what the browser fails to change in the list stays as it is, is said, and works as soon as the browser does", async (t) => {
   const { page } = await openStored(t);
   await page.evaluate(`{

@@ -63,15 +63,14 @@ const signOut = (page: Page) => page.locator("agent-chat").evaluate((chat: Agent
 /** All that the element has in the browser, as a text. */
 const stored = (page: Page): Promise<string> =>
   page.evaluate(`(async () => {
-    const names = await indexedDB.databases();
     let rows = [];
-    if (names.some(({ name }) => name === "agent-chat")) {
-      const opening = indexedDB.open("agent-chat");
+    for (const { name } of await indexedDB.databases()) {
+      const opening = indexedDB.open(name);
       await new Promise((resolve) => { opening.onsuccess = resolve; });
       const reading = opening.result.transaction("conversations").objectStore("conversations").getAll();
       await new Promise((resolve) => { reading.onsuccess = resolve; });
       opening.result.close();
-      rows = reading.result;
+      rows = [...rows, ...reading.result];
     }
     return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, rows]);
   })()`);

@@ -127,6 +127,7 @@ class Tab implements ConversationStore {
   list = () => this.#store.list();
   load = (id: string) => this.#store.load(id).then((row) => structuredClone(row));
   delete = (id: string) => this.#store.delete(id);
+  copy = (id: string) => this.#store.copy(id);
   claim = (id: string, by: Writer) => this.#alive(() => this.#store.claim(id, by));
   queue = (id: string, change: PendingChange) => this.#alive(() => this.#store.queue(id, change));
   save = async (row: StoredConversation, by: Writer, isLeaving?: boolean) =>

@@ -267,7 +267,6 @@ test("conversations are deleted after a day without a change, and no others", as
     store.delete = async (id) => {
       store.rows.delete(id);
       resolve();
-      return async () => {};
     };
   });
   await open("two");
@@ -991,7 +990,15 @@ test("where the browser forbids storage and what goes with it, messages are sent
   const { server, first } = await chat(t);
   first.client.close();
   const reject = async () => forbidden();
-  const store = { list: reject, load: reject, save: reject, claim: reject, queue: reject, delete: reject };
+  const store = {
+    list: reject,
+    load: reject,
+    save: reject,
+    claim: reject,
+    queue: reject,
+    delete: reject,
+    copy: reject,
+  };
   const here = await openClient(t, { url: server.url, store, keepsAll: true });
   assert.equal(await here.client.keeper.claim(), true);
   await ask(here, server, "Hi");
@@ -1110,9 +1117,9 @@ test("where a conversation cannot be read, what is said is kept beside it, and s
   const load = store.load.bind(store);
   store.load = async (asked) => (asked === id ? UNREADABLE : load(asked));
   const second = await reload(first);
-  assert.deepEqual([second.client.session.messages, second.client.keeper.isUnreadable], [[], true]);
+  assert.deepEqual([second.client.session.messages, second.client.keeper.unread], [[], UNREADABLE]);
   const third = await reload(second);
-  assert.equal(third.client.keeper.isUnreadable, true, "as long as nothing is said");
+  assert.equal(third.client.keeper.unread, UNREADABLE, "as long as nothing is said");
   const texts = () => [...store.rows.values()].map(({ tree }) => textsOf(tree));
   await ask(third, server, "Again");
   await third.client.keeper.stored;
@@ -1120,7 +1127,7 @@ test("where a conversation cannot be read, what is said is kept beside it, and s
     ["Hi", "ok"],
     ["Again", "ok"],
   ]);
-  assert.deepEqual([third.client.keeper.isNotKept, third.client.keeper.isUnreadable], [false, false]);
+  assert.deepEqual([third.client.keeper.isNotKept, third.client.keeper.unread], [false, undefined]);
   // It is damaged while it is shown.
   store.load = async () => UNREADABLE;
   await third.client.keeper.reload();
@@ -1199,7 +1206,7 @@ for (const { what, end, goOn, body } of lost) {
   });
 }
 
-test("a database that opens too late is closed: it would keep a newer version of the chat from its own", async (t) => {
+test("a database that opens too late is closed: nobody would use it", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let isClosed = false;
   const close = () => {
@@ -1208,10 +1215,11 @@ test("a database that opens too late is closed: it would keep a newer version of
   const opening = { result: { close }, onsuccess: () => {} };
   Object.assign(globalThis, { indexedDB: { open: () => opening } });
   t.after(() => Reflect.deleteProperty(globalThis, "indexedDB"));
-  const loading = new IndexedDbStore(new URL("https://chat.example/")).load("c1");
+  const loading = new IndexedDbStore(new URL("https://chat.example/")).list();
   t.mock.timers.tick(3_000);
   await assert.rejects(loading, /does not answer/);
   opening.onsuccess();
+  await new Promise(setImmediate);
   assert.equal(isClosed, true);
 });
 

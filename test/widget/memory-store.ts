@@ -57,13 +57,17 @@ export class MemoryStore implements ConversationStore {
   }
 
   async delete(id: string) {
-    const undo = [this.queues, this.rows, this.summaries].map((table: Map<string, unknown>) => {
-      const row = table.get(id);
-      table.delete(id);
-      return () => row && table.set(id, row);
-    });
+    this.queues.delete(id);
+    this.rows.delete(id);
+    this.summaries.delete(id);
+  }
+
+  async copy(id: string) {
+    const [queue, row, summary] = [this.queues.get(id), this.rows.get(id), this.summaries.get(id)];
     return async () => {
-      for (const bringBack of undo) bringBack();
+      if (queue) this.queues.set(id, queue);
+      if (row) this.rows.set(id, row);
+      if (summary) this.summaries.set(id, summary);
     };
   }
 }

@@ -69,10 +69,11 @@ export class ConversationKeeper implements LibraryHost {
   isRestoring = false;
   /** Whether a reload will find nothing although the conversation should be kept. */
   isNotKept = false;
-  /** Whether what is kept is of another version of the chat, or damaged: it stays, and nothing of it is shown. */
-  isUnreadable = false;
-  /** Whether what is kept could not be read: what is said here is another conversation. */
-  #isUnread = false;
+  /**
+   * What is kept stays, and is not shown: it is of another version of the chat, or damaged, or (`null`) cannot be read now.
+   * What is said in its place is another conversation.
+   */
+  unread: typeof UNREADABLE | null | undefined;
   /** Where an earlier page load was left; absent at the end. */
   restoredPlace: Place | undefined;
   /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
@@ -205,7 +206,7 @@ export class ConversationKeeper implements LibraryHost {
     if (!this.#slot || this.isRestoring || this.#isHeld) return;
     const data = this.#options.read();
     const progress = this.#options.progress();
-    if (this.#isUnread && progress !== "") {
+    if (this.unread !== undefined && progress !== "") {
       this.begin(undefined);
       this.#isDirty = true;
     }
@@ -286,7 +287,7 @@ export class ConversationKeeper implements LibraryHost {
 
   /** A conversation of the library, with its messages: those that are shown may not be stored yet. */
   async load(id: string): Promise<SessionData | typeof UNREADABLE | undefined> {
-    const isHere = id === this.shown.id && !this.isRestoring && !this.#isUnread;
+    const isHere = id === this.shown.id && !this.isRestoring && this.unread === undefined;
     return isHere ? this.#options.read() : this.#options.store.load(id);
   }
 
@@ -349,8 +350,7 @@ export class ConversationKeeper implements LibraryHost {
   begin(id: string | undefined): void {
     this.#loads += 1;
     this.shown = shownFrom(id);
-    this.isUnreadable = false;
-    this.#isUnread = false;
+    this.unread = undefined;
     this.#deleted.delete(`${id}`);
     this.#savedProgress = "";
   }
@@ -365,7 +365,7 @@ export class ConversationKeeper implements LibraryHost {
     // `null`: it cannot be read now.
     const found = id === undefined ? undefined : await store.load(id).catch(() => null);
     if (this.#slot !== slot || this.#loads !== load) return;
-    const whole = found && found !== UNREADABLE ? found : undefined;
+    const whole = found === UNREADABLE ? undefined : (found ?? undefined);
     // What is pending is sent by the conversation that it was written in.
     const stored = whole && isCopy ? { ...whole, pending: [] } : whole;
     const { revision } = this.shown;
@@ -391,9 +391,8 @@ export class ConversationKeeper implements LibraryHost {
     if (isReturn && whole && this.#queueing === 0) this.#options.onPending(whole.pending);
     // The browser has cleared it: what goes on here is stored anew.
     if (isReturn && id !== undefined && found === undefined) Object.assign(this.shown, UNKNOWN);
-    this.isUnreadable = found === UNREADABLE;
     // What is shown already is known, unless it can never be read again.
-    this.#isUnread = this.isUnreadable || (found === null && progress() === "");
+    this.unread = found === UNREADABLE || (found === null && progress() === "") ? found : undefined;
     this.isRestoring = false;
     this.save();
     onChange();
@@ -478,11 +477,11 @@ export class ConversationKeeper implements LibraryHost {
     if (user) forgetSlots(server, user);
     const summaries = await store.list().catch(() => []);
     const before = Date.now() - DELETE_AFTER_MS;
+    // What is damaged stays.
     for (const it of summaries) {
       const isForeign = user !== "" && it.user && it.user !== user;
-      const isOld = it.updatedAt < before;
+      const isOld = it.updatedAt > 0 && it.updatedAt < before;
       const isLeaving = it.user !== "" && it.user === leaving;
-      // Only what says so is a tab's: what is damaged stays.
       if (!(it.kept === "tab" ? isForeign || isOld : isLeaving) || it.id === this.shown.id) continue;
       const row = isLeaving ? await store.load(it.id).catch(() => undefined) : undefined;
       await store.delete(it.id).catch(() => undefined);

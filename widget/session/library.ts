@@ -5,11 +5,8 @@
 
 import type { PendingChange } from "./conversation.ts";
 import { waitingCalls } from "./messages.ts";
-import { MAX_SIZE, type StoredConversation, type Summary, UNREADABLE } from "./row.ts";
-
-// What is listed can be opened as long as the page lives, also after another build of the server.
-export { fromRow } from "./read-row.ts";
-
+import { MAX_SIZE, soundSummary } from "./read-row.ts";
+import { type StoredConversation, type Summary, UNREADABLE } from "./row.ts";
 import { type ConversationStore, isLeased, LEASE_MS, type Shown, UNKNOWN, type Writer } from "./store.ts";
 
 /** So many are kept, unless their messages are too many: the oldest go, those last that wait for the person. */
@@ -137,11 +134,15 @@ export class Library {
     return false;
   }
 
+  /** Those of all users, without those of tabs. */
+  async #all(): Promise<readonly Summary[]> {
+    return (await this.#options.store.list()).filter(({ kept }) => kept !== "tab").map(soundSummary);
+  }
+
   /** The conversations of the user who is here, with this agent: the newest comes first. */
   async list(): Promise<readonly Summary[]> {
-    const { store, read } = this.#options;
-    const { agent, user = "" } = read();
-    const mine = (await store.list()).filter((it) => it.kept !== "tab" && it.user === user);
+    const { agent, user = "" } = this.#options.read();
+    const mine = (await this.#all()).filter((it) => it.user === user);
     this.kept = mine.length;
     return mine.filter((it) => it.agent === agent).toSorted((a, b) => b.updatedAt - a.updatedAt);
   }
@@ -182,7 +183,8 @@ export class Library {
     if (wasShown) await this.#keeper.show(undefined);
     await this.#keeper.stored;
     const row = await store.load(id).catch(() => undefined);
-    const bringBack = await store.delete(id).catch(async (error) => {
+    const bringBack = await store.copy(id);
+    await store.delete(id).catch(async (error) => {
       if (wasShown) await this.#keeper.show(id);
       throw error;
     });
@@ -197,9 +199,8 @@ export class Library {
 
   /** Deletes all that is kept of the user, also what an agent of another name has said here. */
   async clear(): Promise<void> {
-    const { store, read } = this.#options;
-    const { user = "" } = read();
-    for (const it of await store.list()) if (it.kept !== "tab" && it.user === user) await this.remove(it.id);
+    const { user = "" } = this.#options.read();
+    for (const it of await this.#all()) if (it.user === user) await this.remove(it.id);
     this.dropped = 0;
   }
 
@@ -218,7 +219,7 @@ export class Library {
   }
 
   async #deleteOldest(needed: number): Promise<void> {
-    const all = (await this.#options.store.list().catch(() => [])).filter(({ kept }) => kept !== "tab");
+    const all = await this.#all().catch(() => []);
     let count = all.length;
     let chars = all.reduce((sum, { size }) => sum + size, 0);
     const maxChars = Math.min(MAX_SIZE, chars - needed);

@@ -4,11 +4,76 @@
  */
 
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
-import { isRecord } from "../../server/protocol/json.ts";
-import { type AnswerRow, MAX_TIME, type Row, type StoredConversation, statesOf, UNREADABLE, VERSION } from "./row.ts";
+import { asString, isRecord } from "../../server/protocol/json.ts";
+import { completed, PENDING, partsOf, ROWS, SUMMARIES, settled, TABLES, type Transact } from "./idb.ts";
+import {
+  type AnswerRow,
+  type Found,
+  pendingOf,
+  type Queue,
+  type Row,
+  type StoredConversation,
+  type Summary,
+  statesOf,
+  UNREADABLE,
+} from "./row.ts";
+
+// What else the store needs only where something is kept already.
+export { deleteFrom, rowsOf } from "./older-rows.ts";
+export { shrink } from "./shrink.ts";
+
+/** The last moment of which there is a date. */
+const MAX_TIME = 8.64e15;
+
+/** So many characters are kept of all conversations together. */
+export const MAX_SIZE = 60_000_000;
 
 /** What makes rows of each version that can be read those of this one. */
-const MIGRATIONS: ReadonlyMap<unknown, (row: Row) => Row> = new Map([[VERSION, (row) => row]]);
+const MIGRATIONS: ReadonlyMap<unknown, (row: Row) => Row> = new Map([[5, (row) => row]]);
+
+export async function read(transact: Transact, id: string): Promise<Found> {
+  const [[row, answer], summary, queue] = await transact("readonly", TABLES, (transaction) =>
+    Promise.all([
+      settled<[Row?, AnswerRow?]>(transaction.objectStore(ROWS).getAll(partsOf(id)) as IDBRequest),
+      settled<Summary | undefined>(transaction.objectStore(SUMMARIES).get(id)),
+      settled<Queue | undefined>(transaction.objectStore(PENDING).get(id)),
+    ]),
+  );
+  if (!row) return summary && UNREADABLE;
+  // What may be written is decided by the summary.
+  return fromRow({ ...withAnswer(row, answer), revision: summary?.revision ?? 0, pending: pendingOf(queue) });
+}
+
+/** Resolves with what puts all of it there again, as it is. */
+export async function copy(transact: Transact, id: string): Promise<() => Promise<void>> {
+  const found = await transact("readonly", TABLES, (transaction) =>
+    Promise.all(TABLES.map((name) => settled<object[]>(transaction.objectStore(name).getAll(partsOf(id))))),
+  );
+  return () =>
+    transact("readwrite", TABLES, (transaction) => {
+      // What another element has stored there meanwhile stays.
+      TABLES.forEach((name, index) => {
+        for (const row of found[index] ?? []) transaction.objectStore(name).add(row);
+      });
+      return completed(transaction);
+    });
+}
+
+/**
+ * Scripts of the site and tools of the browser can change what is stored. What cannot be is left out: nothing is deleted
+ * because of it.
+ */
+export function soundSummary(summary: Summary): Summary {
+  const { title, updatedAt, size } = summary;
+  return {
+    ...summary,
+    title: asString(title),
+    updatedAt: isWithin(updatedAt, MAX_TIME) ? updatedAt : Date.now(),
+    size: isWithin(size, MAX_SIZE) ? size : 0,
+  };
+}
+
+const isWithin = (value: unknown, max: number) => typeof value === "number" && value >= 0 && value <= max;
 
 /** `UNREADABLE` for a row of a version that is not known, and for a damaged one. */
 export function fromRow(stored: Row): StoredConversation | typeof UNREADABLE {

@@ -1,7 +1,7 @@
 /** What is stored of a conversation; `read-row.ts` makes it one again. Bytes of files and keys are never part of it. */
 
 import type { ContentPart, HistoryMessage } from "../../server/protocol/chat.ts";
-import { asString, type Json, records, toJson } from "../../server/protocol/json.ts";
+import { type Json, records, toJson } from "../../server/protocol/json.ts";
 import { hasFiles, type StoredState } from "./branch-states.ts";
 import type { SessionData } from "./chat-session.ts";
 import type { ConversationData, PendingMessage } from "./conversation.ts";
@@ -48,12 +48,6 @@ export type Found = StoredConversation | typeof UNREADABLE | undefined;
 
 const TITLE_CHARS = 60;
 
-/** The last moment of which there is a date. */
-export const MAX_TIME = 8.64e15;
-
-/** So many characters are kept of all conversations together. */
-export const MAX_SIZE = 60_000_000;
-
 export type Row = StoredConversation & { readonly version: number };
 
 /** What is pending in a conversation. It is kept beside the row: each tab may add to it. */
@@ -82,22 +76,6 @@ export function summaryOf(conversation: StoredConversation, writer: string, unti
     until,
   };
 }
-
-/**
- * Scripts of the site and tools of the browser can change what is stored. What cannot be is left out, so that nothing is
- * deleted because of it.
- */
-export function soundSummary(summary: Summary): Summary {
-  const { title, updatedAt, size } = summary;
-  return {
-    ...summary,
-    title: asString(title),
-    updatedAt: isWithin(updatedAt, MAX_TIME) ? updatedAt : Date.now(),
-    size: isWithin(size, MAX_SIZE) ? size : 0,
-  };
-}
-
-const isWithin = (value: unknown, max: number) => typeof value === "number" && value >= 0 && value <= max;
 
 /** What the person calls it, else the agent, else their first message. */
 function titleOf({ name, title, tree, head }: StoredConversation): string {

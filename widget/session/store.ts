@@ -5,18 +5,9 @@
 
 import { lazy } from "../loading/lazy.ts";
 import type { PendingChange, PendingMessage } from "./conversation.ts";
+import { completed, open, PENDING, partsOf, ROWS, SUMMARIES, settled, TABLES, type Transact } from "./idb.ts";
 import type { AnswerRow, Found, Queue, Row, StoredConversation, Summary } from "./row.ts";
-import {
-  answerKey,
-  answerRow,
-  charsOf,
-  pendingOf,
-  soundSummary,
-  summaryOf,
-  toRow,
-  UNREADABLE,
-  withoutPictures,
-} from "./row.ts";
+import { answerKey, answerRow, charsOf, pendingOf, summaryOf, toRow, VERSION, withoutPictures } from "./row.ts";
 
 /** How long an element may go on with a conversation alone, from each save on. */
 export const LEASE_MS = 5_000;
@@ -62,8 +53,9 @@ export interface ConversationStore {
   claim(id: string, by: Writer): Promise<boolean>;
   /** Changes what is pending, whoever writes the conversation. Resolves with what is pending then. */
   queue(id: string, change: PendingChange): Promise<readonly PendingMessage[]>;
-  /** Resolves with what brings it back as it was, also where it cannot be read. */
-  delete(id: string): Promise<() => Promise<void>>;
+  delete(id: string): Promise<void>;
+  /** Resolves with what brings it back as it is now, also where it cannot be read, once it was deleted. */
+  copy(id: string): Promise<() => Promise<void>>;
 }
 
 /** Whether what is stored was written by the same element, or is what it knows and nobody goes on with it. */
@@ -86,21 +78,13 @@ const MAX_CHARS = 2_000_000;
 /** Half a conversation would be a false one: without room for so much, nothing is kept. */
 const MIN_CHARS = 1_000;
 
-const ROWS = "conversations";
-const SUMMARIES = "summaries";
-const PENDING = "pending";
-
-const TABLES = [ROWS, SUMMARIES, PENDING] as const;
-
-const reading = lazy(() => import("./read-row.ts"), "fromRow");
-const shrinking = lazy(() => import("./shrink.ts"), "shrink");
+const reading = lazy(() => import("./read-row.ts"), "read");
 
 /** A browser in trouble may never answer, and the chat waits for its conversation. */
 const OPEN_WITHIN_MS = 3_000;
 
 export class IndexedDbStore implements ConversationStore {
   readonly #server: string;
-  #database: Promise<IDBDatabase> | undefined;
   /** What was written last: while its answer comes, that alone is written again. */
   #written: readonly [StoredConversation, Summary] | undefined;
 
@@ -108,23 +92,16 @@ export class IndexedDbStore implements ConversationStore {
     this.#server = server.href;
   }
 
-  async list(): Promise<readonly Summary[]> {
-    const transaction = await this.#begin("readonly", SUMMARIES);
-    const found = await settled<Summary[]>(transaction.objectStore(SUMMARIES).index("server").getAll(this.#server));
-    return found.map(soundSummary);
+  list(): Promise<readonly Summary[]> {
+    return this.#transact("readonly", [SUMMARIES], (it) => settled(it.objectStore(SUMMARIES).getAll()));
   }
 
   async load(id: string): Promise<Found> {
-    const transaction = await this.#begin("readonly", ...TABLES);
-    const [[row, answer], summary, queue] = await Promise.all([
-      settled<[Row?, AnswerRow?]>(transaction.objectStore(ROWS).getAll(partsOf(id)) as IDBRequest),
-      settled<Summary | undefined>(transaction.objectStore(SUMMARIES).get(id)),
-      settled<Queue | undefined>(transaction.objectStore(PENDING).get(id)),
-    ]);
-    if (!row) return summary && UNREADABLE;
-    const { fromRow, withAnswer } = await reading.load();
-    // What may be written is decided by the summary.
-    return fromRow({ ...withAnswer(row, answer), revision: summary?.revision ?? 0, pending: pendingOf(queue) });
+    return (await reading.load()).read(this.#transact, id);
+  }
+
+  async copy(id: string): Promise<() => Promise<void>> {
+    return (await reading.load()).copy(this.#transact, id);
   }
 
   async save(
@@ -146,7 +123,7 @@ export class IndexedDbStore implements ConversationStore {
           const summary = { ...known, updatedAt, revision, writer: by.writer, until };
           return await this.#write(by, id, () => [summary, answer]);
         }
-        const row = toRow(isLarge ? (await shrinking.load()).shrink(conversation, room) : conversation);
+        const row = toRow(isLarge ? (await reading.load()).shrink(conversation, room) : conversation);
         const summary = summaryOf(row, by.writer, until);
         // Later it is changed with `queue` alone.
         const pending = by.revision === 0 ? (conversation.pending ?? []).map(withoutPictures) : [];
@@ -154,8 +131,7 @@ export class IndexedDbStore implements ConversationStore {
         this.#written = isTaken ? [conversation, summary] : undefined;
         return isTaken;
       } catch (error) {
-        const isFull = error instanceof DOMException && error.name === "QuotaExceededError";
-        if (!isFull || room < MIN_CHARS) throw error;
+        if (!isFull(error) || room < MIN_CHARS) throw error;
         if (!(await makeRoomFor?.(chars))) room /= 2;
       }
     }
@@ -165,134 +141,142 @@ export class IndexedDbStore implements ConversationStore {
     return this.#write(by, id, (known) => [known && { ...known, writer: by.writer, until: Date.now() + LEASE_MS }]);
   }
 
-  async queue(id: string, change: PendingChange): Promise<readonly PendingMessage[]> {
-    const transaction = await this.#begin("readwrite", PENDING);
-    const table = transaction.objectStore(PENDING);
-    const request: IDBRequest<Queue | undefined> = table.get(id);
-    let pending: readonly PendingMessage[] = [];
-    request.onsuccess = () => {
-      pending = change(pendingOf(request.result));
-      if (pending.length > 0) table.put({ id, pending: pending.map(withoutPictures) });
-      else table.delete(id);
-      transaction.commit();
-    };
-    await completed(transaction);
-    return pending;
+  queue(id: string, change: PendingChange): Promise<readonly PendingMessage[]> {
+    return this.#transact("readwrite", [PENDING], async (transaction) => {
+      const table = transaction.objectStore(PENDING);
+      const request: IDBRequest<Queue | undefined> = table.get(id);
+      let pending: readonly PendingMessage[] = [];
+      request.onsuccess = () => {
+        pending = change(pendingOf(request.result));
+        if (pending.length > 0) table.put({ id, pending: pending.map(withoutPictures) });
+        else table.delete(id);
+        transaction.commit();
+      };
+      await completed(transaction);
+      return pending;
+    });
   }
 
-  async delete(id: string): Promise<() => Promise<void>> {
-    const transaction = await this.#begin("readwrite", ...TABLES);
-    const tables = TABLES.map((name) => transaction.objectStore(name));
-    const found = tables.map((table) => settled<object[]>(table.getAll(partsOf(id))));
-    for (const table of tables) table.delete(partsOf(id));
-    transaction.commit();
-    const [rows] = await Promise.all([Promise.all(found), completed(transaction)]);
-    return async () => {
-      const back = await this.#begin("readwrite", ...TABLES);
-      // What another element has stored there meanwhile stays.
-      for (const [index, name] of TABLES.entries())
-        for (const row of rows[index] ?? []) back.objectStore(name).add(row);
-      return completed(back);
-    };
+  async delete(id: string): Promise<void> {
+    await this.#transact("readwrite", TABLES, (transaction) => {
+      for (const name of TABLES) transaction.objectStore(name).delete(partsOf(id));
+      transaction.commit();
+      return completed(transaction);
+    });
+    await withOlder((older, rows) => rows.deleteFrom(older, id));
   }
 
   /** Writes both, where what is stored under `id` allows it. Without an `id` it does not look. */
-  async #write(
+  #write(
     by: Writer,
     id: string | undefined,
     change: (known: Summary | undefined) => readonly [Summary | undefined, (Row | AnswerRow)?, Queue["pending"]?],
   ): Promise<boolean> {
-    const transaction = await this.#begin("readwrite", ROWS, SUMMARIES, PENDING);
-    const [rows, summaries] = [transaction.objectStore(ROWS), transaction.objectStore(SUMMARIES)];
-    let isAllowed = true;
-    let failure: unknown;
-    const put = (known?: Summary) => {
-      const [summary, row, pending = []] = change(known);
-      if (summary) summaries.put({ ...summary, server: this.#server });
-      if (row) rows.put(row);
-      if (row && "tree" in row) rows.delete(answerKey(row.id));
-      if (row && pending.length > 0) transaction.objectStore(PENDING).put({ id: row.id, pending });
-      // Else it would wait for its requests, and a page that is left does not live to see them.
-      transaction.commit();
-    };
-    if (id === undefined) put();
-    else {
-      const request: IDBRequest<Summary | undefined> = summaries.get(id);
-      request.onsuccess = () => {
-        isAllowed = mayWrite(request.result, by);
-        try {
-          if (isAllowed) put(request.result);
-        } catch (error) {
-          failure = error;
-          transaction.abort();
-        }
+    return this.#transact("readwrite", TABLES, async (transaction) => {
+      const [rows, summaries] = [transaction.objectStore(ROWS), transaction.objectStore(SUMMARIES)];
+      let isAllowed = true;
+      let failure: unknown;
+      const put = (known?: Summary) => {
+        const [summary, row, pending = []] = change(known);
+        if (summary) summaries.put(summary);
+        if (row) rows.put(row);
+        if (row && "tree" in row) rows.delete(answerKey(row.id));
+        if (row && pending.length > 0) transaction.objectStore(PENDING).put({ id: row.id, pending });
+        // Else it would wait for its requests, and a page that is left does not live to see them.
+        transaction.commit();
       };
-    }
-    await completed(transaction).catch((error) => {
-      throw failure ?? error;
+      if (id === undefined) put();
+      else {
+        const request: IDBRequest<Summary | undefined> = summaries.get(id);
+        request.onsuccess = () => {
+          isAllowed = mayWrite(request.result, by);
+          try {
+            if (isAllowed) put(request.result);
+          } catch (error) {
+            failure = error;
+            transaction.abort();
+          }
+        };
+      }
+      await completed(transaction).catch((error) => {
+        throw failure ?? error;
+      });
+      return isAllowed;
     });
-    return isAllowed;
   }
 
-  async #begin(mode: IDBTransactionMode, ...tables: string[]): Promise<IDBTransaction> {
-    this.#database ??= this.#open();
-    const database = await this.#database;
-    return database.transaction(tables, mode, { durability: "relaxed" });
-  }
-
-  async #open(): Promise<IDBDatabase> {
-    const forget = () => {
-      this.#database = undefined;
-    };
+  /** Systems such as iOS close a connection without a word: then another one is opened, and it is tried once more. */
+  readonly #transact: Transact = async (mode, tables, work, isLast = false) => {
+    const connection = connect(this.#server);
+    const database = await connection;
     try {
-      const database = await openDatabase();
-      database.onclose = forget;
-      database.onversionchange = () => {
-        forget();
-        database.close();
-      };
-      return database;
+      return await work(database.transaction(tables, mode, { durability: "relaxed" }));
     } catch (error) {
-      forget();
-      throw error;
+      if (isLast || isFull(error)) throw error;
+      leave(this.#server, connection);
+      return this.#transact(mode, tables, work, true);
     }
-  }
+  };
 }
 
-/** The row of a conversation, and an answer that was written since. */
-const partsOf = (id: string): IDBKeyRange => IDBKeyRange.bound(`${id}`, answerKey(id));
+const isFull = (error: unknown) => error instanceof DOMException && error.name === "QuotaExceededError";
+
+/** Those of this page, by server. They outlive its elements, of which they know nothing. */
+const connections = new Map<string, Promise<IDBDatabase>>();
 
 /** Rejects where the browser forbids storage, for example in a private window or a third-party frame. */
-async function openDatabase(): Promise<IDBDatabase> {
-  const opening = indexedDB.open("agent-chat", 4);
-  opening.onupgradeneeded = () => {
-    const database = opening.result;
-    for (const name of database.objectStoreNames) database.deleteObjectStore(name);
-    for (const name of [ROWS, PENDING]) database.createObjectStore(name, { keyPath: "id" });
-    database.createObjectStore(SUMMARIES, { keyPath: "id" }).createIndex("server", "server");
-  };
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(new Error("IndexedDB does not answer"));
-      // An open connection that is not used would keep newer versions of the chat from opening theirs.
-      opening.onsuccess = () => opening.result.close();
-    }, OPEN_WITHIN_MS);
-    settled(opening)
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer));
+function connect(server: string): Promise<IDBDatabase> {
+  const known = connections.get(server);
+  if (known) return known;
+  const connection = new Promise<IDBDatabase>((resolve, reject) => {
+    setTimeout(() => reject(new Error("IndexedDB does not answer")), OPEN_WITHIN_MS);
+    openDatabase(server).then((database) => {
+      resolve(database);
+      // It comes too late.
+      if (connections.get(server) !== connection) database.close();
+    }, reject);
   });
+  connections.set(server, connection);
+  connection.then(
+    (database) => {
+      // The site deletes it.
+      database.onversionchange = () => leave(server, connection);
+    },
+    () => connections.delete(server),
+  );
+  return connection;
 }
 
-function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
+function leave(server: string, connection: Promise<IDBDatabase>): void {
+  if (connections.get(server) === connection) connections.delete(server);
+  void connection.then((database) => database.close());
 }
 
-function completed(transaction: IDBTransaction): Promise<void> {
-  return new Promise((resolve, reject) => {
-    transaction.oncomplete = () => resolve();
-    transaction.onabort = () => reject(transaction.error);
-  });
+/**
+ * Each version of the chat has databases of its own, one for each server: what another version does is no matter to it. It
+ * takes over what an older one has kept.
+ */
+async function openDatabase(server: string): Promise<IDBDatabase> {
+  const name = `agent-chat-${VERSION}:${server}`;
+  const known = await open(name);
+  if (known) return known;
+  const rows = await withOlder((older, { rowsOf }) => rowsOf(older, server));
+  const create = (database: IDBDatabase) =>
+    TABLES.forEach((table, index) => {
+      const created = database.createObjectStore(table, { keyPath: "id" });
+      for (const row of rows?.[index] ?? []) created.put(row);
+    });
+  return (await open(name, create)) as IDBDatabase;
+}
+
+/** Works with the database of an older version, if there is one. */
+async function withOlder<Result>(
+  work: (older: IDBDatabase, rows: typeof import("./read-row.ts")) => Promise<Result>,
+): Promise<Result | undefined> {
+  const older = await open("agent-chat");
+  try {
+    return older && (await work(older, await reading.load()));
+  } finally {
+    older?.close();
+  }
 }

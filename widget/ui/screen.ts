@@ -255,7 +255,7 @@ function renderStart({ client, context }: ScreenView): TemplateResult | typeof n
   if (!client) return renderUnreachable(context);
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
-  if (client.keeper.isUnreadable) return renderFailure(context.strings.notShown, context);
+  if (client.keeper.unread) return renderFailure(context.strings.notShown, context);
   if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
   const { refusal } = client;
   const retry = refusal?.retryable ? () => client.askAgain() : undefined;
