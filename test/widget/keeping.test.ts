@@ -14,6 +14,7 @@ import {
   answerRow,
   type Row,
   type StoredConversation,
+  type Summary,
   summaryOf,
   toRow,
   UNREADABLE,
@@ -608,6 +609,21 @@ test("a rating in one tab is seen in the other, also while an answer comes, and 
     kept.flatMap((it) => (it.role === "assistant" ? [it.feedback?.rating] : [])),
     ["down", "up"],
   );
+});
+
+test("a conversation that is only looked at keeps its place in the list, however old it is", async (t) => {
+  const parts = await chat(t);
+  const { store } = parts;
+  const { here, id } = await inTwoTabs(parts, t);
+  const [row, summary] = [store.rows.get(id) as StoredConversation, store.summaries.get(id) as Summary];
+  store.rows.set("old", { ...row, id: "old", updatedAt: 1 });
+  store.summaries.set("old", { ...summary, id: "old", writer: "gone", updatedAt: 1 });
+  await here.client.keeper.show("old");
+  await here.client.keeper.stored;
+  await here.client.keeper.show(undefined);
+  await here.client.keeper.stored;
+  const list = await (await here.client.keeper.library())?.list();
+  assert.deepEqual(list?.map((it) => [it.id, it.updatedAt]).at(-1), ["old", 1]);
 });
 
 test("what another tab adds to a conversation takes no file from the tab that has sent it, and gives none to another one", async (t) => {

@@ -20,7 +20,7 @@ const SAVE_EVERY_MS = 1_000;
 /** Conversations of tabs that were closed are deleted after so long. */
 const DELETE_AFTER_MS = 24 * 60 * 60_000;
 
-/** One that is shown is saved again after so long, so that it is not taken for one of a closed tab. */
+/** That of a tab is saved again after so long, so that it is not taken for one of a closed tab. */
 const TOUCH_AFTER_MS = 60 * 60_000;
 
 /** For elements that keep all conversations. */
@@ -217,7 +217,8 @@ export class ConversationKeeper implements LibraryHost {
       this.#writeSlot(this.#slot, undefined);
       return;
     }
-    if (Date.now() > this.shown.savedAt + TOUCH_AFTER_MS) this.#isDirty = true;
+    const { savedAt } = this.shown;
+    if (savedAt === 0 || (!this.#options.keepsAll() && Date.now() > savedAt + TOUCH_AFTER_MS)) this.#isDirty = true;
     this.shown.id ??= randomId();
     const hasRoom = this.#writeSlot(this.#slot, data.run);
     if (!this.#isDirty) return;
@@ -356,7 +357,7 @@ export class ConversationKeeper implements LibraryHost {
   }
 
   async #load(content: Partial<SlotContent> = {}, how: "begin" | "copy" | "return"): Promise<void> {
-    const { store, restore, onDraft, onChange, progress } = this.#options;
+    const { store, restore, onDraft, onChange, progress, keepsAll } = this.#options;
     const [slot, isReturn, isCopy] = [this.#slot, how === "return", how === "copy"];
     const { id, draft = this.#draft, reported } = content;
     this.#loads += 1;
@@ -384,8 +385,8 @@ export class ConversationKeeper implements LibraryHost {
         const { name, updatedAt: savedAt } = stored;
         Object.assign(this.shown, { name, savedAt, revision: stored.revision, isWriter: false });
       }
-      // What has just been read has not changed, unless there were messages here already.
-      this.#isDirty = isCopy || progress() !== progressOf(stored);
+      // What has just been read has not changed, unless there were messages here already, or it was that of a tab.
+      this.#isDirty = isCopy || progress() !== progressOf(stored) || (keepsAll() && stored?.kept === "tab");
       if (!this.#isDirty) this.#savedProgress = progress();
     } else if (isReturn && progress() !== this.#savedProgress) this.#isDirty = true;
     if (isReturn && whole && this.#queueing === 0) this.#options.onPending(whole.pending);
