@@ -315,10 +315,11 @@ test("a quick answer behind a short exchange leaves its question at the top: the
   // Here the browser does not glide: where it would glide to is what it is asked for.
   const aim = await chat.messages.evaluateHandle((box) => {
     const aims: (number | undefined)[] = [];
-    box.scroll = (to?: ScrollToOptions | number) => {
-      if (typeof to === "object") aims.push(to.top);
-      Element.prototype.scroll.apply(box, [to] as never);
-    };
+    const scroll = box.scroll.bind(box) as (to: ScrollToOptions) => void;
+    box.scroll = ((to: ScrollToOptions) => {
+      aims.push(to.top);
+      scroll(to);
+    }) as typeof box.scroll;
     return aims;
   });
   await chat.say("Now a long one");
