@@ -12,7 +12,7 @@ import { it, test } from "../support/rows.ts";
 import { call as callTool, say, type Turn } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { done, token } from "../widget/scripted-server.ts";
-import { chatIn, failOnComplaints, shown } from "./chat-page.ts";
+import { chatIn, failOnComplaints, holdTime, press, shown, untilSettled } from "./chat-page.ts";
 import { untilKept } from "./kept.ts";
 import { listen, untilHeard } from "./listening.ts";
 
@@ -63,16 +63,16 @@ test("several calls are decided one by one, over a reload, and sent with the las
   await chat.input.fill("");
 
   const pressed = (name: string) => part(name).evaluateAll((buttons) => buttons.map((it) => it.ariaPressed));
-  await part("approve").first().click();
+  await press(part("approve").first());
   assert.deepEqual(await pressed("approve"), ["true", "false"]);
-  await part("approve").first().click();
+  await press(part("approve").first());
   assert.deepEqual(await pressed("approve"), ["false", "false"]);
-  await part("approve").first().click();
+  await press(part("approve").first());
   await untilKept(page, /"approved":true/);
   await page.reload();
   await card.waitFor();
   assert.deepEqual(await pressed("approve"), ["true", "false"]);
-  await part("decline").nth(1).click();
+  await press(part("decline").nth(1));
   await page.keyboard.type("Too early");
   await page.keyboard.press("Enter");
   const decided = await turn();
@@ -130,7 +130,7 @@ test("what is pending declines nothing, and is sent when the answer goes on afte
     [part("approval").getByText("Cancel order 4711?"), part("decline")].map((it) => it.boundingBox()),
   );
   assert.ok(question && decline && question.y + question.height < decline.y, JSON.stringify([question, decline]));
-  await part("approve").click();
+  await press(part("approve"));
   const decided = await turn();
   assert.deepEqual(decided.body.approvals, [{ id: "1", approved: true }]);
   decided.send(result("1"), token("Cancelled."), done("Cancelled."));
@@ -150,13 +150,14 @@ test("one call is sent with one press, also of two, and whatever the connection 
   const field = (name: string) => part("approval").getByLabel(name);
   await field("Sum").fill("eighty");
   await field("Items").fill("[{");
-  await part("approve").click();
+  await press(part("approve"));
   assert.deepEqual(
     [await part("approval").getByRole("alert").count(), await field("Sum").getAttribute("aria-invalid")],
     [2, "true"],
   );
   await field("Sum").fill("80,5");
   await field("Items").fill('[{"id":2}]');
+  await untilSettled(part("approve"));
   await part("approve").dblclick();
   const first = await turn();
   assert.deepEqual(first.body.approvals, [
@@ -194,11 +195,11 @@ it("what nobody meant is not decided: by a key that is held, a value that does n
   await part("edit-arguments").click();
   for (const sum of ["1,500", "1.500", "0x10", "1e3", ""]) {
     await card.getByLabel("Sum").fill(sum);
-    await part("approve-all").click();
+    await press(part("approve-all"));
     assert.equal(await card.getByRole("alert").count(), 1, sum);
   }
   await card.getByLabel("Sum").fill("٨٠٫٥");
-  await part("approve-all").click();
+  await press(part("approve-all"));
   const { body, send } = await turn();
   assert.deepEqual(
     (body.approvals as ApprovalDecision[]).map(({ approved, arguments: args = "{}", reason }) => [
@@ -215,6 +216,95 @@ it("what nobody meant is not decided: by a key that is held, a value that does n
   send(approval("4", "Delete?", {}, { danger: true }), approval("5", "Write?"), asked());
   await part("approve").first().waitFor();
   assert.equal(await part("approve-all").count(), 0, "what cannot be undone has its own button only");
+});
+
+test("what is asked is what is seen: long values and names, many lines and values are opened before they are approved, and what shows nothing is written out", async (t) => {
+  const { part, chat, turn } = await openAskingChat(t);
+  const card = part("approval");
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`n${index}`, index]));
+  for (const [args, end] of [
+    [{ command: `ls${"\n".repeat(250)}; rm -rf /` }, "; rm -rf /"],
+    [{ command: `${"a ".repeat(200)}; rm -rf /` }, "; rm -rf /"],
+    [{ [`${"a".repeat(90)} too`]: 1 }, "aa too"],
+    [{ ...many, sum: 4711 }, "4711"],
+  ] as const) {
+    await chat.say("Do it");
+    (await turn()).send(approval("1", "Do it?", args), asked());
+    const last = card.locator("dl").getByText(end);
+    await press(part("approve"));
+    assert.equal(await shown(card.getByRole("alert")), "Please check this value.");
+    assert.equal(await last.count(), 1, end);
+    await press(part("approve"));
+    const decided = await turn();
+    assert.deepEqual(decided.body.approvals, [{ approved: true, id: "1" }]);
+    decided.send(result("1"), done("Done."));
+    await chat.answered();
+  }
+  await chat.say("Pay");
+  const hidden = "1\u034f2\u{e0041}\u17b4👩\u200d💻";
+  const odd = {
+    tool: "pay\u202eyap",
+    editable: true,
+    arguments: `{"sum": 1, "to": "${hidden}${"\u0301".repeat(60_000)}"}`,
+  };
+  (await turn()).send(approval("2", "", {}, odd), asked());
+  assert.match(await shown(card), /^pay\\u202eyap\s+Sum\s+1\s+To\s+1\\u034f2\\u\{e0041\}\\u17b4👩\u200d💻\u0301{4}◌/);
+  await card.getByText("Details").click();
+  await press(part("edit-arguments"));
+  const field = card.getByLabel("To");
+  await field.fill((await field.inputValue()).replace(/\u0301+/, "!"));
+  await press(part("approve"));
+  const { body, send } = await turn();
+  assert.deepEqual(body.approvals, [
+    { approved: true, arguments: JSON.stringify({ sum: 1, to: `${hidden}!` }), id: "2" },
+  ]);
+  send(result("2"), done("Paid."));
+});
+
+it("where reading the arguments would lose something, the card shows their text", async (t) => {
+  const { part, chat, turn } = await openAskingChat(t);
+  for (const [json, text] of [
+    ['{"sum": 1, "sum": 2}', /Arguments\s+\{"sum": 1, "sum": 2\}/],
+    ['{"sum": [12345678901234567890]}', /Arguments\s+\{"sum": \[12345678901234567890\]\}/],
+    ['{"sum": [1.50, 1e3, -0.0, "1e999:"]}', /Sum\s+1.5, 1000, 0, 1e999:/],
+  ] as const) {
+    await chat.say("Pay");
+    (await turn()).send(approval("1", "Pay?", {}, { arguments: json }), asked());
+    assert.match(await shown(part("approval")), text);
+    await chat.say("No");
+    (await turn()).send(done("As you like."));
+    await part("approval").waitFor({ state: "detached" });
+  }
+});
+
+test("a pointer's press counts when the card has stood still for half a second, a key's at once", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  const pass = await holdTime(page);
+  const settling = page.locator('[part="approval"][data-settling]');
+  const settled = page.locator('[part="approval"]:not([data-settling])');
+  await chat.say("Cancel both");
+  (await turn()).send(approval("1", "Cancel?"), approval("2", "Write?"), asked());
+  const pressed = () => part("approve").first().getAttribute("aria-pressed");
+  await settling.waitFor();
+  await part("approve").first().click();
+  assert.equal(await pressed(), "false", "it has just come");
+  await part("approve").first().press("Enter");
+  assert.equal(await pressed(), "true");
+  await pass(600);
+  await settled.waitFor();
+  await part("approve").first().click();
+  assert.equal(await pressed(), "false");
+  // Whatever moves it: here the page does, without a word.
+  await page.evaluate(() =>
+    document.querySelector("agent-chat")?.setAttribute("style", "position: fixed; inset: 40px"),
+  );
+  await part("approve").first().click();
+  assert.equal(await pressed(), "false", "it has moved");
+  await settling.waitFor();
+  await pass(600);
+  await settled.waitFor();
+  await part("approve").first().click();
+  assert.equal(await pressed(), "true");
 });
 
 test("what a person has changed while the page was asked for their token is what is sent", async (t) => {
@@ -242,10 +332,10 @@ test("what a person has changed while the page was asked for their token is what
   await chat.say("Erase it");
   await part("approve").waitFor();
   await page.evaluate(setToken("() => new Promise((give) => Object.assign(window, { give }))"));
-  await part("approve").click();
+  await press(part("approve"));
   await page.waitForFunction("window.give");
-  await part("approve").click();
-  await part("decline").click();
+  await press(part("approve"));
+  await press(part("decline"));
   await page.keyboard.type("I did not mean that");
   await page.keyboard.press("Enter");
   await page.evaluate('give("ada")');
@@ -262,7 +352,7 @@ it("a person whose clock is some hours ahead can decide, and the server says whe
   await part("approve").waitFor();
   // It is put right meanwhile.
   await page.clock.setSystemTime(Date.now());
-  await part("approve").click();
+  await press(part("approve"));
   const decided = await turn();
   assert.deepEqual(decided.body.approvals, [{ id: "1", approved: true }]);
   decided.send(failure("approval_expired"));
@@ -277,20 +367,20 @@ it("what was asked too long ago is asked again, and what was decided elsewhere i
   (await turn()).send(approval("1", "Cancel?"), asked());
   await part("approve").waitFor();
   await page.clock.fastForward(2 * 3_600_000);
-  await part("ask-me-again").click();
+  await press(part("ask-me-again"));
   const again = await turn();
   assert.equal(again.body.message, "Please ask me again.");
   const inTime = { expires_at: new Date(Date.now() + 4 * 3_600_000).toISOString() };
   again.send(approval("2", "Cancel now?", {}, inTime), asked());
-  await part("approve").click();
+  await press(part("approve"));
   (await turn()).send(failure("approval_expired"));
   await part("ask-me-again").waitFor();
   assert.deepEqual([await part("approve").count(), await chat.error.count()], [0, 0]);
-  await part("ask-me-again").click();
+  await press(part("ask-me-again"));
   (await turn()).send(approval("3", "Cancel at last?", {}, inTime), asked());
-  await part("decline").click();
+  await press(part("decline"));
   await page.keyboard.press("Escape");
-  await part("approve").click();
+  await press(part("approve"));
   (await turn()).send(failure("approval_used"));
   assert.match(await shown(chat.error), /decided already/);
   assert.equal(await chat.retry.count(), 0);
@@ -356,7 +446,7 @@ test("a closed launcher says that a decision is needed, and what is asked", asyn
   await page.reload();
   await mark.filter({ hasText: "!" }).waitFor();
   await part("launcher").click();
-  await part("approve").click();
+  await press(part("approve"));
   (await turn()).send(call("1"), result("1"), done("Cancelled."));
   await chat.answered();
   assert.equal(await mark.count(), 0);
@@ -392,16 +482,16 @@ test("a tool of a real agent asks, runs once it is approved, also after its mess
   await page.reload();
   await part("edit-arguments").click();
   await part("approval").getByLabel("Sum").fill("0");
-  await part("approve").click();
+  await press(part("approve"));
   assert.equal(await shown(chat.error), "Please check this value.");
   // Nobody has to type it again.
   assert.equal(await part("approval").getByLabel("Sum").inputValue(), "0");
   await part("approval").getByLabel("Sum").fill("3");
-  await part("approve").click();
+  await press(part("approve"));
   await chat.answer.getByText("Paid back.").waitFor();
   assert.deepEqual(ran, [{ sum: 3 }]);
   await chat.say("Once more");
-  await part("decline").click();
+  await press(part("decline"));
   await page.keyboard.press("Enter");
   await chat.answer.getByText("As you like.").waitFor();
   await chat.say("And again");
@@ -416,7 +506,7 @@ test("a tool of a real agent asks, runs once it is approved, also after its mess
   await chat.answer.getByText("Very well.").waitFor();
   // Nobody has said no: the question waits in the branch that it was asked in.
   await page.getByRole("group", { name: "Message 2 of 2" }).getByRole("button", { name: "Previous" }).click();
-  await part("approve").click();
+  await press(part("approve"));
   await chat.answer.getByText("Paid again.").waitFor();
   assert.deepEqual(ran, [{ sum: 3 }, { sum: 5 }]);
 });

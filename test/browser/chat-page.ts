@@ -246,6 +246,20 @@ export async function hasFocus(locator: Locator, message?: string): Promise<void
   assert.equal(await isFocused(locator), true, message);
 }
 
+/** Resolves when a pointer's press on a button of the card counts: the card has just come, or moved, until then. */
+export async function untilSettled(button: Locator): Promise<void> {
+  await button.scrollIntoViewIfNeeded();
+  await button.evaluate(async (it) => {
+    while (it.closest("[data-settling]")) await new Promise(requestAnimationFrame);
+  });
+}
+
+/** Presses a button of the card with the pointer, once that counts. */
+export async function press(button: Locator): Promise<void> {
+  await untilSettled(button);
+  await button.click();
+}
+
 /** Resolves when an image shows its picture. */
 export async function isDrawn(image: Locator): Promise<void> {
   await image.waitFor();

@@ -11,7 +11,7 @@ import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { tool } from "../../server/parley-agent.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import { failOnComplaints, untilTaken } from "../browser/chat-page.ts";
+import { failOnComplaints, press, untilTaken } from "../browser/chat-page.ts";
 import { fillList } from "../browser/kept.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
@@ -327,8 +327,8 @@ const STATES: Record<string, State> = {
   ),
   approval: asking(["cancel_order"]),
   approvals: asking(["cancel_order", "write_to_customer"], async (chat) => {
-    await chat.part("approve").first().click();
-    await chat.part("decline").nth(1).click();
+    await press(chat.part("approve").first());
+    await press(chat.part("decline").nth(1));
     await chat.part("input").fill("Not yet");
   }),
   "approval-changed": asking(["write_to_customer"], (chat) => chat.part("edit-arguments").click()),

@@ -7,15 +7,22 @@ import type { ToolBlock } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/approval.css";
 import { ChatPart } from "./chat-part.ts";
+import { Standstill } from "./controllers/standstill.ts";
 import { icon, icons } from "./icons.ts";
 import { isTaken } from "./keys.ts";
+import { plain, readBack, writtenOut } from "./plain-text.ts";
 
 const hand = icon(
   "M8 12.5V6.3a1.4 1.4 0 0 1 2.8 0V11m0-.5V4.8a1.4 1.4 0 0 1 2.8 0V11m0-.3V6.1a1.4 1.4 0 0 1 2.8 0v6m0-2.5a1.4 1.4 0 0 1 2.8 0V15a5.8 5.8 0 0 1-5.8 5.8h-.9a6 6 0 0 1-4.9-2.5L4.4 14a1.5 1.5 0 0 1 2.3-1.9L8 13.5",
 );
 
-/** Longer values are shown by their beginning, in characters. */
+/** Longer values are shown by their beginning, in characters and in lines, and so are more values. */
 const LONG_VALUE = 300;
+const LONG_LINES = /^(?:[^\n]*\n){8}/;
+const MANY_VALUES = 20;
+
+/** Longer names of values are shown by their beginning, too. */
+const LONG_LABEL = 80;
 
 /** A longer text, or one with line breaks, is changed in a field of several lines. */
 const LONG_TEXT = 60;
@@ -37,9 +44,6 @@ function expiryOf({ approval, askedAt = 0 }: ToolBlock): number {
 
 /** Timers take no more. A call that expires later is looked at again. */
 const MAX_TIMEOUT_MS = 3_600_000;
-
-/** Controls, what changes the direction, and what is not seen: they could have a value read as another one. */
-const MISLEADING = /(?![\n\t])\p{Cc}|[\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
 
 /** What the person has typed in place of the arguments, by their names. */
 type Edits = Map<string, string | boolean>;
@@ -63,9 +67,14 @@ export class ApprovalElement extends ChatPart {
   private wrong: readonly string[] = [];
   /** By id of the call; present while its arguments are being changed. */
   readonly #edits = new Map<string, Edits>();
-  /** What is shown to its end, by call and label. */
-  readonly #whole = new Set<string>();
+  /** What is shown to its end, by call and place, and whether that was not asked for: then the person is asked to look at it. */
+  readonly #whole = new Map<string, boolean>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    super();
+    new Standstill(this, ".choices button");
+  }
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -136,12 +145,12 @@ export class ApprovalElement extends ChatPart {
     const isChanged = this.#edits.has(callId);
     return html`
       <div class=${approval?.danger ? "asked dangerous" : "asked"} role="group" aria-labelledby=${id}>
-        <p class="question">${hand}<bdi id=${id}>${approval?.text || tool}</bdi></p>
+        <p class="question">${hand}<bdi id=${id}>${plain(approval?.text || tool)}</bdi></p>
         ${isChanged ? this.#renderFields(call) : this.#renderValues(call)}
         ${approval?.editable && !call.decision && !isExpired ? this.#renderChange(call, id) : nothing}
         <details>
           <summary>${strings.details}</summary>
-          <pre dir="ltr" tabindex="0" role="group" aria-label=${strings.toolArguments}>${tool} ${plain(formatJson(shownArguments(call)))}</pre>
+          <pre dir="ltr" tabindex="0" role="group" aria-label=${strings.toolArguments}>${plain(`${tool} ${formatJson(shownArguments(call))}`)}</pre>
         </details>
         ${isExpired ? nothing : this.#renderButtons(call, id)}
       </div>
@@ -150,26 +159,58 @@ export class ApprovalElement extends ChatPart {
 
   #renderValues(call: ToolBlock): TemplateResult {
     const { strings } = this.context;
-    const rows = rowsOf(shownArguments(call), strings);
+    const { shown, more } = this.#rowsOf(call);
     return html`<dl>
-      ${rows.map(({ label, value }) => {
-        const name = `${call.callId} ${label}`;
-        const isCut = value.length > LONG_VALUE && !this.#whole.has(name);
-        return html`
-          <dt><bdi>${plain(label)}</bdi></dt>
-          <dd>
-            <bdi>${plain(isCut ? `${value.slice(0, LONG_VALUE).replace(/[\uD800-\uDBFF]$/, "")}…` : value)}</bdi>
-            ${
-              isCut
-                ? html`<button type="button" class="small-button" @click=${() => this.#showWhole(name)}>
-                    ${strings.showAll(formatBytes(value.length, strings.lang))}
-                  </button>`
-                : nothing
-            }
-          </dd>
-        `;
-      })}
-    </dl>`;
+        ${shown.map(
+          ({ key, label, value, size }) => html`
+            <dt><bdi>${label}</bdi></dt>
+            <dd>
+              <bdi>${value}</bdi>
+              ${size === undefined ? nothing : this.#renderMore(strings.showAll(size), key)}
+              ${this.#whole.get(key) ? this.#renderCheck() : nothing}
+            </dd>
+          `,
+        )}
+      </dl>
+      ${more === undefined ? nothing : this.#renderMore(strings.showAllRows(more), call.callId)}
+      ${this.#whole.get(call.callId) ? this.#renderCheck() : nothing}`;
+  }
+
+  #renderMore(text: string, key: string): TemplateResult {
+    return html`<button type="button" class="small-button more" @click=${() => this.#showWhole([key])}>${text}</button>`;
+  }
+
+  #renderCheck(): TemplateResult {
+    return html`<span class="wrong" role="alert">${this.context.strings.checkValue}</span>`;
+  }
+
+  /** The values of a call as they are shown, what is cut of them, and how many there are if not all are shown. */
+  #rowsOf(call: ToolBlock): { shown: readonly ShownRow[]; more: number | undefined } {
+    const { strings } = this.context;
+    const rows = rowsOf(shownArguments(call), strings);
+    const isAll = rows.length <= MANY_VALUES || this.#whole.has(call.callId);
+    const shown = (isAll ? rows : rows.slice(0, MANY_VALUES)).map((row, index) => {
+      const key = `${call.callId} ${index}`;
+      if (this.#whole.has(key)) return { key, label: plain(row.label), value: plain(row.value) };
+      const [label, isLabelCut] = beginningOf(row.label, LONG_LABEL);
+      const [value, isValueCut] = beginningOf(row.value, LONG_VALUE);
+      const size = isLabelCut || isValueCut ? formatBytes(row.value.length, strings.lang) : undefined;
+      return { key, label, value, size };
+    });
+    return { shown, more: isAll ? undefined : rows.length };
+  }
+
+  /** Nothing is approved that was not opened. Returns whether something was cut, which is shown whole now. */
+  #openCut(calls: readonly ToolBlock[]): boolean {
+    const keys = calls
+      .filter(({ callId }) => !this.#edits.has(callId))
+      .flatMap((call) => {
+        const { shown, more } = this.#rowsOf(call);
+        const cut = shown.filter(({ size }) => size !== undefined).map(({ key }) => key);
+        return more === undefined ? cut : [...cut, call.callId];
+      });
+    this.#showWhole(keys, true);
+    return keys.length > 0;
   }
 
   #renderChange({ callId, arguments: input }: ToolBlock, id: string): TemplateResult | typeof nothing {
@@ -198,10 +239,12 @@ export class ApprovalElement extends ChatPart {
       ${entriesOf(call.arguments).map(([name, value]) => {
         const key = `${callId} ${name}`;
         const isWrong = this.wrong.includes(key);
-        const text = String(edits?.get(name) ?? textOf(value));
+        const raw = String(edits?.get(name) ?? textOf(value));
+        const text = writtenOut(raw);
         const input = ({ currentTarget }: Event) => {
           const field = currentTarget as HTMLInputElement;
-          edits?.set(name, field.type === "checkbox" ? field.checked : field.value);
+          const typed = text === raw ? field.value : readBack(field.value);
+          edits?.set(name, field.type === "checkbox" ? field.checked : typed);
         };
         // What is typed does not change the field under the hands.
         const isLong = typeof value === "object" || textOf(value).length > LONG_TEXT || textOf(value).includes("\n");
@@ -212,7 +255,7 @@ export class ApprovalElement extends ChatPart {
               typeof value === "boolean"
                 ? html`<input type="checkbox" .checked=${(edits?.get(name) ?? value) === true} @change=${input} />`
                 : isLong
-                  ? html`<textarea rows="3" dir="auto" .value=${text} aria-invalid=${isWrong} @input=${input}></textarea>`
+                  ? html`<textarea rows=${rowsFor(text)} dir="auto" .value=${text} aria-invalid=${isWrong} @input=${input}></textarea>`
                   : html`<input
                       type="text"
                       inputmode=${typeof value === "number" ? "decimal" : "text"}
@@ -222,7 +265,7 @@ export class ApprovalElement extends ChatPart {
                       @input=${input}
                     />`
             }
-            ${isWrong ? html`<span class="wrong" role="alert">${this.context.strings.checkValue}</span>` : nothing}
+            ${isWrong ? this.#renderCheck() : nothing}
           </label>
         `;
       })}
@@ -275,7 +318,7 @@ export class ApprovalElement extends ChatPart {
           ?disabled=${!this.canDecide}
           @click=${(event: MouseEvent) => this.#pressApprove(call, event)}
         >
-          ${decision?.approved ? icons.check : nothing}${approval?.danger && call.title ? toolName(call, strings) : strings.approve}
+          ${decision?.approved ? icons.check : nothing}${approval?.danger && call.title ? plain(toolName(call, strings)) : strings.approve}
         </button>
       </div>
     `;
@@ -314,6 +357,7 @@ export class ApprovalElement extends ChatPart {
   #pressApprove(call: ToolBlock, { detail }: MouseEvent): void {
     if (detail > 1) return;
     this.wrong = [];
+    if (!call.decision?.approved && this.#openCut([call])) return;
     const changed = this.#changedArguments(call);
     if (this.wrong.length > 0) return;
     this.declining = undefined;
@@ -348,6 +392,7 @@ export class ApprovalElement extends ChatPart {
     this.wrong = [];
     // One that was marked is as it was marked.
     const open = this.calls.filter(({ decision }) => !decision);
+    if (this.#openCut(open)) return;
     const changed = open.map((call) => this.#changedArguments(call));
     if (this.wrong.length > 0) return;
     this.declining = undefined;
@@ -397,9 +442,9 @@ export class ApprovalElement extends ChatPart {
     return changed === JSON.stringify(Object.fromEntries(entries)) ? undefined : changed;
   }
 
-  #showWhole(name: string): void {
+  #showWhole(keys: readonly string[], isUnasked = false): void {
     this.context.actions.holdScroll();
-    this.#whole.add(name);
+    for (const key of keys) this.#whole.set(key, isUnasked);
     this.requestUpdate();
   }
 }
@@ -414,12 +459,37 @@ function shownArguments({ arguments: input, decision }: ToolBlock): string {
   return decision?.arguments ?? input;
 }
 
+/** The value of a JSON text; `undefined` where it has none, or where the text says more than the value. */
 function parse(json: string): unknown {
   try {
-    return JSON.parse(json);
+    const value: unknown = JSON.parse(json);
+    const tokens = json.match(/"(?:[^"\\]|\\.)*"|:|-?\d[\d.eE+-]*/g) ?? [];
+    const names = tokens.filter((token) => token === ":").length;
+    const isWhole = namesIn(value) === names && tokens.every((token) => !/^[-\d]/.test(token) || isExact(token));
+    return isWhole ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Fewer than the text has where two are equal. */
+function namesIn(value: unknown): number {
+  if (!isObject(value)) return 0;
+  const inner = Object.values(value);
+  return inner.reduce<number>((sum, it) => sum + namesIn(it), Array.isArray(value) ? 0 : inner.length);
+}
+
+/** Whether a number is not rounded when it is read. */
+function isExact(number: string): boolean {
+  return digitsOf(number) === digitsOf(String(Number(number)));
+}
+
+function digitsOf(number: string): string | undefined {
+  const [, sign, whole = "", part = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? [];
+  const digits = (whole + part).replace(/^0+/, "");
+  const short = digits.replace(/0+$/, "");
+  if (sign === undefined) return undefined;
+  return short === "" ? "0" : `${sign}${short}e${Number(power) - part.length + digits.length - short.length}`;
 }
 
 function isObject(value: unknown): value is object {
@@ -434,6 +504,25 @@ function entriesOf(json: string): [string, unknown][] {
 interface Row {
   readonly label: string;
   readonly value: string;
+}
+
+interface ShownRow extends Row {
+  readonly key: string;
+  /** Present where not all of it is shown. */
+  readonly size?: string | undefined;
+}
+
+/** The beginning of a text as it is shown, and whether that is not all of it. */
+function beginningOf(text: string, longest: number): [shown: string, isCut: boolean] {
+  // What is written out only becomes longer.
+  const shown = plain(text.slice(0, longest + 1));
+  const end = Math.min(longest, LONG_LINES.exec(shown)?.[0].length ?? longest);
+  return shown.length <= end ? [shown, false] : [`${shown.slice(0, end).replace(/[\uD800-\uDBFF]$/, "")}…`, true];
+}
+
+/** So many lines of a field show all of a text. */
+function rowsFor(text: string): number {
+  return text.split("\n").reduce((rows, { length }) => rows + 1 + Math.floor(length / LONG_TEXT), 2);
 }
 
 /** The arguments as people read them: every value with a label. */
@@ -485,11 +574,6 @@ function typedValue(edit: string | boolean, before: unknown): unknown {
   // "1,500" is more than a thousand to some people, and less than two to others.
   if (!/^[-+]?\d*[.,\u066b]?\d+$/.test(digits) || /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(digits)) return undefined;
   return Number(digits.replace(/[,\u066b]/, "."));
-}
-
-/** With characters that mislead written out. */
-function plain(text: string): string {
-  return text.replace(MISLEADING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function formatJson(json: string): string {

@@ -16,6 +16,7 @@ import { PageDrawings } from "./controllers/page-drawings.ts";
 import { iconButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
+import { plain } from "./plain-text.ts";
 
 const bulb = icon(
   "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
@@ -106,7 +107,7 @@ export class StepsElement extends ChatPart {
     return renderRow(this.#disclosure, {
       isOpen,
       icon: statusIcons[this.#status],
-      name: isOpen || !running ? strings.steps(this.steps.length) : toolName(running, strings),
+      name: isOpen || !running ? strings.steps(this.steps.length) : plain(toolName(running, strings)),
       aside: failures > 0 ? strings.stepsFailed(failures) : undefined,
     });
   }
@@ -189,9 +190,9 @@ class StepElement extends ChatPart {
     const row = renderRow(this.#disclosure, {
       isOpen: opens ? isOpen : undefined,
       icon: statusIcons[status],
-      name: toolName(call, strings),
+      name: plain(toolName(call, strings)),
       // Open, the arguments themselves stand below.
-      hint: isOpen || call.title || !opens ? undefined : hintOf(input),
+      hint: isOpen || call.title || !opens ? undefined : plain(hintOf(input)),
       isRunning: isRunning(call),
       note: status === "waiting" || call.decision ? undefined : toolStatusText(status, strings),
       aside: this.#asideOf(call),
@@ -242,7 +243,9 @@ class StepElement extends ChatPart {
           })}
         </div>
         <pre dir="auto" tabindex="0" role="group" aria-label=${label}>${
-          isWhole ? renderWhole(this.#format(data) || strings.emptyOutput) : `${data.slice(0, LONG_DATA)}…`
+          isWhole
+            ? renderWhole(plain(this.#format(data)) || strings.emptyOutput)
+            : `${plain(data.slice(0, LONG_DATA))}…`
         }</pre>
         ${
           isWhole

@@ -1,0 +1,64 @@
+import type { LitElement, ReactiveController } from "lit";
+
+/** A press sooner than that after a move was meant for what stood there before. */
+const STILL_FOR_MS = 500;
+
+/** The page may move the part without a sign of it: so often its place is looked at. */
+const LOOK_EVERY_MS = 100;
+
+/**
+ * Has a pointer's press on some buttons of a part count only when the part has stood still for a while. Until then its first
+ * child has the attribute `data-settling`. A key's press counts at once: the focus moves with what it is on.
+ */
+export class Standstill implements ReactiveController {
+  readonly #host: LitElement;
+  readonly #buttons: string;
+  #box = "";
+  #movedAt = 0;
+  /** Whether the press that goes on began too early. */
+  #isEarly = false;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  /** `buttons` selects those that it is for. */
+  constructor(host: LitElement, buttons: string) {
+    this.#host = host;
+    this.#buttons = buttons;
+    host.addController(this);
+    host.addEventListener("pointerdown", () => {
+      this.#isEarly = !this.#isStill();
+    });
+    host.addEventListener("click", (event) => this.#clicked(event), { capture: true });
+  }
+
+  hostConnected(): void {
+    this.#box = "";
+    this.#timer = setInterval(() => this.#isStill(), LOOK_EVERY_MS);
+  }
+
+  hostUpdated(): void {
+    this.#isStill();
+  }
+
+  hostDisconnected(): void {
+    clearInterval(this.#timer);
+  }
+
+  #clicked(event: MouseEvent): void {
+    const isEarly = this.#isEarly || !this.#isStill();
+    this.#isEarly = false;
+    // A key and assistive technology click without a pointer.
+    const isPress = event.detail > 0 && (event.target as Element).closest(this.#buttons);
+    if (isPress && isEarly) event.stopPropagation();
+  }
+
+  #isStill(): boolean {
+    const { x, y, width, height } = this.#host.getBoundingClientRect();
+    const box = [x, y, width, height].map(Math.round).join();
+    const now = performance.now();
+    if (box !== this.#box) this.#movedAt = now;
+    this.#box = box;
+    const isStill = now - this.#movedAt >= STILL_FOR_MS;
+    this.#host.firstElementChild?.toggleAttribute("data-settling", !isStill);
+    return isStill;
+  }
+}
