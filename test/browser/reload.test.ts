@@ -281,7 +281,7 @@ it("a message says when it was sent, and after half an hour's pause or midnight,
   await time.waitFor();
   const exported = (format: "json" | "markdown") =>
     chat.page.evaluate((it) => document.querySelector("agent-chat")?.exportTranscript(it), format);
-  assert.match((await exported("markdown")) ?? "", /\*\*You said:\*\* March 12, 2026 at 2:29\sPM/);
+  assert.match((await exported("markdown")) ?? "", /## You said: March 12, 2026 at 2:29\sPM/);
   const [first] = JSON.parse((await exported("json")) ?? "");
   assert.equal(new Date(first.at).getMinutes(), 0);
   await setClock("2026-03-13T09:00:00");

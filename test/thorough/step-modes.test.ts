@@ -68,7 +68,7 @@ test("a page opens, closes and hides thoughts and tool calls, hears of calls, an
   const markdown = await exported("markdown");
   assert.match(
     markdown,
-    /^\*\*You said:\*\* \S.+\n\nGo `now`\n\n\*\*.+ said:\*\* \S.+\n\n> A thought\.\n\n`Echo`\n\n```\n\{"text"/,
+    /^## You said: \S.+\n\nGo `now`\n\n## .+ said: \S.+\n\n> A thought\.\n\n`Echo`\n\n```\n\{"text"/,
   );
   assert.ok(markdown.endsWith(`${CODE}\n`));
   await element.evaluate((node) => (node as AgentChat).addMessage({ text: "Goes **on** here.", name: "Maria" }));
@@ -78,10 +78,7 @@ test("a page opens, closes and hides thoughts and tool calls, hears of calls, an
       .map(({ at: _, ...rest }: object & { at: string }) => rest),
     [{ role: "page", name: "Maria", text: "Goes **on** here." }],
   );
-  assert.match(
-    await exported("markdown"),
-    /\n\n\*\*Maria said:\*\* \(127\.0\.0\.1\) \S.+\n\nGoes \*\*on\*\* here\.\n$/,
-  );
+  assert.match(await exported("markdown"), /\n\n## Maria said: \(127\.0\.0\.1\) \S.+\n\nGoes \*\*on\*\* here\.\n$/);
   assert.match(await exported("html"), /TypeError: .*format must be markdown or json, not "html"/);
 
   await set({ tools: "titles" });

@@ -44,24 +44,93 @@ function asMarkdown(messages: readonly Message[], strings: Strings, agent: strin
     const said = role === "user" ? strings.you : strings.agentSaid((isOfPage && message.name) || agent);
     // The agent has not said it: the page has.
     const origin = isOfPage ? ` (${location.hostname})` : "";
-    const speaker = `**${said}**${origin}${at === undefined ? "" : ` ${formatMoment(at, strings.lang)}`}`;
-    if (role === "page") return joined([speaker, message.text.trim()]);
+    const speaker = `## ${inOneLine(said)}${origin}${at === undefined ? "" : ` ${formatMoment(at, strings.lang)}`}`;
+    if (role === "page") return joined([speaker, contained(message.text.trim())]);
     if (role === "user") {
       const files = message.files.map(({ name }) => `- ${inlineCode(name)}`).join("\n");
-      return joined([speaker, message.text, files]);
+      return joined([speaker, contained(message.text), files]);
     }
-    const failed = message.failure ? `> ${failureText(message.failure, strings)}` : "";
+    const failed = message.failure ? quote(failureText(message.failure, strings)) : "";
     return joined([speaker, ...message.blocks.map((block) => blockAsMarkdown(block, strings)), failed]);
   });
   return `${joined(texts)}\n`;
 }
 
 function blockAsMarkdown(block: Block, strings: Strings): string {
-  if (block.type === "text") return block.text.trim();
-  if (block.type === "thinking") return block.text.trim().replace(/^/gm, "> ");
+  if (block.type === "text") return contained(block.text.trim());
+  if (block.type === "thinking") return quote(block.text.trim());
   const { arguments: args, output = "", approval } = block;
-  const question = approval?.text ?? "";
+  const question = contained(approval?.text ?? "");
   return joined([inlineCode(toolName(block, strings)), question, args && codeBlock(args), output && codeBlock(output)]);
+}
+
+function quote(text: string): string {
+  return contained(text).replace(/^/gm, "> ");
+}
+
+function inOneLine(text: string): string {
+  return contained(text.replace(/\s+/g, " "));
+}
+
+/** What begins a block of code: its indent, or the bullet of its item, the fence, and whatever follows. */
+const FENCE = /^( {0,3}(?:(?:[-*+]|\d{1,9}[.)]) {1,4})?)(`{3,}(?=[^`]*$)|~{3,})/;
+
+/** A heading, and a line that makes one of the text above it. */
+const HEADING = /^((?: {0,3}(?:>|[-*+]|\d{1,9}[.)]))*[ \t]{0,3})(#{1,4})(?=\s|$)/;
+const UNDERLINE = /^([ >\t]*)(?=(?:=+|-+)[ \t]*$)/;
+
+/** Escapes, images and HTML, and these with code and the destinations of links. */
+const OPENING = /\\.|!(?=\[)|<(?=[a-z/!?])/gi;
+const INLINE = new RegExp(`(?<!\`)(\`+)(?!\`)(?:(.*?)(?<!\`)\\1(?!\`))?|\\][[(]|${OPENING.source}`, "gi");
+
+const escaped = (opening: string) => (/^[\\\]]/.test(opening) ? opening : `\\${opening}`);
+
+/**
+ * The Markdown of a message, so that it stays its own: it makes no heading as those of the speakers are, leaves no code open,
+ * and loads nothing. An image is a link, and HTML is text. Where code cannot be told from text for sure, it is text.
+ */
+function contained(text: string): string {
+  const lines: string[] = [];
+  let fence: { readonly indent: number; readonly mark: string } | undefined;
+  /** Whether no code, and no link with marks of code in it, has begun that may end later in the paragraph. */
+  let isSure = true;
+  const close = () => {
+    if (fence) lines.push(" ".repeat(fence.indent) + fence.mark);
+    fence = undefined;
+  };
+  for (const line of text.replace(/\r\n?|\f|\v/g, "\n").split("\n")) {
+    const [, end = ""] = /^[ \t]*(`+|~+)[ \t]*$/.exec(line) ?? [];
+    if (fence && end.startsWith(fence.mark)) {
+      close();
+      continue;
+    }
+    if (fence && (line.trim() === "" || line.search(/[^ ]/) >= fence.indent)) {
+      lines.push(line);
+      continue;
+    }
+    close();
+    const [, before = "", mark] = FENCE.exec(line) ?? [];
+    const isBlank = line.trim() === "";
+    if (isBlank || mark) isSure = true;
+    if (mark) {
+      // In the middle of a paragraph not every number begins an item.
+      if (/\d/.test(before)) lines.push("");
+      fence = { indent: before.length, mark };
+      lines.push(line);
+      continue;
+    }
+    const isBelowText = (lines.at(-1) ?? "").trim() !== "";
+    const cells = line.replace(HEADING, "$1##$2").replace(UNDERLINE, isBelowText ? "$1\\" : "$1");
+    const inline = (cell: string) =>
+      cell.replace(INLINE, (whole: string, run?: string, body?: string) => {
+        isSure &&= !whole.startsWith("]") && (run === undefined || body !== undefined);
+        if (run === undefined) return escaped(whole);
+        return isSure || body === undefined ? whole : run + body.replace(OPENING, escaped) + run;
+      });
+    lines.push(cells.split("|").map(inline).join("|"));
+  }
+  close();
+  return lines.join("\n");
 }
 
 function joined(texts: readonly string[]): string {

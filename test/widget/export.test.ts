@@ -1,0 +1,60 @@
+/** The Markdown export: what a message says stays its own, however it is written. */
+
+import "../support/dom.ts";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { marked, type Token } from "marked";
+import { en } from "../../widget/i18n/strings.ts";
+import type { Message } from "../../widget/session/messages.ts";
+import { exportTranscript } from "../../widget/ui/export.ts";
+import { randomFrom } from "../support/random.ts";
+
+const context = { strings: en, agent: "Acme", modes: {} } as Parameters<typeof exportTranscript>[2];
+
+function exported(...texts: string[]): string {
+  const messages = texts.map((text) => ({ role: "assistant", status: "done", blocks: [{ type: "text", text }] }));
+  return exportTranscript("markdown", messages as unknown as Message[], context);
+}
+
+/** Headings as those of the speakers are, and what would load something, as a reader of Markdown sees them. */
+function seen(markdown: string): string[] {
+  const tokens = marked.lexer(markdown);
+  const found = tokens
+    .filter((token) => token.type === "heading" && token.depth <= 2)
+    .map(({ text }: Token & { text?: string }) => text ?? "");
+  marked.walkTokens(tokens, (token: Token) => {
+    if (token.type === "image" || token.type === "html") found.push(token.raw);
+  });
+  return found;
+}
+
+const SAID = ["Acme said:", "Acme said:"];
+
+test("no text of a message is read as a speaker's heading, an image or HTML, and no code goes on into the next message", () => {
+  const random = randomFrom(1);
+  const pieces =
+    "\n|\n|\n\n|a|You said:|## |# |---|===|- |1. |2. |> |   |  | |```|~~~|`|``|\\\\|\\|![x](http://t)|![x][r]|<img src=//t>|<h2>|</h2>|<!--|-->|<b>|*|**|[a](b|)|\t|[r]: //t\n".split(
+      "|",
+    );
+  const texts = Array.from({ length: 5_000 }, () =>
+    Array.from({ length: 2 + random() * 14 }, () => pieces[Math.floor(random() * pieces.length)]).join(""),
+  );
+  texts.push("a | ` | ![x](u) ` |\n|-|-|-|\n", "| a | b |\n|-|-|\n| ` | ![x](u) ` |");
+  for (const text of texts) {
+    const markdown = exported(text, text);
+    assert.deepEqual(seen(markdown), SAID, `${JSON.stringify(text)} as\n${markdown}`);
+  }
+});
+
+test("code, and text without headings, images and HTML, are exported as they are", () => {
+  for (const text of [
+    "Run `<b>` and ``![a](b)``:\n\n```html\n<img src=a>\n# no heading\n---\n```\n\n1. One\n   ```sh\n   # two\n   ```\n2. Two",
+    "| `<a>` | b |\n|---|---|\n| 1 < 2 | 3 |\n\n---\n\n- [ ] *a* **b** [c](d) $x$\n\n> quote\n\n    indented",
+  ]) {
+    assert.equal(exported(text), `## Acme said:\n\n${text}\n`);
+  }
+  assert.equal(
+    exported("# A\n\n![b](c) <br>\n\n```js\ncut"),
+    "## Acme said:\n\n### A\n\n\\![b](c) \\<br>\n\n```js\ncut\n```\n",
+  );
+});
