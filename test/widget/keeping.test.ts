@@ -81,6 +81,20 @@ test("after a reload the conversation is there with its draft, and goes on", asy
   assert.equal(store.rows.size, 1);
 });
 
+test("a tab whose draft is damaged shows its conversation, without the draft", async (t) => {
+  const { server, open, first } = await chat(t);
+  await ask(first, server, "Hi", "Hello");
+  let last = first;
+  for (const draft of [undefined, null, 7, { text: "Half" }, { text: "Half", files: [], edit: {} }]) {
+    last.client.suspend();
+    const [name = ""] = Object.keys(sessionStorage);
+    sessionStorage.setItem(name, JSON.stringify({ ...JSON.parse(sessionStorage.getItem(name) ?? ""), draft }));
+    openTab(sessionStorage as unknown as TestStorage);
+    last = await open();
+    assert.deepEqual(textsOf(last.client.session.messages), ["Hi", "Hello"], JSON.stringify(draft));
+  }
+});
+
 test("a draft is kept without writing the conversation again", async (t) => {
   const { server, reload, first, store } = await chat(t);
   await ask(first, server, "Hi", "Hello");

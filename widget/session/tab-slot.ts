@@ -133,12 +133,10 @@ const readSlot = (name: string): SlotContent | undefined => parse(recall(name, "
 function parse(text: string): SlotContent | undefined {
   try {
     const { id, user, draft, reported, place, isInUse } = JSON.parse(text);
-    const { edit } = draft;
-    const conversation = edit?.conversation;
     return {
       id: typeof id === "string" ? id : undefined,
       user: String(user ?? ""),
-      draft: { ...written(draft), ...(edit && { edit: { ...written(edit), conversation, id: String(edit.id) } }) },
+      draft: draftOf(draft),
       reported: isRecord(reported) ? { run: String(reported.run), after: Number(reported.after) } : undefined,
       place: isRecord(place)
         ? { message: String(place.message), block: Number(place.block), part: Number(place.part) }
@@ -147,6 +145,17 @@ function parse(text: string): SlotContent | undefined {
     };
   } catch {
     return undefined;
+  }
+}
+
+/** One that is damaged takes nothing else with it. */
+function draftOf(draft: Draft): Draft {
+  try {
+    const { edit } = draft;
+    const { conversation, id } = edit ?? {};
+    return { ...written(draft), ...(edit && { edit: { ...written(edit), conversation, id: String(id) } }) };
+  } catch {
+    return EMPTY_DRAFT;
   }
 }
 
