@@ -24,6 +24,8 @@ export interface LibraryHost {
   /** Names the element in the store. */
   readonly writer: string;
   readonly shown: Shown;
+  /** Present where nothing of it is shown: see `ConversationKeeper`. */
+  readonly unread: typeof UNREADABLE | null | undefined;
   reload(): Promise<void>;
   readonly stored: Promise<void>;
   /** `isGone`: what was shown is not in the store any more. */
@@ -163,8 +165,8 @@ export class Library {
 
   /** Resolves with the revision that has the name, if it was stored apart; with nothing if it could not be stored. */
   async #name(id: string, name: string | undefined): Promise<Pick<News, "revision"> | undefined> {
-    const { shown } = this.#keeper;
-    if (shown.id === id) {
+    const { shown, unread } = this.#keeper;
+    if (shown.id === id && unread === undefined) {
       shown.name = name;
       this.#keeper.changed();
       this.#keeper.save();
@@ -183,8 +185,12 @@ export class Library {
     if (wasShown) await this.#keeper.show(undefined);
     await this.#keeper.stored;
     const row = await store.load(id).catch(() => undefined);
-    const bringBack = await store.copy(id);
-    await store.delete(id).catch(async (error) => {
+    const take = async () => {
+      const bringBack = await store.copy(id);
+      await store.delete(id);
+      return bringBack;
+    };
+    const bringBack = await take().catch(async (error) => {
       if (wasShown) await this.#keeper.show(id);
       throw error;
     });

@@ -374,6 +374,7 @@ export class ConversationListElement extends ChatPart {
   }
 
   #rename(id: string): void {
+    this.failure = "";
     this.renamed = id;
   }
 
