@@ -16,11 +16,20 @@ const key = fragment.get("key");
 if (chat?.embed && key) chat.apiKey = key;
 else if (chat && !chat.embed) {
   countUnseen(chat);
+  document.addEventListener("keydown", (event) => passOn(event, chat));
   const token = developerToken(fragment.get("dev"));
   if (token) {
     chat.userToken = recall("parley-dev-user", "sessionStorage");
     void import("./dev/bar.ts").then(({ followAgent }) => followAgent(chat, token));
   }
+}
+
+/** The page has nothing but the chat: keys that are pressed while the focus is on nothing are for it. */
+function passOn(event: KeyboardEvent, chat: AgentChat): void {
+  if (event.target !== document.body) return;
+  const same = new KeyboardEvent("keydown", event);
+  chat.renderRoot.querySelector(".chat")?.dispatchEvent(same);
+  if (same.defaultPrevented) event.preventDefault();
 }
 
 /** While the tab is in the background, its title says how many answers are done. */

@@ -153,8 +153,8 @@ it("in a long conversation Tab passes what is in view and the last exchanges, Es
   assert.equal(log?.description?.value, "Escape or F6 leads to the text field.");
 });
 
-it("Ctrl+Shift+O and ⌘+Shift+O start a new conversation, on every layout, but not for an input method or against the page", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")], [say("Three.")]] });
+it("Ctrl+Shift+O and ⌘+Shift+O start a new conversation, on every layout, also while the focus is on the page, but not for an input method or against the page", async (t) => {
+  const chat = await openChat(t, browser, { turns: ["One.", "Two.", "Three.", "Four."].map((text) => [say(text)]) });
   const reset = chat.page.getByRole("button", { name: "New conversation" });
   assert.equal(await reset.getAttribute("aria-keyshortcuts"), "Control+Shift+O Meta+Shift+O");
   await chat.ask("Hi", "One.");
@@ -188,6 +188,11 @@ it("Ctrl+Shift+O and ⌘+Shift+O start a new conversation, on every layout, but 
     await chat.greeting.waitFor();
     await hasFocus(chat.input);
   }
+  await chat.page.reload();
+  await chat.ask("At last", "Four.");
+  await chat.input.evaluate((field) => field.blur());
+  await chat.page.keyboard.press("Control+Shift+O");
+  await chat.greeting.waitFor();
 });
 
 test("the card around the text field shows the cursor in it; who prefers reduced motion sees none, others a spinner turn", async (t) => {

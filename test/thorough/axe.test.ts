@@ -189,6 +189,25 @@ test("axe finds nothing while messages wait for the end of an answer, also in a 
   await assertClean(page, "headers of the page");
 });
 
+test("axe finds nothing at two answers with footnotes, in a panel of a site that has a header, too", async (t) => {
+  const { page } = await openPage(t, browser, { reducedMotion: "reduce" });
+  const server = await startServer(t, { turns: ["One", "Two"].map((text) => [say(`${text}.[^1]\n\n[^1]: A note.`)]) });
+  const script = `<script src="${server.url}/widget.js"></script>`;
+  const site = await startSite(t, { "/": sitePage(`<header>A shop</header>${script}`) });
+  await page.goto(site.url);
+  await page.getByRole("button", { name: "Open chat" }).click();
+  const chat = chatIn(page.locator("agent-chat"));
+  for (const count of [1, 2]) {
+    await chat.say("Go");
+    await chat.answered(count);
+    await chat.replies
+      .locator(".footnotes")
+      .nth(count - 1)
+      .waitFor();
+  }
+  await assertClean(page, "two answers with notes");
+});
+
 test("axe finds nothing on a site with the launcher: closed, with its preview, opened, in a conversation, closed again", async (t) => {
   const { server, page } = await open(t);
   const site = await startSite(t, {

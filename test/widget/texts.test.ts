@@ -46,8 +46,9 @@ test("every file of a language is loaded by its name, another language is Englis
     LANGUAGES.map((language) => `${language}.ts`),
   );
   assert.equal((await loadLocale("pt-BR")).lang, "pt");
-  assert.equal((await loadLocale("ZH-Hant-TW")).lang, "zh");
-  for (const tag of ["en-GB", "he", "", "constructor"]) assert.equal(await loadLocale(tag), en, tag);
+  for (const tag of ["zh", "ZH-CN", "zh-Hans-HK", "zh-SG"]) assert.equal((await loadLocale(tag)).lang, "zh", tag);
+  for (const tag of ["en-GB", "he", "", "constructor", "ZH-Hant-TW", "zh-Hant", "zh-TW", "zh-HK"])
+    assert.equal(await loadLocale(tag), en, tag);
 });
 
 test("Spanish says tú throughout", async () => {

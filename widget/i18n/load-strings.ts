@@ -19,7 +19,11 @@ const locales: Readonly<Record<string, Lazy<{ readonly locale: Locale }>>> = {
  * be loaded.
  */
 export async function loadLocale(tag: string, signal?: AbortSignal, onFailure?: () => void): Promise<Locale> {
-  const [code = ""] = tag.toLowerCase().split("-");
+  // Readers of traditional characters get English rather than simplified ones.
+  const [code = ""] = tag
+    .toLowerCase()
+    .replace(/^zh-(tw|hk|mo|hant)\b/, "")
+    .split("-");
   const locale = Object.hasOwn(locales, code) ? locales[code] : undefined;
   return (await locale?.loadEventually(signal, onFailure))?.locale ?? en;
 }

@@ -18,6 +18,9 @@ const sheet = sheetOf(styles);
 /** Not by an import, with which a third file would be loaded for every first program. */
 const codeBlocks = lazy(() => import("../markdown/code-blocks/code-blocks.ts"), "colourCode");
 
+/** So long a box that grows may be ahead of its copy. */
+const REDRAW_AFTER_MS = 300;
+
 interface LargeImage {
   readonly name: string;
   readonly src: string;
@@ -73,8 +76,18 @@ function showBox(opener: Element, box: HTMLElement, strings: Strings): void {
     // Which is there: of its tools one has opened this.
     void codeBlocks.loadEventually().then((module) => module?.colourCode(copy));
   };
-  const growth = new MutationObserver(draw);
-  const dialog = openDialog(opener, () => growth.disconnect());
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  // Not with each frame: all of it is copied, and coloured.
+  const growth = new MutationObserver(() => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      draw();
+    }, REDRAW_AFTER_MS);
+  });
+  const dialog = openDialog(opener, () => {
+    growth.disconnect();
+    clearTimeout(timer);
+  });
   dialog.classList.add("of-box");
   dialog.ariaLabel = name;
   draw();

@@ -207,7 +207,7 @@ function renderHeader({ context, client, list }: ScreenView): TemplateResult {
   const isEmpty = !client?.session.messages.length;
   const { name = "", agent = client?.phase === "connecting" ? "" : strings.fallbackAgent } = client?.info ?? {};
   return html`
-    <header part="header" class="header" ?inert=${list?.isOpen}>
+    <div part="header" class="header" ?inert=${list?.isOpen}>
       <slot name="header-start"></slot>
       <div class="who">
         <slot name="avatar"><span class="avatar">${icons.spark}</span></slot>
@@ -233,7 +233,7 @@ function renderHeader({ context, client, list }: ScreenView): TemplateResult {
         ${iconButton("reset", strings.newConversation, icons.compose, () => actions.closeConversation(), { disabled: isEmpty, shortcut: RESET_SHORTCUT })}
         <slot name="header-end"></slot>
       </div>
-    </header>
+    </div>
   `;
 }
 
