@@ -154,7 +154,7 @@ export class ConversationListElement extends ChatPart {
             // A new day may come before the one in which a row has the focus.
             ({ title }) => title,
             ({ title, rows }) => html`
-              <p class="list-day" role="heading" aria-level=${this.context.headingLevel}>${title}</p>
+              <p class="list-day" role="heading" aria-level=${Math.max(2, this.context.headingLevel - 1)}>${title}</p>
               <ul>
                 ${repeat(
                   rows,
