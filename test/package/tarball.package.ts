@@ -219,7 +219,7 @@ test("the declarations of parley-agent/server name only what hosts pass and get"
   const declared = [...text.matchAll(/^(?:export )?(?:declare )?(?:interface|type|function|class|const) (\w+)/gm)];
   assert.deepEqual(
     declared.map(([, one]) => one),
-    ["ParleyOptions", "Parley", "createParley"],
+    ["AgentExports", "ParleyOptions", "Parley", "createParley"],
   );
 });
 
