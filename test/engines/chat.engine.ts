@@ -410,9 +410,14 @@ engineTest(
     // A browser leaves a section out a frame or two after it was drawn.
     const isLeftOut = (place: Handle) =>
       page.until((it: Element) => !it.checkVisibility({ contentVisibilityAuto: true }), place);
-    await open(t, page, [[say("The colour is **ultramarine**.")], [say(LONG.join("\n\n"))]]);
+    // The last two exchanges are always laid out.
+    const turns = [[say("The colour is **ultramarine**.")], [say("As **you** like.")], [say(LONG.join("\n\n"))]];
+    await open(t, page, turns);
     await page.send("Which colour?");
     const early = await page.shown("strong", "ultramarine");
+    await page.button("Send message");
+    await page.send("Fine");
+    await page.shown("strong", "you");
     await page.button("Send message");
     await page.send("Tell me more");
     await page.shown("p", "number999.");
