@@ -20,6 +20,7 @@ const RUNS = 3;
 const ANSWER_CHARS = 100_000;
 const TOOL_CHARS = 2_000_000;
 const HOST_CHANGES = 600;
+const MOUNTS = 20;
 
 /** Of the exchanges with these numbers, the frames are measured. */
 const EXCHANGES = [1, 25, 100, 400];
@@ -280,9 +281,41 @@ async function hostPage({ browser, publicFolder }) {
   return { host };
 }
 
+/** What is left of chats that a page has shown and removed again: connections to IndexedDB, and elements. */
+async function mounts(build) {
+  const { page, session } = await openChat(build, Array(MOUNTS).fill(says("Hi.")));
+  await page.evaluate(async (left) => {
+    document.querySelector("agent-chat").remove();
+    for (; left > 0; left--) {
+      const chat = document.body.appendChild(document.createElement("agent-chat"));
+      chat.id = "support";
+      chat.server = location.origin;
+      await chat.send("Hello");
+      await chat.updateComplete;
+      chat.remove();
+    }
+  }, MOUNTS);
+  // What was said last is stored a second later.
+  await page.waitForTimeout(2000);
+  const count = async (prototype) => {
+    const { result } = await session.send("Runtime.evaluate", { expression: prototype });
+    const { objects } = await session.send("Runtime.queryObjects", { prototypeObjectId: result.objectId });
+    const functionDeclaration = "function() { return this.length; }";
+    const asked = { objectId: objects.objectId, functionDeclaration, returnByValue: true };
+    return (await session.send("Runtime.callFunctionOn", asked)).result.value;
+  };
+  const figures = {
+    databases: await count("IDBDatabase.prototype"),
+    left: await count("customElements.get('agent-chat').prototype"),
+  };
+  await page.close();
+  return figures;
+}
+
 async function measure(build) {
   const results = [];
-  for (const part of [frameAtTheEnd, framesByExchange, longTasks, library, hostPage]) results.push(await part(build));
+  const parts = [frameAtTheEnd, framesByExchange, longTasks, library, mounts, hostPage];
+  for (const part of parts) results.push(await part(build));
   return results;
 }
 
@@ -304,6 +337,8 @@ const ROWS = [
   ["main thread for a save while an answer comes, behind 10 messages", "save10", "ms", ""],
   ["the same behind 800 messages", "save800", "ms", "as behind 10"],
   ["written to IndexedDB while typing for a minute", "typed", "KiB", "0"],
+  [`connections to IndexedDB after ${MOUNTS} chats were shown and removed`, "databases", "", "1"],
+  ["their elements that are still in memory", "left", "", "no more after 40"],
   ["a change of a page of 20,000 elements", "host", "ms", "≤ 0.05"],
 ];
 
