@@ -5,7 +5,6 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { post } from "../support/chat-transports.ts";
 import { Command, run, start } from "../support/command.ts";
 import { serveProject } from "../support/serve-project.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -159,39 +158,6 @@ test("of what is unsafe at a public address, each is one warning that says what 
 });
 
 // What a fault beside the conversations does to the command.
-
-test("a tool that throws where nobody catches ends the server with exit code 1, after it said why", async (t) => {
-  const folder = temporaryProject(t, {
-    "agent.ts": `
-      const execute = () => { setTimeout(() => { throw new Error("late boom"); }, 1); return "ok"; };
-      export default { name: "Mine", model: "demo",
-        tools: [{ name: "leave", description: "d", parameters: { type: "object" }, execute }] };`,
-  });
-  const { url, command } = await start(t, [folder]);
-  const answer = await post({ url }, { message: "please leave", stream: false });
-  assert.equal(answer.status, 200);
-  const { code, stderr } = await command.end();
-  assert.equal(code, 1);
-  assert.match(stderr, /late boom/);
-});
-
-test("rejected promises that a tool leaves behind end no server, also those without a text", async (t) => {
-  const folder = temporaryProject(t, {
-    "agent.ts": `
-      const execute = () => {
-        Promise.reject(new Error("left behind"));
-        Promise.reject(Object.create(null));
-        Promise.reject(Object.defineProperty(new Error(""), "stack", { get() { throw 1; } }));
-        return "ok";
-      };
-      export default { name: "Mine", model: "demo",
-        tools: [{ name: "leave", description: "d", parameters: { type: "object" }, execute }] };`,
-  });
-  const { url, command } = await start(t, [folder]);
-  assert.equal((await post({ url }, { message: "leave", stream: false })).status, 200);
-  await command.printed("stderr", /left behind.*"failure".*"failure".*"failure"/s);
-  assert.equal((await post({ url }, { message: "leave", stream: false })).status, 200);
-});
 
 test("a project that leaves a rejected promise behind while it loads is one sentence and exit code 1", async (t) => {
   const wait = "await new Promise((resolve) => setTimeout(resolve, 1000));";

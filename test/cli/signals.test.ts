@@ -103,7 +103,12 @@ const ENDING = {
       tools: [
         tool("quit", () => process.exit(0)),
         tool("throws", () => { setTimeout(() => { throw new Error("Too late"); }); return "Done"; }),
-        tool("rejects", () => { void Promise.reject(new Error("Nobody waits")); return "Done"; }),
+        tool("rejects", () => {
+          Promise.reject(new Error("Nobody waits"));
+          Promise.reject(Object.create(null));
+          Promise.reject(Object.defineProperty(new Error(""), "stack", { get() { throw 1; } }));
+          return "Done";
+        }),
         tool("block", async () => { await null; Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); }),
       ],
     };`,
@@ -129,10 +134,10 @@ for (const [tool, last] of ENDS) {
   });
 }
 
-test("a rejected promise that a tool leaves behind is a record of the log, and ends nothing", async (t) => {
+test("rejected promises that a tool leaves behind are records of the log, also those without a text, and end nothing", async (t) => {
   const { command, url } = await start(t, [temporaryProject(t, ENDING)]);
   assert.equal((await post({ url }, { message: "Please rejects", stream: false })).status, 200);
-  await command.printed("stderr", /Nobody waits/);
+  await command.printed("stderr", /Nobody waits.*"failure".*"failure".*"failure"/s);
   assert.equal((await fetch(`${url}/health`)).status, 200);
   assert.doesNotMatch(command.stderr, /Parley stops/);
 });
