@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import type { AgentChatToolEvent } from "../../widget/element/public-types.ts";
-import type { MessageSource, ToolCall } from "../../widget/ui/extensions.ts";
+import type { MessageSource } from "../../widget/ui/extensions.ts";
 import { isFocused, openChat } from "../browser/chat-page.ts";
 import { visit } from "../browser/launcher-page.ts";
 import { launchBrowser } from "../support/browser.ts";
@@ -91,45 +91,6 @@ test("a page opens, closes and hides thoughts and tool calls, hears of calls, an
   assert.equal(await chat.page.locator('[part="code"], [part="table"]').count(), 2);
   await set({ thinking: "auto", tools: "auto" });
   assert.equal(await chat.tools.count(), 2);
-});
-
-test("a page draws the calls of a tool itself, in its own style, and a drawing that fails leaves the row", async (t) => {
-  const chat = await openChat(t, browser, {
-    agent: { tools: [echo, broken] },
-    turns: [[call("c1", "echo", { text: "ping" }), call("c2", "broken")], [say("Done.")]],
-    expectedComplaints: /toolRenderers\.broken has failed/,
-  });
-  await chat.page.locator("agent-chat").evaluate((element) => {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(".card { color: rgb(1, 2, 3); }");
-    document.adoptedStyleSheets.push(sheet);
-    (element as AgentChat).toolRenderers = Object.fromEntries([
-      [
-        "echo",
-        ({ arguments: input, output, status }: ToolCall) => {
-          const card = Object.assign(document.createElement("div"), { className: "card" });
-          card.textContent = `${status}: ${JSON.parse(input).text} > ${output ?? "…"}`;
-          return card;
-        },
-      ],
-      [
-        "broken",
-        () => {
-          throw new Error("no drawing");
-        },
-      ],
-    ]);
-  });
-  const card = chat.page.locator(".card");
-  await chat.ask("Go", "Done.");
-  assert.equal(await card.textContent(), "completed: ping > ping");
-  assert.equal(await card.evaluate((element) => getComputedStyle(element).color), "rgb(1, 2, 3)");
-  const [drawn, answer] = await Promise.all([card.boundingBox(), chat.answer.boundingBox()]);
-  assert.ok(drawn && answer && drawn.y + drawn.height <= answer.y, "it stands where the row would be");
-  assert.equal(await chat.tools.count(), 1);
-  await chat.tools.getByRole("button", { name: /^Broken/ }).waitFor();
-  await chat.page.getByRole("button", { name: "New conversation" }).click();
-  await card.waitFor({ state: "detached" });
 });
 
 /** A page that sets everything anew at each piece of an answer, with new functions, as a framework's templates do. */

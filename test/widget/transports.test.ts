@@ -100,17 +100,6 @@ for (const Transport of [WebSocketTransport, HttpTransport]) {
     assert.equal((await wrong.transport.check())?.code, "unauthorized");
   });
 
-  test(`${Transport.name} fails with connection_lost when the connection breaks in mid-answer`, async (t) => {
-    const { server, transport } = await connect<WebSocketTransport | HttpTransport>(t, Transport);
-    const first = gate();
-    const run = transport.run({ ...TURN, run: "run" }, first.open, NEVER);
-    const turn = await server.turn();
-    turn.send(token("Hel"));
-    await first.opened;
-    turn.cut();
-    await assert.rejects(run, { code: "connection_lost" });
-  });
-
   test(`${Transport.name} resumes a run after the last event that arrived`, async (t) => {
     const { server, transport } = await connect<WebSocketTransport | HttpTransport>(t, Transport);
     const first = start(transport);
