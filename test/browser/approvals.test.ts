@@ -214,7 +214,7 @@ it("what nobody meant is not decided: by a key that is held, a value that does n
     ],
   );
   send(approval("4", "Delete?", {}, { danger: true }), approval("5", "Write?"), asked());
-  await part("approve").first().waitFor();
+  await card.getByText("Delete?").waitFor();
   assert.equal(await part("approve-all").count(), 0, "what cannot be undone has its own button only");
 });
 
@@ -223,7 +223,7 @@ test("what is asked is what is seen: long values and names, many lines and value
   const card = part("approval");
   const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`n${index}`, index]));
   for (const [args, end] of [
-    [{ command: `ls${"\n".repeat(250)}; rm -rf /` }, "; rm -rf /"],
+    [{ command: `${"ls\n".repeat(20)}; rm -rf /` }, "; rm -rf /"],
     [{ command: `${"a ".repeat(200)}; rm -rf /` }, "; rm -rf /"],
     [{ [`${"a".repeat(90)} too`]: 1 }, "aa too"],
     [{ ...many, sum: 4711 }, "4711"],
@@ -248,7 +248,10 @@ test("what is asked is what is seen: long values and names, many lines and value
     arguments: `{"sum": 1, "to": "${hidden}${"\u0301".repeat(60_000)}"}`,
   };
   (await turn()).send(approval("2", "", {}, odd), asked());
-  assert.match(await shown(card), /^pay\\u202eyap\s+Sum\s+1\s+To\s+1\\u034f2\\u\{e0041\}\\u17b4👩\u200d💻\u0301{4}◌/);
+  assert.match(
+    await shown(card),
+    /^pay\\u202eyap\s+Sum\s+1\s+To\s+1\\u034f2\\u\{e0041\}\\u17b4👩\u200d💻\[◌\u0301 × 60,000\]/,
+  );
   await card.getByText("Details").click();
   await press(part("edit-arguments"));
   const field = card.getByLabel("To");
@@ -259,6 +262,46 @@ test("what is asked is what is seen: long values and names, many lines and value
     { approved: true, arguments: JSON.stringify({ sum: 1, to: `${hidden}!` }), id: "2" },
   ]);
   send(result("2"), done("Paid."));
+});
+
+test("what would push the end of a value out of view is counted in words, whether it is read or changed", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await chat.say("Do it");
+  const command = `ls${"\n".repeat(250)}${" ".repeat(5000)}; rm -rf /`;
+  const args = {
+    command,
+    said: "ls\n[249 empty lines]",
+    [`a${"\u3000".repeat(500)}b`]: "WWWWWWWWWW WWWWWWWWWW WWWWWWW!",
+    lines: `${"x\n".repeat(40)}end`,
+  };
+  (await turn()).send(approval("1", `Do${"\u00a0".repeat(900)}it?`, args, { editable: true }), asked());
+  const card = part("approval");
+  assert.match(
+    await shown(card),
+    /^Do\[900 spaces\]it\?\s+Command\s+ls\n\[249 empty lines\]\n\[5000 spaces\]; rm -rf \/\n/,
+  );
+  const folds = card.locator("dd .fold");
+  assert.deepEqual(await folds.allTextContents(), ["[249 empty lines]", "[5000 spaces]"]);
+  await card.getByText("Details").click();
+  assert.match(await shown(card.locator("pre")), /\[\\n × 250\]\[5000 spaces\]; rm -rf/);
+  await press(part("edit-arguments"));
+  const read = card.locator(".as-read");
+  assert.match(await shown(read), /^ls\n\[249 empty lines\]\n\[5000 spaces\]; rm -rf \/$/);
+  const field = card.getByLabel("Command");
+  await field.fill(`cd${"\n".repeat(9)}ls`);
+  assert.match(await shown(read), /^cd\n\[8 empty lines\]\nls$/);
+  await field.fill("ls");
+  await read.waitFor({ state: "detached" });
+  for (const it of await card.locator(".fields :is(input, textarea)").all()) {
+    const hidden = await it.evaluate((box) => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight]);
+    assert.deepEqual(hidden, [0, 0], "a phone shows the end of each value");
+  }
+  await press(part("approve"));
+  const { body } = await turn();
+  assert.deepEqual(body.approvals, [
+    { approved: true, arguments: JSON.stringify({ ...args, command: "ls" }), id: "1" },
+  ]);
 });
 
 it("where reading the arguments would lose something, the card shows their text", async (t) => {

@@ -195,6 +195,9 @@ export const en = {
   /** What is sent for that. */
   pleaseAskAgain: "Please ask me again.",
   checkValue: "Please check this value.",
+  // In place of what would push the end of a value out of view. At least three, and more than a line has.
+  emptyLines: (count: number) => `${count} empty lines`,
+  blanks: (count: number) => `${count} spaces`,
   /** What `true` and `false` are called. */
   yes: "Yes",
   no: "No",

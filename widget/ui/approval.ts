@@ -8,6 +8,7 @@ import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/approval.css";
 import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
+import { beginningOf, type Folded, folded, hasFolds } from "./folded-text.ts";
 import { icon, icons } from "./icons.ts";
 import { isTaken } from "./keys.ts";
 import { plain, readBack, writtenOut } from "./plain-text.ts";
@@ -16,16 +17,15 @@ const hand = icon(
   "M8 12.5V6.3a1.4 1.4 0 0 1 2.8 0V11m0-.5V4.8a1.4 1.4 0 0 1 2.8 0V11m0-.3V6.1a1.4 1.4 0 0 1 2.8 0v6m0-2.5a1.4 1.4 0 0 1 2.8 0V15a5.8 5.8 0 0 1-5.8 5.8h-.9a6 6 0 0 1-4.9-2.5L4.4 14a1.5 1.5 0 0 1 2.3-1.9L8 13.5",
 );
 
-/** Longer values are shown by their beginning, in characters and in lines, and so are more values. */
+/** Longer values are shown by their beginning, and so are more values. */
 const LONG_VALUE = 300;
-const LONG_LINES = /^(?:[^\n]*\n){8}/;
 const MANY_VALUES = 20;
 
 /** Longer names of values are shown by their beginning, too. */
 const LONG_LABEL = 80;
 
-/** A longer text, or one with line breaks, is changed in a field of several lines. */
-const LONG_TEXT = 60;
+/** A longer text, or one with line breaks, is changed in a field of several lines: a phone would hide its end. */
+const LONG_TEXT = 20;
 
 /** Objects in objects are laid out so deep; what is deeper is shown as JSON. */
 const DEEPEST = 3;
@@ -145,12 +145,12 @@ export class ApprovalElement extends ChatPart {
     const isChanged = this.#edits.has(callId);
     return html`
       <div class=${approval?.danger ? "asked dangerous" : "asked"} role="group" aria-labelledby=${id}>
-        <p class="question">${hand}<bdi id=${id}>${plain(approval?.text || tool)}</bdi></p>
+        <p class="question">${hand}<bdi id=${id}>${folded(approval?.text || tool, strings)}</bdi></p>
         ${isChanged ? this.#renderFields(call) : this.#renderValues(call)}
         ${approval?.editable && !call.decision && !isExpired ? this.#renderChange(call, id) : nothing}
         <details>
           <summary>${strings.details}</summary>
-          <pre dir="ltr" tabindex="0" role="group" aria-label=${strings.toolArguments}>${plain(`${tool} ${formatJson(shownArguments(call))}`)}</pre>
+          <pre dir="ltr" tabindex="0" role="group" aria-label=${strings.toolArguments}>${folded(`${tool} ${formatJson(shownArguments(call))}`, strings)}</pre>
         </details>
         ${isExpired ? nothing : this.#renderButtons(call, id)}
       </div>
@@ -191,9 +191,9 @@ export class ApprovalElement extends ChatPart {
     const isAll = rows.length <= MANY_VALUES || this.#whole.has(call.callId);
     const shown = (isAll ? rows : rows.slice(0, MANY_VALUES)).map((row, index) => {
       const key = `${call.callId} ${index}`;
-      if (this.#whole.has(key)) return { key, label: plain(row.label), value: plain(row.value) };
-      const [label, isLabelCut] = beginningOf(row.label, LONG_LABEL);
-      const [value, isValueCut] = beginningOf(row.value, LONG_VALUE);
+      if (this.#whole.has(key)) return { key, label: folded(row.label, strings), value: folded(row.value, strings) };
+      const [label, isLabelCut] = beginningOf(row.label, LONG_LABEL, strings);
+      const [value, isValueCut] = beginningOf(row.value, LONG_VALUE, strings);
       const size = isLabelCut || isValueCut ? formatBytes(row.value.length, strings.lang) : undefined;
       return { key, label, value, size };
     });
@@ -233,6 +233,7 @@ export class ApprovalElement extends ChatPart {
 
   /** A field for each argument, of the kind that its value has; for what is made of others, its JSON. */
   #renderFields(call: ToolBlock): TemplateResult {
+    const { strings } = this.context;
     const { callId } = call;
     const edits = this.#edits.get(callId);
     return html`<div class="fields">
@@ -241,16 +242,19 @@ export class ApprovalElement extends ChatPart {
         const isWrong = this.wrong.includes(key);
         const raw = String(edits?.get(name) ?? textOf(value));
         const text = writtenOut(raw);
+        const isFolded = hasFolds(raw);
         const input = ({ currentTarget }: Event) => {
           const field = currentTarget as HTMLInputElement;
           const typed = text === raw ? field.value : readBack(field.value);
           edits?.set(name, field.type === "checkbox" ? field.checked : typed);
+          if (isFolded || hasFolds(typed)) this.requestUpdate();
         };
         // What is typed does not change the field under the hands.
         const isLong = typeof value === "object" || textOf(value).length > LONG_TEXT || textOf(value).includes("\n");
         return html`
           <label>
-            <bdi>${plain(labelOf(name))}</bdi>
+            <bdi>${folded(labelOf(name), strings)}</bdi>
+            ${isFolded ? html`<bdi class="as-read">${folded(raw, strings)}</bdi>` : nothing}
             ${
               typeof value === "boolean"
                 ? html`<input type="checkbox" .checked=${(edits?.get(name) ?? value) === true} @change=${input} />`
@@ -506,18 +510,12 @@ interface Row {
   readonly value: string;
 }
 
-interface ShownRow extends Row {
+interface ShownRow {
   readonly key: string;
+  readonly label: Folded;
+  readonly value: Folded;
   /** Present where not all of it is shown. */
   readonly size?: string | undefined;
-}
-
-/** The beginning of a text as it is shown, and whether that is not all of it. */
-function beginningOf(text: string, longest: number): [shown: string, isCut: boolean] {
-  // What is written out only becomes longer.
-  const shown = plain(text.slice(0, longest + 1));
-  const end = Math.min(longest, LONG_LINES.exec(shown)?.[0].length ?? longest);
-  return shown.length <= end ? [shown, false] : [`${shown.slice(0, end).replace(/[\uD800-\uDBFF]$/, "")}…`, true];
 }
 
 /** So many lines of a field show all of a text. */

@@ -192,6 +192,8 @@ export const locale: Locale = {
   askMeAgain: "Erneut fragen",
   pleaseAskAgain: "Bitte fragen Sie mich noch einmal.",
   checkValue: "Bitte prüfen Sie diesen Wert.",
+  emptyLines: (count) => plural(count, { other: "# leere Zeilen" }),
+  blanks: (count) => plural(count, { other: "# Leerzeichen" }),
   yes: "Ja",
   no: "Nein",
   needsDecision: (agent) => `${agent} braucht Ihre Entscheidung`,

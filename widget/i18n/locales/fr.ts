@@ -196,6 +196,8 @@ export const locale: Locale = {
   askMeAgain: "Reposer la question",
   pleaseAskAgain: "Pouvez-vous me reposer la question ?",
   checkValue: "Veuillez vérifier cette valeur.",
+  emptyLines: (count) => plural(count, { other: "# lignes vides" }),
+  blanks: (count) => plural(count, { other: "# espaces" }),
   yes: "Oui",
   no: "Non",
   needsDecision: (agent) => `${agent} attend votre décision`,

@@ -192,6 +192,8 @@ export const locale: Locale = {
   askMeAgain: "Chiedi di nuovo",
   pleaseAskAgain: "Per favore, chiedimelo di nuovo.",
   checkValue: "Controlla questo valore.",
+  emptyLines: (count) => plural(count, { other: "# righe vuote" }),
+  blanks: (count) => plural(count, { other: "# spazi vuoti" }),
   yes: "Sì",
   no: "No",
   needsDecision: (agent) => `${agent} attende la tua decisione`,

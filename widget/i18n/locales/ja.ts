@@ -183,6 +183,8 @@ export const locale: Locale = {
   askMeAgain: "もう一度確認",
   pleaseAskAgain: "もう一度確認してください。",
   checkValue: "この値を確認してください。",
+  emptyLines: (count) => `空行${count}行`,
+  blanks: (count) => `空白${count}文字`,
   yes: "はい",
   no: "いいえ",
   needsDecision: (agent) => `${agent} が承認を求めています`,

@@ -1,0 +1,69 @@
+/** Texts that a person decides about, without what would only push their end out of view: it is counted instead. */
+
+import { html, type TemplateResult } from "lit";
+import type { Strings } from "../i18n/strings.ts";
+import { plain } from "./plain-text.ts";
+
+/** Three empty lines and more, what shows nothing for longer than a line, and one or two characters over and over. */
+const FOLDED =
+  /(?<lines>(?<=^|\n)(?:[^\S\n]*\n){3,})|(?<blanks>(?:[^\S\n]|\u2800){41,})|(?<unit>[^\s\u2800]{1,2}?)\k<unit>{99,}/gu;
+
+interface Piece {
+  readonly text: string;
+  /** Whether it says in words what is there: then it is an element, since a text may have the same words. */
+  readonly isFold: boolean;
+}
+
+/** A text in pieces, of which none has to be longer than `longest`. */
+function* piecesOf(text: string, strings: Strings, longest: number): Generator<Piece> {
+  let end = 0;
+  for (const match of text.matchAll(FOLDED)) {
+    if (match.index > end) yield { text: plain(text.slice(end, Math.min(match.index, end + longest))), isFold: false };
+    end = match.index + match[0].length;
+    const { lines, unit } = match.groups ?? {};
+    yield { text: `[${wordsFor(match[0], lines, unit, strings)}]`, isFold: true };
+    if (lines !== undefined) yield { text: "\n", isFold: false };
+  }
+  if (end < text.length) yield { text: plain(text.slice(end, end + longest)), isFold: false };
+}
+
+function wordsFor(all: string, lines: string | undefined, unit: string | undefined, strings: Strings): string {
+  if (lines !== undefined) return strings.emptyLines(lines.split("\n").length - 1);
+  if (unit === undefined) return strings.blanks(all.length);
+  const shown = plain(unit.replace(/^\p{M}/u, "\u25cc$&"));
+  return `${shown} × ${(all.length / unit.length).toLocaleString(strings.lang)}`;
+}
+
+/** What is drawn of a text. */
+export type Folded = readonly (string | TemplateResult)[];
+
+const draw = ({ text, isFold }: Piece) => (isFold ? html`<span class="fold">${text}</span>` : text);
+
+/** All of a text. */
+export function folded(text: string, strings: Strings): Folded {
+  return [...piecesOf(text, strings, text.length)].map(draw);
+}
+
+/** Whether anything of a text is folded. */
+export function hasFolds(text: string): boolean {
+  return text.search(FOLDED) >= 0;
+}
+
+const MANY_LINES = /^(?:[^\n]*\n){8}/;
+
+/** The beginning of a text, in characters and in lines, and whether that is not all of it. */
+export function beginningOf(text: string, longest: number, strings: Strings): [shown: Folded, isCut: boolean] {
+  const shown: (string | TemplateResult)[] = [];
+  let all = "";
+  for (const piece of piecesOf(text, strings, longest + 1)) {
+    const start = all.length;
+    all += piece.text;
+    const end = Math.min(longest, MANY_LINES.exec(all)?.[0].length ?? longest);
+    if (all.length > end) {
+      const rest = piece.isFold ? "" : all.slice(start, end).replace(/[\uD800-\uDBFF]$/, "");
+      return [[...shown, `${rest}…`], true];
+    }
+    shown.push(draw(piece));
+  }
+  return [shown, false];
+}
