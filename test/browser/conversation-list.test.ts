@@ -384,9 +384,13 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
   await search.fill("number 3");
   await row(page, "Bakery").waitFor({ state: "detached" });
   await row(page, "Number 3").press("Delete");
-  await page.getByText("Nothing found.").waitFor();
+  await page.locator(".list-note").waitFor();
   await search.fill("Baker");
   await row(page, "Bakery").waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await search.fill("number 3");
+  await row(page, "Number 3").press("Delete");
+  await page.locator(".list-note").waitFor();
   await search.fill("");
   await row(page, "Apples").waitFor();
   assert.equal(await isFocused(search), true, "it stays as long as somebody writes there");
@@ -443,10 +447,22 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   await search.fill("number 19 ");
   await row(page, "Number 20").waitFor({ state: "detached" });
   assert.deepEqual(await groups(), [["January 2026", 10]]);
+  await page.evaluate(`{
+    const list = document.querySelector("agent-chat").shadowRoot.querySelector(".list-rows");
+    window.hadNothing = false;
+    const look = () => { window.hadNothing ||= /Nothing found/.test(list.textContent); };
+    new MutationObserver(look).observe(list, { childList: true, subtree: true });
+  }`);
   await search.fill("PEARS ");
   await page.waitForFunction(
     () => document.querySelector("agent-chat")?.shadowRoot?.querySelectorAll('[part="conversation"]').length === 199,
   );
+  assert.equal(await page.evaluate("window.hadNothing"), false, "it is not known before all texts were searched");
+  const readOnce = await page.evaluate("window.readRows");
+  await search.fill("PEARS. They");
+  await search.fill("pears");
+  await untilHeard(page, spoken, "Results: 199");
+  assert.equal(await page.evaluate("window.readRows"), readOnce, "another word reads nothing again");
   // What stands in another branch would not be in sight there.
   await search.fill("apples");
   await untilHeard(page, spoken, "Nothing found.");

@@ -6,7 +6,7 @@ import { daysSince } from "../i18n/format.ts";
 import { lazy } from "../loading/lazy.ts";
 import type { ConversationKeeper } from "../session/keeper.ts";
 import type { Library } from "../session/library.ts";
-import { type Message, textOf } from "../session/messages.ts";
+import { textOf } from "../session/messages.ts";
 import { branchOf, type Summary, UNREADABLE } from "../session/row.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/conversation-list.css";
@@ -20,6 +20,12 @@ import { isTaken, useKey } from "./keys.ts";
 const SEARCH_FROM = 10;
 
 const UNDO_FOR_MS = 10_000;
+
+/** Nobody types a word faster. */
+const SEARCH_AFTER_MS = 200;
+
+/** So much of what was read for a search is held for the next word, in characters. */
+const MAX_TEXTS = 20_000_000;
 
 const more = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
 
@@ -48,6 +54,7 @@ export class ConversationListElement extends ChatPart {
     isForgetting: { state: true },
     failure: { state: true },
     isSearching: { state: true },
+    isReading: { state: true },
   };
   keeper!: ConversationKeeper;
   /** Id of the conversation that is shown. */
@@ -67,12 +74,19 @@ export class ConversationListElement extends ChatPart {
   private deleted: (() => Promise<void>) | undefined;
   /** Whether the search has the focus: it must not go while somebody writes there. */
   private isSearching = false;
+  /** Whether texts are still being searched: until then what was shown before stands for nothing. */
+  private isReading = false;
   /** Whether it was asked whether all are to go. */
   private isForgetting = false;
   /** Why what was asked for last was not done. */
   private failure = "";
   #library: Library | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #undoTimer: ReturnType<typeof setTimeout> | undefined;
+  #searchTimer: ReturnType<typeof setTimeout> | undefined;
+  /** What is said in each conversation, as it was read for the search that goes on. */
+  readonly #texts = new Map<string, { readonly updatedAt: number; readonly text: string }>();
+  /** Ids of the rows that were shown before the search of texts began. */
+  #before: ReadonlySet<string> = new Set();
   /** What is being read of the list, and what is read behind it. */
   #loading = Promise.resolve();
   #waiting: Promise<void> | undefined;
@@ -93,7 +107,10 @@ export class ConversationListElement extends ChatPart {
     super.disconnectedCallback();
     this.#library?.listeners.delete(this.#refresh);
     this.#library = undefined;
-    clearTimeout(this.#timer);
+    clearTimeout(this.#undoTimer);
+    clearTimeout(this.#searchTimer);
+    this.isReading = false;
+    this.#texts.clear();
     this.deleted = undefined;
     this.context.actions.listed(0, 0);
   }
@@ -103,7 +120,7 @@ export class ConversationListElement extends ChatPart {
     // The agent's name comes later.
     if (changed.has("keeper") || changed.has("user") || changed.has("context")) void this.#load();
     if (changed.has("isOpen") && !this.isOpen) {
-      this.query = "";
+      this.#search("");
       this.unfolded = undefined;
       this.isForgetting = false;
       this.failure = "";
@@ -337,7 +354,8 @@ export class ConversationListElement extends ChatPart {
 
   #matching(): readonly Summary[] {
     const query = this.query.trim().toLowerCase();
-    return this.rows.filter((row) => this.#titleOf(row).toLowerCase().includes(query) || this.found.has(row.id));
+    const hits = this.rows.filter((row) => this.#titleOf(row).toLowerCase().includes(query) || this.found.has(row.id));
+    return hits.length === 0 && this.isReading ? this.rows.filter(({ id }) => this.#before.has(id)) : hits;
   }
 
   #groups(): readonly Group[] {
@@ -415,7 +433,7 @@ export class ConversationListElement extends ChatPart {
     const next = rows[rows.findIndex((row) => row.dataset.id === id) + 1] ?? rows.at(-2);
     const nextId = next?.dataset.id;
     this.unfolded = undefined;
-    clearTimeout(this.#timer);
+    clearTimeout(this.#undoTimer);
     const { strings, actions } = this.context;
     const bringBack = await this.#try(async () => this.#library?.remove(id));
     if (!bringBack) {
@@ -429,7 +447,7 @@ export class ConversationListElement extends ChatPart {
       this.#rowOf(id)?.focus();
     };
     actions.announce(strings.deleted, strings.undo);
-    this.#timer = setTimeout(() => {
+    this.#undoTimer = setTimeout(() => {
       this.deleted = undefined;
     }, UNDO_FOR_MS);
     await this.#load();
@@ -454,26 +472,40 @@ export class ConversationListElement extends ChatPart {
 
   /** Through titles at once, and then through texts, which have to be read first. */
   #search(query: string): void {
+    clearTimeout(this.#searchTimer);
+    this.#before = new Set(this.#matching().map(({ id }) => id));
     this.query = query;
     this.found = new Set();
-    clearTimeout(this.#timer);
-    this.deleted = undefined;
-    if (query.trim().length > 1) this.#timer = setTimeout(() => void this.#searchTexts(query), 200);
+    this.isReading = query.trim().length > 1;
+    if (this.isReading) this.#searchTimer = setTimeout(() => void this.#searchTexts(query), SEARCH_AFTER_MS);
+    else if (query === "") this.#texts.clear();
   }
 
   async #searchTexts(query: string): Promise<void> {
     // Keyboards of phones put a space behind a word.
     const wanted = query.trim().toLowerCase();
-    for (const { id } of this.rows) {
-      const stored = await this.keeper.load(id).catch(() => undefined);
+    for (const row of this.rows) {
+      const text = await this.#textIn(row);
       if (query !== this.query) return;
-      const has = (message: Message) => textOf(message).toLowerCase().includes(wanted);
-      if (stored && stored !== UNREADABLE && branchOf(stored.tree, stored.head).some(has))
-        this.found = new Set(this.found).add(id);
+      if (text.includes(wanted)) this.found = new Set(this.found).add(row.id);
     }
+    this.isReading = false;
     const { strings, actions } = this.context;
     const { length } = this.#matching();
     actions.announce(length === 0 ? strings.nothingFound : strings.conversationsFound(length));
+  }
+
+  /** Read once for each search, unless it has changed, as the one that is shown may at any time. */
+  async #textIn({ id, updatedAt }: Summary): Promise<string> {
+    const known = this.#texts.get(id);
+    if (known?.updatedAt === updatedAt && id !== this.#shownId) return known.text;
+    const stored = await this.keeper.load(id).catch(() => undefined);
+    if (!stored || stored === UNREADABLE) return "";
+    const text = branchOf(stored.tree, stored.head).map(textOf).join("\n").toLowerCase();
+    let held = text.length;
+    for (const other of this.#texts.values()) held += other.text.length;
+    if (held <= MAX_TEXTS && this.query) this.#texts.set(id, { updatedAt, text });
+    return text;
   }
 
   readonly #keyDown = (event: KeyboardEvent): void => useKey(event, (pressed) => this.#commandOf(pressed));
