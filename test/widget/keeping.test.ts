@@ -625,6 +625,33 @@ test("a rating in one tab is seen in the other, also while an answer comes, and 
   );
 });
 
+test("a tab that is slower than the one that writes reports the calls and the end of the answer that it takes over", async (t) => {
+  const { server, store } = await chat(t);
+  const open = () => openClient(t, { url: server.url, store, keepsAll: true });
+  const writes = await open();
+  writes.client.session.send(text("Hi"));
+  const turn = await server.turn();
+  turn.send(token("Half"));
+  await writes.until(() => /Half/.test(JSON.stringify(lastAnswer(writes.client))));
+  openTab(new TestStorage());
+  const slow = await open();
+  await slow.client.keeper.show(writes.client.keeper.shown.id);
+  assert.equal(await server.control(), "resume");
+  await slow.until(() => /Half/.test(JSON.stringify(lastAnswer(slow.client))));
+  // From now on the server sends to the other one only.
+  writes.client.networkChanged();
+  assert.equal(await server.control(), "resume");
+  const call = { id: "c1", tool: "search", arguments: "{}" } as const;
+  turn.send({ type: "tool_call", data: { ...call, status: "running" } });
+  turn.send({ type: "tool_result", data: { ...call, output: "", status: "completed", duration_ms: 1 } });
+  turn.send(done("Half and more."));
+  await slow.until(({ session }) => !session.busy);
+  const { id } = lastAnswer(slow.client) ?? {};
+  assert.deepEqual(slow.reports.slice(-2), [`${id} c1 completed`, `${id} done`]);
+  assert.equal(slow.reports.filter((it) => it.endsWith(" done")).length, 1);
+  assert.match(textsOf(slow.client.session.messages).join(), /Half/);
+});
+
 test("a conversation that is only looked at keeps its place in the list, however old it is", async (t) => {
   const parts = await chat(t);
   const { store } = parts;

@@ -513,12 +513,16 @@ export class ChatSession {
     this.#run?.leave();
     this.#run = undefined;
     this.#endWaiting();
+    const before = this.#conversation.lastAnswer;
     this.#conversation.restore(data);
     this.setPending(data.pending);
     this.#reportedUntil = reportedUntil;
     this.#status = run ? "locked" : "idle";
     if (run) void this.#follow(this.#newRun(run));
     this.#options.onChange();
+    // It has come to its end in another tab, which was quicker.
+    const after = data.tree.find(({ id }) => id === before?.id);
+    if (after?.role === "assistant") this.#report(before, after);
   }
 
   #newRun(position?: RunPosition): ResumableRun {
@@ -609,7 +613,12 @@ export class ChatSession {
     this.#conversation.changeAnswer(change);
     const after = this.#conversation.lastAnswer;
     this.#options.onChange();
-    if (!before || !after || isReported) return;
+    if (!isReported) this.#report(before, after);
+  }
+
+  /** Reports what has become of an answer. */
+  #report(before: AssistantMessage | undefined, after: AssistantMessage | undefined): void {
+    if (!before || !after) return;
     after.blocks.forEach((block, index) => {
       const known = before.blocks[index];
       if (block === known || block.type !== "tool") return;
