@@ -347,6 +347,15 @@ test("a message is not sent by an element that was removed in the same moment", 
   await assert.rejects(sent, /not in a page/);
 });
 
+test("who signs out takes the token from the chat, and from no component of the site around it", async () => {
+  const around = Object.assign(document.createElement("div"), { userToken: "of the site" });
+  const chat = new AgentChat();
+  chat.userToken = "ada";
+  around.attachShadow({ mode: "open" }).append(chat);
+  await chat.signOut();
+  assert.deepEqual([chat.userToken, around.userToken], [undefined, "of the site"]);
+});
+
 test("an element that was never in a page takes the calls that it can do nothing with", () => {
   const chat = new AgentChat();
   chat.focusComposer();

@@ -197,9 +197,11 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   }
 
   async signOut(): Promise<void> {
-    // A launcher around the element would hand the token on again.
+    // A launcher around the element would hand the token on again. What a site has around it is its own.
     const { host } = this.getRootNode() as ShadowRoot;
-    for (const element of [host, this]) if (element && "userToken" in element) element.userToken = undefined;
+    if (host?.localName === "agent-chat-launcher")
+      (host as HTMLElement & Pick<this, "userToken">).userToken = undefined;
+    this.userToken = undefined;
     await this.client?.signOut();
   }
 
