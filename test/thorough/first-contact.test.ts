@@ -1,6 +1,9 @@
 /** A developer's first try: a chat without any style has a height, and what is wrong is said once, with what to do. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -10,6 +13,7 @@ import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { INFO } from "../widget/scripted-server.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -136,6 +140,49 @@ test("where the server is none of ours, the console says so, and no reference le
     `<agent-chat>: ${site.url}/ is not a Parley server (GET /api/info gave 404). Check the attribute server.`,
     `<agent-chat>: ${site.url}/spa/ is not a Parley server (GET /api/info gave text/html; charset=utf-8). Check the attribute server.`,
   ]);
+});
+
+test("no key, no token and no message follows a redirect to another server, and the console says where it leads from", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const asked: string[] = [];
+  let isMoved = false;
+  const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+  const listening = async (answer: RequestListener) => {
+    const http = createServer(answer).listen(0, "127.0.0.1");
+    await once(http, "listening");
+    t.after(() => http.close());
+    t.after(() => http.closeAllConnections());
+    return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  };
+  const elsewhere = await listening((req, res) => {
+    asked.push(`${req.method} ${req.url}`);
+    res.writeHead(200, { ...cors, "content-type": "application/json" }).end(JSON.stringify(INFO));
+  });
+  const site = await listening((req, res) => {
+    const { url = "" } = req;
+    if (isMoved && url.startsWith("/api/")) res.writeHead(307, { location: elsewhere + url }).end();
+    else if (url === "/api/info") res.end(JSON.stringify({ ...INFO, user: "Ada" }));
+    else if (url.startsWith("/?")) {
+      const chat = '<agent-chat server="/" api-key="w-1"></agent-chat>';
+      const token = '<script>document.querySelector("agent-chat").userToken = "ada"</script>';
+      res.writeHead(200, { "content-type": "text/html" });
+      res.end(sitePage(`${chat}${token}<script src="${server.url}/widget.js"></script>`));
+    } else res.writeHead(404).end();
+  });
+  const { page, complaints } = await openPage(t, browser);
+  const chat = chatIn(page);
+  await page.goto(`${site}/?before`);
+  await chat.greeting.waitFor();
+  isMoved = true;
+  await chat.say("Hi");
+  await page.getByText("The chat server cannot be reached.").first().waitFor();
+  const hinted = page.waitForEvent("console", (it) => it.text().includes("a redirect"));
+  await page.goto(`${site}/?after`);
+  await hinted;
+  assert.deepEqual(await ours({ page, complaints }, /redirect/), [
+    `<agent-chat>: ${site}/ is not a Parley server (GET /api/info gave a redirect). Check the attribute server.`,
+  ]);
+  assert.deepEqual(asked, []);
 });
 
 test("a key in the script's tag beside a chat of the page's own, and a wrong key, are in the console", async (t) => {

@@ -19,9 +19,10 @@ const DEV_USER = "parley-dev-user";
 export async function followAgent(chat: AgentChat, token: string): Promise<void> {
   const bar = addBar(chat);
   for (;;) {
-    const response = await fetch("./dev/events", { headers: { authorization: `Bearer ${token}` } }).catch(
-      () => undefined,
-    );
+    const response = await fetch("./dev/events", {
+      headers: { authorization: `Bearer ${token}` },
+      redirect: "error",
+    }).catch(() => undefined);
     if (response?.status === 404) return;
     if (response?.body) await readEvents(response.body, (data) => show(chat, bar, data)).catch(() => {});
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

@@ -19,13 +19,15 @@ export function parseServer(text: string, base: string): URL | undefined {
   return url;
 }
 
-/** Something answers, but it is no Parley server. The message is what `GET /api/info` gave. */
+/** Something answers, but it is no Parley server. The message is what `GET /api/info` gave: 0 for a redirect. */
 export class NotParleyError extends Error {}
 
 /** `GET /api/info`. Rejects when the server cannot be reached or does not answer like one of ours, and when the signal aborts. */
 export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken?: string): Promise<AgentInfo> {
   const response = await fetch(new URL("api/info", server), {
     headers: userHeader(userToken),
+    // The token is for this server.
+    redirect: "manual",
     signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
   });
   const { ok, status, headers } = response;

@@ -47,7 +47,8 @@ export class SiteDiagnosis {
     // `null` for a file and a sandbox, whatever their address.
     const page = window.origin;
     if (error instanceof NotParleyError) {
-      this.hint(`${href} is not a Parley server (GET /api/info gave ${error.message}). Check the attribute server.`);
+      const gave = error.message === "0" ? "a redirect" : error.message;
+      this.hint(`${href} is not a Parley server (GET /api/info gave ${gave}). Check the attribute server.`);
     } else if (error instanceof TypeError && origin !== page && !wasUnreachable) {
       // Scripts learn nothing of an answer that their page may not read. A socket of ours says why it is refused.
       const refusal = await this.#checkSocket().catch(() => undefined);

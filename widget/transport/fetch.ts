@@ -12,9 +12,11 @@ export async function fetchFrom(endpoint: Endpoint, path: string, init: RequestI
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const headers = { ...init.headers, ...authorization, ...userHeader(endpoint.userToken?.()) };
   // Cookies go to a server of the page's own origin alone.
-  const response = await fetch(new URL(path, endpoint.server), { ...init, headers }).catch((cause: unknown) => {
-    throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
-  });
+  const response = await fetch(new URL(path, endpoint.server), { ...init, headers, redirect: "manual" }).catch(
+    (cause: unknown) => {
+      throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
+    },
+  );
   if (isOfProxy(response)) throw new TransportError("unreachable");
   endpoint.onOpen?.();
   return response;
@@ -44,7 +46,7 @@ export async function sendFeedback(endpoint: Endpoint, feedback: FeedbackRequest
   return String(body?.error?.code ?? "unreachable");
 }
 
-/** Whether a proxy answers for a server that is down: the server's own errors are JSON. */
+/** Whether a proxy answers for a server that is down, whose own errors are JSON, or (0) sends elsewhere, where no key goes. */
 function isOfProxy({ status, headers }: Response): boolean {
-  return [502, 503, 504].includes(status) && !headers.get("content-type")?.startsWith("application/json");
+  return [0, 502, 503, 504].includes(status) && !headers.get("content-type")?.startsWith("application/json");
 }
