@@ -1,9 +1,23 @@
 /** Proves that a `conversation_history` from a client is one that a run could have made. */
 
-import { type AttachmentType, isMediaType, MEDIA_TYPES } from "../protocol/attachments.ts";
-import type { AssistantMessage, ContentPart, HistoryMessage, ToolMessage, UserMessage } from "../protocol/chat.ts";
+import {
+  type AttachmentType,
+  isMediaType,
+  isStrictBase64,
+  MAX_ATTACHMENT_BYTES,
+  MEDIA_TYPES,
+} from "../protocol/attachments.ts";
+import type {
+  AssistantMessage,
+  ContentPart,
+  HistoryMessage,
+  OmittedFile,
+  ToolMessage,
+  UserMessage,
+} from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
+import { withDigest } from "./state-files.ts";
 
 export interface HistoryLimits {
   /** Messages, with the parts and tool calls in them. */
@@ -32,6 +46,14 @@ export function checkHistory(value: unknown, limits: HistoryLimits): HistoryMess
   const history = value.map((message, index) => checkMessage(message, `${ROOT}/${index}`, open));
   if (open.size > 0) throw invalid(ROOT, "ends with a tool call that has no result");
   return history;
+}
+
+/** Only the files: the signature of an open exchange proves the rest. @throws ApiError `invalid_state` */
+export function checkFiles(messages: readonly unknown[], at: string): HistoryMessage[] {
+  return messages.map((message, index) => {
+    if (!isRecord(message) || message.role === "assistant" || !Array.isArray(message.content)) return message;
+    return { ...message, content: checkUserContent(message.content, `${at}/${index}/content`) };
+  }) as HistoryMessage[];
 }
 
 /** Numbers, texts, arrays and objects that one item may hold on average: far above what any provider sends. */
@@ -125,23 +147,51 @@ function checkUserContent(content: unknown, at: string): UserMessage["content"] 
  * checked here: a provider may know more, such as the id or the address of a file.
  */
 function checkPart(part: unknown, at: string): ContentPart {
-  const { type, text, image_url: image, file } = isRecord(part) ? part : {};
+  const { type, text, image_url: image, file, omitted } = isRecord(part) ? part : {};
   if (type === "text" && typeof text === "string") return { type, text };
+  if (type === "omitted") return { type, omitted: checkOmitted(omitted, `${at}/omitted`) };
   if (type === "image_url" && isRecord(image) && isDataUrl(image.url, "image")) {
-    return { type, image_url: { url: image.url } };
+    return withDigest({ type, image_url: { url: image.url } });
   }
   if (type === "file" && isRecord(file)) {
     const { filename, file_data } = file;
-    if (typeof filename === "string" && isDataUrl(file_data, "file")) return { type, file: { filename, file_data } };
+    if (isFileName(filename) && isDataUrl(file_data, "file")) {
+      return withDigest({ type, file: { filename, file_data } });
+    }
   }
-  throw invalid(at, "must be a text, or an image or file with a data: URL");
+  throw invalid(at, "must be a text, an omitted file, or an image or file with a data: URL");
 }
 
 /** Whether it is a `data:` URL of a media type that may be attached as an image, or as a file. */
 function isDataUrl(value: unknown, type: AttachmentType): value is string {
   if (typeof value !== "string") return false;
-  const mediaType = /^data:([a-z/]+);base64,/.exec(value.slice(0, 100))?.[1] ?? "";
-  return isMediaType(mediaType) && MEDIA_TYPES[mediaType].type === type;
+  const [prefix = "", mediaType = ""] = /^data:([a-z/]+);base64,/.exec(value.slice(0, 100)) ?? [];
+  const isOfType = isMediaType(mediaType) && MEDIA_TYPES[mediaType].type === type;
+  return isOfType && isStrictBase64(value.slice(prefix.length));
+}
+
+/** In UTF-16 units, far above what a message's files may have. */
+const MAX_NAME = 1000;
+
+function isFileName(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_NAME;
+}
+
+function checkOmitted(omitted: unknown, at: string): OmittedFile {
+  if (!isRecord(omitted)) throw invalid(at, "must be an object");
+  const { sha256, mime_type, bytes, name } = omitted;
+  if (typeof sha256 !== "string" || !/^[\w-]{43}$/.test(sha256)) {
+    throw invalid(`${at}/sha256`, "must be 32 bytes in base64url");
+  }
+  if (typeof mime_type !== "string" || !isMediaType(mime_type)) {
+    throw invalid(`${at}/mime_type`, "must be a media type that can be attached");
+  }
+  if (!Number.isInteger(bytes) || Number(bytes) < 0 || Number(bytes) > MAX_ATTACHMENT_BYTES) {
+    throw invalid(`${at}/bytes`, "must be the size of a file");
+  }
+  if (name === undefined) return { sha256, mime_type, bytes: Number(bytes) };
+  if (!isFileName(name)) throw invalid(`${at}/name`, `must be a string of at most ${MAX_NAME} characters`);
+  return { sha256, mime_type, bytes: Number(bytes), name };
 }
 
 function invalid(param: string, problem: string): ApiError {

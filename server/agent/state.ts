@@ -5,8 +5,9 @@ import type { ConversationState, HistoryMessage, OpenExchange, StateKind } from 
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import { callsOf } from "../providers/history.ts";
-import { checkHistory, checkSize, type HistoryLimits } from "./check-history.ts";
+import { checkFiles, checkHistory, checkSize, type HistoryLimits } from "./check-history.ts";
 import { type IsHidden, isSealed, openMessages, openValue, type Seal, sealMessages, sealValue } from "./sealed.ts";
+import { signedForm, withDigests } from "./state-files.ts";
 
 /** What a state belongs to: it continues no conversation with another agent or provider. Plain data, for a worker thread. */
 export interface StateBinding {
@@ -62,10 +63,15 @@ function readOpen(
 ): ConversationState {
   const { signature, ...exchange } = isRecord(open) ? open : {};
   if (!Array.isArray(exchange.messages) || typeof signature !== "string") throw altered("/state/open");
+  const read = { ...exchange, messages: checkFiles(exchange.messages, "/state/open/messages") };
   // It goes on from this base, and from nothing else.
-  const signed = [exchange, digestOf(state.previous_response_id ?? base)];
-  if (!isSigned("parley-open-1", signed, signature, state.conversation, binding)) throw altered("/state/open");
-  const opened = exchange.sealed === undefined ? exchange : openExchange(exchange, state, binding, hidden);
+  const { previous_response_id: id, conversation_history: history } = state;
+  const signed = {
+    now: () => [withSignedForm(exchange, read.messages), digestOf(id ?? signedForm(base, history))],
+    before: () => [exchange, digestOf(id ?? base)],
+  };
+  if (!isSigned("open", signed, signature, state.conversation, binding)) throw altered("/state/open");
+  const opened = exchange.sealed === undefined ? read : openExchange(read, state, binding, hidden);
   const messages = opened.messages as HistoryMessage[];
   checkSize(state.conversation_history ?? [], messages, binding.limits);
   return { ...state, open: { ...opened, messages, signature } };
@@ -115,7 +121,7 @@ function readResponseId(
   if (binding.secrets.length === 0) return { previous_response_id: value };
   const [, id, conversation, signature = ""] = /^(.+)\.([\w-]+)\.([\w-]+)$/.exec(value) ?? [];
   if (id === undefined || conversation === undefined) throw altered(param);
-  if (!isSigned("parley-state-1", id, signature, conversation, binding)) throw altered(param);
+  if (!isSigned("state", { now: () => id, before: () => id }, signature, conversation, binding)) throw altered(param);
   if (beside !== undefined && beside !== conversation) throw altered("/state/conversation");
   return { previous_response_id: id, conversation };
 }
@@ -127,20 +133,16 @@ function readHistory(
   binding: StateBinding,
   hidden: Set<string>,
 ): ConversationState {
-  // The value as it was sent: a field that was added to it makes it another one.
-  const given = typeof signature === "string" ? signature : "";
-  if (isSealed(value)) {
-    const secrets = binding.ownSecrets;
-    if (!isSigned("parley-state-1", value, given, conversation, { ...binding, secrets })) throw altered("/state");
-    const opened = openMessages(value, { ...binding, conversation, secrets }, hidden);
-    if (opened === undefined) throw altered("/state");
-    return { conversation_history: checkHistory(opened, binding.limits) };
-  }
-  const history = checkHistory(value, binding.limits);
+  const secrets = isSealed(value) ? binding.ownSecrets : binding.secrets;
+  const opened = isSealed(value) ? openMessages(value, { ...binding, conversation, secrets }, hidden) : value;
+  if (opened === undefined) throw altered("/state");
+  const history = checkHistory(opened, binding.limits);
   if (history.length === 0) return NEW_CONVERSATION;
-  if (binding.secrets.length > 0 && !isSigned("parley-state-1", value, given, conversation, binding)) {
-    throw altered("/state");
-  }
+  if (secrets.length === 0) return { conversation_history: history };
+  // The value as it was sent: a field that was added to it makes it another one.
+  const signed = { now: () => signedForm(value, history), before: () => value };
+  const given = typeof signature === "string" ? signature : "";
+  if (!isSigned("state", signed, given, conversation, { ...binding, secrets })) throw altered("/state");
   return { conversation_history: history };
 }
 
@@ -154,13 +156,14 @@ export function sealState(
   binding: StateBinding,
   isHidden?: IsHidden,
 ): ConversationState {
-  const { previous_response_id: id, conversation_history: opened, open } = state;
+  const { previous_response_id: id, conversation_history, open } = state;
+  const opened = conversation_history && withDigests(conversation_history);
   if (id === undefined && opened === undefined && open === undefined) return NEW_CONVERSATION;
   const seal = { ...binding, conversation, secrets: binding.ownSecrets };
   const history = opened && isHidden ? sealMessages(opened, isHidden, seal) : opened;
   const [secret] = history === opened ? binding.secrets : seal.secrets;
-  const digest = secret === undefined && open === undefined ? "" : digestOf(id ?? history);
-  const signature = secret && sign("parley-state-1", digest, secret, conversation, binding);
+  const digest = secret === undefined && open === undefined ? "" : digestOf(id ?? signedForm(history, opened));
+  const signature = secret && sign("parley-state-2", digest, secret, conversation, binding);
   const sealed: ConversationState = { conversation };
   if (id !== undefined) sealed.previous_response_id = signature ? `${id}.${conversation}.${signature}` : id;
   if (history !== undefined) {
@@ -170,7 +173,8 @@ export function sealState(
   if (open !== undefined) {
     const [own = ""] = seal.secrets;
     const shown = readableOpen(open, seal, isHidden !== undefined);
-    const signed = sign("parley-open-1", digestOf([shown, digest]), own, conversation, binding);
+    const value = [withSignedForm(shown, shown.messages), digest];
+    const signed = sign("parley-open-2", digestOf(value), own, conversation, binding);
     sealed.open = { ...shown, signature: signed };
   }
   return sealed;
@@ -180,34 +184,47 @@ export function sealState(
 function readableOpen({ signature: _former, ...exchange }: OpenExchange, seal: Seal, isHidden: boolean): OpenExchange {
   // Whole: where the API keeps the conversation, it has results without their calls.
   if (isHidden) return { messages: [], sealed: sealValue(exchange, seal) };
-  const { waiting, ...readable } = exchange;
+  const { waiting, ...readable } = { ...exchange, messages: withDigests(exchange.messages) };
   // A framework keeps what its tools threw, what was thought, and objects that not even its model gets.
   const isKept = [waiting, ...(waiting?.calls ?? [])].some((one) => one?.kept !== undefined);
-  return isKept ? { ...readable, sealed: sealValue({ waiting }, seal) } : exchange;
+  if (isKept) return { ...readable, sealed: sealValue({ waiting }, seal) };
+  return waiting === undefined ? readable : { ...readable, waiting };
 }
 
-/** Each use of the secret has its own purpose, which the signed text begins with: none signs the same text as another. */
-type Purpose = "parley-state-1" | "parley-open-1";
+function withSignedForm(exchange: object, read: readonly HistoryMessage[]): object {
+  const { messages } = exchange as { messages: unknown };
+  return { ...exchange, messages: signedForm(messages, read) };
+}
 
-function secretsFor(purpose: Purpose, { secrets, ownSecrets }: StateBinding): readonly string[] {
-  return purpose === "parley-open-1" ? ownSecrets : secrets;
+/**
+ * Each use of the secret has its own purpose, which the signed text begins with: none signs the same text as another. Those
+ * of 1 cover files whole, and are taken only.
+ */
+type Purpose = `parley-${SignedPart}-${1 | 2}`;
+type SignedPart = "state" | "open";
+
+/** What a signature may cover: as it is signed now, and as it was before. */
+interface SignedValue {
+  now(): unknown;
+  before(): unknown;
 }
 
 /** A user may go on with a conversation that has no user yet, and it is theirs from then on. */
 function isSigned(
-  purpose: Purpose,
-  value: unknown,
+  part: SignedPart,
+  { now, before }: SignedValue,
   signature: string,
   conversation: string | undefined,
   binding: StateBinding,
 ): boolean {
-  const digest = digestOf(value);
   const given = Buffer.from(signature);
   const owners = binding.user === undefined ? [binding] : [binding, { ...binding, user: undefined }];
-  const known = secretsFor(purpose, binding).flatMap((secret) =>
-    owners.map((owner) => sign(purpose, digest, secret, conversation, owner)),
-  );
-  return known.some((right) => right.length === given.length && timingSafeEqual(Buffer.from(right), given));
+  const secrets = part === "open" ? binding.ownSecrets : binding.secrets;
+  const isRight = (purpose: Purpose, digest: string) =>
+    secrets
+      .flatMap((secret) => owners.map((owner) => sign(purpose, digest, secret, conversation, owner)))
+      .some((right) => right.length === given.length && timingSafeEqual(Buffer.from(right), given));
+  return isRight(`parley-${part}-2`, digestOf(now())) || isRight(`parley-${part}-1`, digestOf(before()));
 }
 
 function sign(
@@ -219,6 +236,18 @@ function sign(
 ): string {
   const bound = JSON.stringify([purpose, agent, provider, user ?? null, conversation ?? null, digest]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
+}
+
+/** A hash of a state that was sent, and what was read of it: the same for both forms of its files. */
+export function digestOfState(state: unknown, read: ConversationState): string {
+  if (!isRecord(state)) return digestOf(state);
+  const { open, signature, conversation_history: history } = state;
+  // A signature stands for what it covers, which can be long.
+  return digestOf({
+    ...state,
+    conversation_history: typeof signature === "string" ? null : signedForm(history, read.conversation_history),
+    open: isRecord(open) ? open.signature : open,
+  });
 }
 
 /** Texts are hashed together up to this length: each update has a price of its own. */

@@ -59,6 +59,14 @@ export function sniffMediaType(head: Uint8Array): MediaType | undefined {
   return undefined;
 }
 
+/** RFC 4648, 3.5: four characters, or two or three of which the last has no bits to spare. */
+const LAST_QUANTUM = /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;
+
+/** Whether no other text stands for the same bytes. */
+export function isStrictBase64(data: string): boolean {
+  return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data) && LAST_QUANTUM.test(data.slice(-4));
+}
+
 /** Decoded size of strict base64, without decoding it. */
 export function decodedBytes(base64: string): number {
   const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;

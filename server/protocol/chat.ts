@@ -1,6 +1,6 @@
 /** The shapes of requests and answers, named as on the wire. */
 
-import type { Attachment } from "./attachments.ts";
+import type { Attachment, MediaType } from "./attachments.ts";
 
 /**
  * Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end; `refused`: a hook did;
@@ -28,11 +28,30 @@ export interface TextPart {
   text: string;
 }
 
-/** A text, image or file inside a message of the history, in Chat Completions form. */
-export type ContentPart =
-  | TextPart
+/** What a file of the history was. */
+export interface OmittedFile {
+  /** Of the bytes, in base64url. */
+  sha256: string;
+  mime_type: MediaType;
+  bytes: number;
+  /** Absent where the part has none, as an image does. */
+  name?: string;
+}
+
+/** Stands in the place of a file that the client has not kept. */
+export interface OmittedPart {
+  type: "omitted";
+  omitted: OmittedFile;
+}
+
+/** A file in Chat Completions form, and what a client may send in its place. */
+export type FilePart = { omitted?: OmittedFile } & (
   | { type: "image_url"; image_url: { url: string } }
-  | { type: "file"; file: { filename: string; file_data: string } };
+  | { type: "file"; file: { filename: string; file_data: string } }
+);
+
+/** A part of a message of the history. */
+export type ContentPart = TextPart | FilePart | OmittedPart;
 
 /** A tool invocation on an assistant message. Fields that the provider added stay on it. */
 export interface HistoryToolCall {

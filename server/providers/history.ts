@@ -4,8 +4,11 @@ import { decodedBytes, MEDIA_TYPES, type MediaType, type ReceivedFile } from "..
 import type {
   AssistantMessage,
   ContentPart,
+  FilePart,
   HistoryMessage,
   HistoryToolCall,
+  OmittedFile,
+  OmittedPart,
   TextPart,
   ToolContent,
   ToolMessage,
@@ -57,18 +60,26 @@ function attachmentPart({ type, name, url }: ReceivedFile): ContentPart {
   return { type: "file", file: { filename: name, file_data: url } };
 }
 
-/** What a message holds: plain text is one part. */
-export function partsOf<Part extends ContentPart>({ content }: { content: string | Part[] }): (Part | TextPart)[] {
-  return typeof content === "string" ? textContent(content) : content;
+/** A part as models get it. */
+export type ReadPart = Exclude<ContentPart, OmittedPart>;
+
+/** What a message holds: plain text is one part, and a text stands for a file that was omitted. */
+export function partsOf<Part extends ContentPart>({ content }: { content: string | Part[] }): (Part & ReadPart)[];
+export function partsOf({ content }: { content: string | ContentPart[] }): ReadPart[] {
+  if (typeof content === "string") return textContent(content);
+  return content.map((part) => (part.type === "omitted" ? noLongerIncluded(part.omitted) : part));
+}
+
+/** What stands for a file that is left out. */
+function noLongerIncluded({ name = "an image", mime_type: mediaType, bytes }: Omit<OmittedFile, "sha256">): TextPart {
+  const file = `${name} (${MEDIA_TYPES[mediaType].label}, ${(bytes / 1e6).toFixed(1)} MB)`;
+  return { type: "text", text: `[${file} was attached here earlier and is no longer included]` };
 }
 
 /** The text in these parts. */
 export function textOf(parts: readonly ContentPart[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }
-
-/** A part that is no text. */
-export type FilePart = Exclude<ContentPart, TextPart>;
 
 /** A file of the history: the name that texts call it by, and what its `data:` URL holds. `check-history.ts` has checked it. */
 export function fileOf(part: FilePart): { name: string; mediaType: MediaType; base64: string } {
@@ -173,8 +184,7 @@ function partsToDrop(history: readonly HistoryMessage[], maxChars: number): Map<
       const { name, mediaType, base64 } = fileOf(part);
       if (base64.length <= maxChars) chars += base64.length;
       if (base64.length <= maxChars && chars <= maxChars) continue;
-      const file = `${name} (${MEDIA_TYPES[mediaType].label}, ${(decodedBytes(base64) / 1e6).toFixed(1)} MB)`;
-      dropped.set(part, { type: "text", text: `[${file} was attached here earlier and is no longer included]` });
+      dropped.set(part, noLongerIncluded({ name, mime_type: mediaType, bytes: decodedBytes(base64) }));
     }
   }
   return dropped;

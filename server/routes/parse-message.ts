@@ -2,13 +2,14 @@
 
 import { createHash } from "node:crypto";
 import { type RunRequest, type ServedAgent, stateBindingOf } from "../agent/run-agent.ts";
-import { digestOf, readState, type StateBinding } from "../agent/state.ts";
+import { digestOfState, readState, type StateBinding } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import {
   ALL_MEDIA_TYPES,
   decodedBytes,
   isMediaType,
+  isStrictBase64,
   listMediaTypes,
   MAX_ATTACHMENT_BYTES,
   MEDIA_TYPES,
@@ -198,17 +199,12 @@ export function parseMetadata(value: unknown): Readonly<Record<string, string>> 
  * Without metadata, which is no part of the message. The state stands apart, behind a dot: a message that is sent again on
  * another socket names one where the first one was remembered.
  */
-function digestOfMessage({ message, attachments, approvals, goesOn }: RunRequest, named: unknown): string {
+function digestOfMessage({ message, attachments, state, approvals, goesOn }: RunRequest, named: unknown): string {
   const about = [message, attachments.map(({ name }) => name), ...(goesOn ? [approvals ?? null] : [])];
   const hash = createHash("sha256").update(JSON.stringify(about));
   for (const { url } of attachments) hash.update(`\n${url.length}\n`).update(url);
   const digest = hash.digest("base64url");
-  return named === "remembered" ? digest : `${digest}.${digestOf(withoutSigned(named ?? {}))}`;
-}
-
-/** A signature stands for the history that it covers, which can be long. */
-function withoutSigned(state: unknown): unknown {
-  return isRecord(state) && typeof state.signature === "string" ? { ...state, conversation_history: null } : state;
+  return named === "remembered" ? digest : `${digest}.${digestOfState(named ?? {}, state)}`;
 }
 
 /** The optional `run` of a message. @throws ApiError `invalid_request` */
@@ -297,9 +293,6 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
   return { type, name, mime_type: mediaType, url: `data:${mediaType};base64,${data}` };
 }
 
-/** RFC 4648, 3.5: four characters, or two or three of which the last has no bits to spare. */
-const LAST_QUANTUM = /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;
-
 function checkData(data: string, mediaType: MediaType, index: number): void {
   if (data.startsWith("data:")) {
     throw refuse("invalid_attachment", index, "data", "must be bare base64, not a data: URL");
@@ -310,10 +303,7 @@ function checkData(data: string, mediaType: MediaType, index: number): void {
     throw refuse("attachment_too_large", index, "data", `is larger than ${limit}`);
   }
   if (data === "") throw refuse("invalid_attachment", index, "data", "is empty");
-  const isBase64 = data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
-  if (!isBase64 || !LAST_QUANTUM.test(data.slice(-4))) {
-    throw refuse("invalid_attachment", index, "data", "is not base64");
-  }
+  if (!isStrictBase64(data)) throw refuse("invalid_attachment", index, "data", "is not base64");
   const head = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), "base64");
   if (sniffMediaType(head) !== mediaType) {
     throw refuse("unsupported_attachment", index, "data", `is not a file of type ${mediaType}`);

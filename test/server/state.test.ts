@@ -144,7 +144,7 @@ test("a history with everything that a run can make goes to the model verbatim",
   const server = await startServer(t, { turns: [[say("On")]] });
   await send.json(t, server, { message: "Go", state: { conversation_history: past } });
   const expected = [...past, { role: "user", content: "Go" }];
-  assert.deepEqual(server.model.asked[0]?.messages, expected);
+  assert.deepEqual(withoutDigests(server.model.asked[0]?.messages), expected);
 });
 
 test("what a client adds to user and tool messages does not go to the provider", async (t) => {
@@ -172,7 +172,7 @@ test("nor does what it adds to a part: OpenAI would fetch a file_url, or open an
   const server = await startServer(t, { turns: [[say("On")]] });
   const state = { conversation_history: [{ role: "user", content: added }] };
   await send.json(t, server, { message: "Go", state });
-  assert.deepEqual(server.model.asked[0]?.messages[0], { role: "user", content: parts });
+  assert.deepEqual(withoutDigests(server.model.asked[0]?.messages[0]), { role: "user", content: parts });
 });
 
 test("the instructions go to the model and never into a state", async (t) => {
@@ -182,6 +182,10 @@ test("the instructions go to the model and never into a state", async (t) => {
   assert.equal(server.model.asked[0]?.start.setup.instructions, instructions);
   assert.doesNotMatch(JSON.stringify(last), /pirate|system/);
 });
+
+function withoutDigests(messages: unknown): unknown {
+  return JSON.parse(JSON.stringify(messages, (key, value) => (key === "omitted" ? undefined : value)));
+}
 
 function image(url: string) {
   return { role: "user", content: [{ type: "image_url", image_url: { url } }] };

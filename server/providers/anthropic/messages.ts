@@ -1,10 +1,10 @@
 /** The history in the form of the Messages API. */
 
 import type { MediaType } from "../../protocol/attachments.ts";
-import type { AssistantMessage, HistoryMessage, ToolMessage, UserMessage } from "../../protocol/chat.ts";
+import type { AssistantMessage, FilePart, HistoryMessage, ToolMessage, UserMessage } from "../../protocol/chat.ts";
 import { type AlternatingMessage, alternating, NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
 import { inOrder, type ThinkingBlock, thinkingBlocks } from "../claude/thinking.ts";
-import { argumentsOf, type FilePart, fileOf, outputText, partsOf } from "../history.ts";
+import { argumentsOf, fileOf, outputText, partsOf } from "../history.ts";
 
 /** A content block of a request: https://docs.anthropic.com/en/api/messages */
 export type Block =

@@ -5,6 +5,7 @@ import type { MediaType } from "../../protocol/attachments.ts";
 import type {
   AssistantMessage,
   ContentPart,
+  FilePart,
   HistoryMessage,
   HistoryToolCall,
   ToolMessage,
@@ -13,7 +14,7 @@ import type {
 import { alternating, NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
 import { inOrder, type ThinkingBlock, thinkingBlocks } from "../claude/thinking.ts";
 import { providerError } from "../failures.ts";
-import { argumentsOf, type FilePart, fileOf, outputText, partsOf, resultText } from "../history.ts";
+import { argumentsOf, fileOf, outputText, partsOf, resultText } from "../history.ts";
 import { LABEL } from "./failures.ts";
 import { type Maker, makerOf } from "./models.ts";
 

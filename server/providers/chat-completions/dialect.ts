@@ -1,6 +1,6 @@
 /** What one Chat Completions API does differently from the others, as data and small functions. */
 
-import type { ContentPart } from "../../protocol/chat.ts";
+import type { FilePart } from "../../protocol/chat.ts";
 import type { ApiError } from "../../protocol/errors.ts";
 import { causeNames, type ExplainFailure, providerError, UpstreamFailure, UpstreamRefusal } from "../failures.ts";
 import type { ModelSettings, ToolSpec } from "../provider.ts";
@@ -16,7 +16,7 @@ export interface ChatDialect {
   /** What an earlier answer's call without a signature of this API must carry instead. */
   readonly unsignedCall?: Readonly<Record<string, unknown>>;
   /** How an attachment travels. */
-  part(part: ContentPart): object;
+  part(part: FilePart): object;
   /** The JSON Schema of a tool's parameters. */
   parameters(schema: ToolSpec["parameters"]): Record<string, unknown>;
   /** The fields of the body that the agent's settings ask for. */

@@ -4,14 +4,13 @@ import { createHash } from "node:crypto";
 import type { MediaType } from "../../protocol/attachments.ts";
 import type {
   AssistantMessage,
-  ContentPart,
   HistoryMessage,
   HistoryToolCall,
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
 import { records } from "../../protocol/json.ts";
-import { fileOf, partsOf, resultText, sentArguments, unreadable } from "../history.ts";
+import { fileOf, partsOf, type ReadPart, resultText, sentArguments, unreadable } from "../history.ts";
 import type { ChatDialect, Quirks } from "./dialect.ts";
 
 export interface SendRules {
@@ -91,10 +90,11 @@ function sentUser(users: readonly UserMessage[], rules: SendRules): SentMessage 
   return { role: "user", content: parts.map((part) => sentPart(part, rules)) };
 }
 
-function sentPart(part: ContentPart, { dialect, mediaTypes }: SendRules): object {
+function sentPart(part: ReadPart, { dialect, mediaTypes }: SendRules): object {
   if (part.type === "text") return part;
   const { name, mediaType } = fileOf(part);
-  if (mediaTypes.includes(mediaType)) return dialect.part(part);
+  const { omitted: _kept, ...file } = part;
+  if (mediaTypes.includes(mediaType)) return dialect.part(file);
   return { type: "text", text: unreadable(name, mediaType) };
 }
 

@@ -2,13 +2,12 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { decodedBytes } from "../../protocol/attachments.ts";
-import type { HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
+import type { FilePart, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
 import { ApiError } from "../../protocol/errors.ts";
 import {
   assistantMessage,
   callsOf,
   endOfTurn,
-  type FilePart,
   fileOf,
   outputText,
   partsOf,

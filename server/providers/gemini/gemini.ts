@@ -1,7 +1,7 @@
 /** Google's OpenAI-compatible API: the Gemini API itself, and how it differs from others, as on Vertex AI. */
 
 import { requireSetting } from "../../config/settings.ts";
-import type { ContentPart } from "../../protocol/chat.ts";
+import type { FilePart } from "../../protocol/chat.ts";
 import type { ApiError } from "../../protocol/errors.ts";
 import { isRecord } from "../../protocol/json.ts";
 import { type ChatDialect, plainSettings, type SettingQuirks } from "../chat-completions/dialect.ts";
@@ -57,7 +57,7 @@ const UNSIGNED_CALL = {
 };
 
 /** A `file` part is refused; an `image_url` with a PDF inside is read. */
-function imagePart(part: ContentPart): object {
+function imagePart(part: FilePart): object {
   if (part.type !== "file") return part;
   return { type: "image_url", image_url: { url: part.file.file_data } };
 }

@@ -7,14 +7,13 @@ import { createHash } from "node:crypto";
 import type { OpenAI } from "openai";
 import type {
   AssistantMessage,
-  ContentPart,
   HistoryMessage,
   HistoryToolCall,
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
-import { partsOf, resultText, sentArguments } from "../history.ts";
+import { partsOf, type ReadPart, resultText, sentArguments } from "../history.ts";
 
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 type InputContent = OpenAI.Responses.ResponseInputContent;
@@ -70,7 +69,7 @@ function userItems(message: UserMessage): InputItem[] {
   return sent.length === 0 ? [] : [{ role: "user", content: sent }];
 }
 
-function inputContent(part: ContentPart): InputContent[] {
+function inputContent(part: ReadPart): InputContent[] {
   switch (part.type) {
     case "text":
       return part.text === "" ? [] : [{ type: "input_text", text: part.text }];
