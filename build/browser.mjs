@@ -57,6 +57,18 @@ const ENTRIES = {
   page: "widget/page.ts",
 };
 
+/**
+ * What several lazy parts share, and the chat does not need: in a file of its own, each would be asked for only when the
+ * part is there, which costs a round trip more than its bytes.
+ */
+const SHARED_BY_PARTS = [
+  "widget/i18n/format.ts",
+  "widget/markdown/lines.ts",
+  "widget/markdown/patch-dom.ts",
+  "widget/ui/controllers/clock.ts",
+  "node_modules/lit-html/directive-helpers.js",
+];
+
 /** Loaded before the chat, and often instead of it. */
 const GREETING = "widget/launcher/greeting.ts";
 
@@ -70,7 +82,7 @@ export async function buildBrowserFiles(folder, { minify }) {
     define,
     entryPoints: ENTRIES,
     // No part is loaded before the chat: so what they share with it is in one file, and not in a dozen small ones.
-    inject: [ENTRIES.chat],
+    inject: [ENTRIES.chat, ...SHARED_BY_PARTS],
     outdir: `${folder}/chunks`,
     format: "esm",
     splitting: true,

@@ -2,17 +2,12 @@
 
 import { Composer } from "./composer/composer.ts";
 import { AgentChat } from "./element/agent-chat.ts";
-import { warmUpLexer } from "./markdown/lexer.ts";
-import { MarkdownText } from "./markdown/markdown-text.ts";
-import { MessageElement } from "./ui/message.ts";
 
 /** Put here by the build of the package, which sites bundle, and nowhere else. */
 declare const PARLEY_IN_PACKAGE: true | undefined;
 
 /** The parts come first, so that the chat finds them when it is drawn. */
 const elements: Record<string, CustomElementConstructor> = {
-  "agent-chat-markdown": MarkdownText,
-  "agent-chat-message": MessageElement,
   "agent-chat-composer": Composer,
   "agent-chat": AgentChat,
 };
@@ -24,5 +19,3 @@ if (typeof PARLEY_IN_PACKAGE === "undefined") AgentChat.defaultServer = new URL(
 for (const [name, element] of Object.entries(elements)) {
   if (!customElements.get(name)) customElements.define(name, element);
 }
-
-warmUpLexer();

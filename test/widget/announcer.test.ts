@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { html, render } from "lit";
 import { en } from "../../widget/i18n/strings.ts";
-import { Announcer, spokenTexts } from "../../widget/ui/controllers/announcer.ts";
+import { Announcer } from "../../widget/ui/controllers/announcer.ts";
+import { spokenTexts } from "../../widget/ui/controllers/answer-announcer.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 
 /** An announcer, and what it says at the moment. */

@@ -13,6 +13,7 @@ import { stopClock } from "../support/stopped-clock.ts";
 const { locale: german } = await import("../../widget/i18n/locales/de.ts");
 const { en, stringsOf } = await import("../../widget/i18n/strings.ts");
 await import("../../widget/chat.ts");
+await import("../../widget/ui/talk.ts");
 const { MessageElement } = await import("../../widget/ui/message.ts");
 const { PiecewiseDrawing, renderMessages } = await import("../../widget/ui/message-list.ts");
 const { partsComplete } = await import("../../widget/ui/chat-part.ts");

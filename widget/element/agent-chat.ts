@@ -1,34 +1,30 @@
-import { LitElement, type PropertyValues, type TemplateResult, unsafeCSS } from "lit";
+import { type CSSResult, LitElement, type PropertyValues, type TemplateResult, unsafeCSS } from "lit";
 import type { AgentInfo, ApprovalDecision } from "../../server/protocol/chat.ts";
 import { FileDrop } from "../composer/attachments.ts";
 import type { Composer } from "../composer/composer.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
+import { whenIdle } from "../loading/idle.ts";
 import { lazy } from "../loading/lazy.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
-import { type Message, questionsOf } from "../session/messages.ts";
+import { type AssistantMessage, type Message, questionsOf } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
-import markdownStyles from "../styles/markdown.css";
-import messageStyles from "../styles/message.css";
 import screenStyles from "../styles/screen.css";
 import tokenStyles from "../styles/tokens.css";
 import { partsComplete } from "../ui/chat-part.ts";
 import type { ChatContext, ChatModes, ListView } from "../ui/context.ts";
-import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
-import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
+import { Announcer } from "../ui/controllers/announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
-import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import type { TranscriptFormat } from "../ui/export.ts";
 import type { MessageAction, MessageHeader, ToolRenderers } from "../ui/extensions.ts";
 import { focusTarget, isShortcut, useKey } from "../ui/keys.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
-import type { MessageElement } from "../ui/message.ts";
-import { PiecewiseDrawing } from "../ui/message-list.ts";
 import { RESET_SHORTCUT, renderScreen } from "../ui/screen.ts";
+import type { Talk } from "../ui/talk.ts";
 import { ElementActions } from "./chat-actions.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
@@ -70,10 +66,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     isKeyPromptMissing: { state: true },
   };
 
-  /** In the order in which they win over each other. */
-  static override styles = [tokenStyles, baseStyles, screenStyles, messageStyles, markdownStyles, composerStyles].map(
-    unsafeCSS,
-  );
+  /** In the order in which they win over each other. Those of messages come before the last one. */
+  static override styles = [tokenStyles, baseStyles, screenStyles, composerStyles].map(unsafeCSS);
 
   /**
    * The server of elements without the attribute `server`: the one that the script was loaded from. Empty if that is
@@ -91,14 +85,23 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   editor: Composer | undefined;
   /** @internal See `ListView`. */
   list: ListView = { count: 0, others: 0, isOpen: false };
+  /** @internal What shows a conversation; absent in an empty chat, until there is time to load it. */
+  talk: Talk | undefined;
+  #talkLoaded!: (talk: Talk) => void;
+  /** @internal For `ElementActions`: resolves with it. */
+  readonly talkReady = new Promise<Talk>((resolve) => {
+    this.#talkLoaded = resolve;
+  });
+  /** Resolves when it is there, or cannot be loaded for now. */
+  #talkTried: Promise<void> | undefined;
+  /** The answer that has begun before. */
+  #begun: AssistantMessage | undefined;
   /** Whether the form that asks for a key could not be loaded. */
   private isKeyPromptMissing = false;
 
   readonly #locale = new LocaleController(this);
   readonly #theme = new ThemeWatcher(this);
   readonly #announcer = new Announcer(this);
-  readonly #scroll = new ScrollPosition(this);
-  readonly #drawing = new PiecewiseDrawing(this, () => this.#messages);
   readonly #drop = new FileDrop(this, (files, path) => {
     const { editor } = this;
     void (editor && path.includes(editor) ? editor.addFiles(files) : this.attach(files));
@@ -112,22 +115,10 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       }),
     onUnsent: (message) => void this.#withComposer((composer) => composer.restoreUnsent(message)),
     onForget: (wasShown) => this.#forget(wasShown),
-    place: () => this.#scroll.place,
+    place: () => (this.talk ? this.talk.scroll.place : this.client?.keeper.restoredPlace),
+    onPrepare: () => void this.#needTalk(),
   });
-  readonly #actions = new ElementActions(this, {
-    announcer: this.#announcer,
-    scroll: this.#scroll,
-    theme: this.#theme,
-  });
-  readonly #answerAnnouncer = new AnswerAnnouncer({
-    announcer: this.#announcer,
-    context: () => this.#context,
-    drawn: async (id) => {
-      await this.updateComplete;
-      const messages = this.renderRoot.querySelectorAll<MessageElement>("agent-chat-message");
-      return [...messages].find(({ message }) => message.id === id);
-    },
-  });
+  readonly #actions = new ElementActions(this, { announcer: this.#announcer, theme: this.#theme });
   /** For this element alone: its `style` belongs to the site. */
   readonly #sheet = sheetOf(":host{}");
   readonly #renderers = new PageTable<BlockRenderers>();
@@ -171,7 +162,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const session = this.#sessionFor("addMessage");
     const id = await session.addOfPage({ text, name: name || undefined }, () => this.#claim("addMessage"));
     if (id === undefined) throw new Error("addMessage: another conversation is shown by now");
-    void this.#answerAnnouncer.say(id);
+    void this.talkReady.then(({ announcer }) => announcer.say(id));
     this.dispatchEvent(new Event(MESSAGE_ADDED));
     return id;
   }
@@ -215,7 +206,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   leaveConversation(): void {
     this.suggested = [];
     this.#announcer.clear();
-    this.#answerAnnouncer.watch();
+    this.#watch(undefined);
     if (this.list.isOpen) this.list = { ...this.list, isOpen: false };
   }
 
@@ -268,8 +259,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   async lastAnswer(): Promise<string> {
     await this.#restored();
     await this.updateComplete;
-    const texts = this.renderRoot.querySelectorAll(".assistant .markdown");
-    return [...spokenTexts([...texts].slice(-1), this.texts)].join(" ");
+    return this.talk?.lastAnswer(this.texts) ?? "";
   }
 
   /** @internal For a launcher: what the person is asked, where calls wait. */
@@ -323,7 +313,11 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** Resolves when the parts have been drawn, too. */
   protected override async getUpdateComplete(): Promise<boolean> {
-    const isComplete = await super.getUpdateComplete();
+    let isComplete = await super.getUpdateComplete();
+    if (this.#hasConversation && !this.talk) {
+      await this.#needTalk();
+      isComplete = await super.getUpdateComplete();
+    }
     await this.#keyPrompt;
     await partsComplete(this.renderRoot);
     return isComplete;
@@ -343,9 +337,14 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       if (changed.has("metadata")) this.client?.setMetadata(this.metadata);
     }
     if (changed.has("persist") || changed.has("conversations")) this.#clients.persistChanged();
+    if (this.#hasConversation) void this.#needTalk();
     this.#updateContext();
     this.#updateEditor();
     this.#updateSheet(changed.has("accent"));
+  }
+
+  protected override firstUpdated(): void {
+    if (this.page) this.warmUp();
   }
 
   protected override updated(): void {
@@ -370,15 +369,16 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       list: this.keepsAll ? this.list : undefined,
       isDragging: this.#drop.isDragging,
       isKeyPromptMissing: this.isKeyPromptMissing,
-      wayToEnd: this.#scroll.wayToEnd,
-      isNextUnseen: this.#scroll.isNextUnseen,
       announcements: this.#announcer.render(),
-      firstDrawn: this.#drawing.first,
+      talk: this.talk,
       onKeyDown: this.#keyDown,
     });
   }
 
-  readonly #keyDown = (event: KeyboardEvent): void => useKey(event, (pressed) => this.#commandOf(pressed));
+  readonly #keyDown = (event: KeyboardEvent): void => {
+    void this.#needTalk();
+    useKey(event, (pressed) => this.#commandOf(pressed));
+  };
 
   /** Escape leaves the message that is being changed, if the focus is there, or else stops the answer, or moves the focus. */
   #commandOf(event: KeyboardEvent): (() => void) | undefined {
@@ -402,13 +402,13 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.pageInfo = undefined;
     void client?.keeper.restored.then(() => this.#actions.showRestored(client.keeper.restoredPlace));
     if (!hadClient) return;
-    this.#answerAnnouncer.watch();
+    this.#watch(undefined);
     this.#clear();
   }
 
   #clientChanged({ reconnect, phase, session }: Client): void {
     this.requestUpdate();
-    this.#answerAnnouncer.watch(session.lastAnswer);
+    this.#watch(session.lastAnswer);
     if (session.pending.length > 0 && !session.busy) void this.#actions.sendPending();
     const isLost = reconnect.state !== "online";
     if (isLost === this.#isConnectionLost) return;
@@ -417,6 +417,46 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     // In place of the greeting stands an alert that says the same.
     const isSaid = isLost && phase === "unreachable" && this.#messages.length === 0;
     if (!isSaid) this.#announcer.say(isLost ? strings.unreachable : strings.connected);
+  }
+
+  /** Has an answer spoken; from its beginning, also where what speaks of it is still to come. */
+  #watch(answer: AssistantMessage | undefined): void {
+    if (this.talk) this.talk.announcer.watch(answer);
+    else if (answer?.status === "streaming") this.#begun ??= answer;
+    else if (!answer) this.#begun = undefined;
+  }
+
+  /** Whether there are messages, or will be as soon as they have been read. */
+  get #hasConversation(): boolean {
+    return this.#messages.length > 0 || this.client?.keeper.isRestoring === true;
+  }
+
+  /** Loads what shows a conversation, however often that has to be tried. Resolves after the first time. */
+  #needTalk(): Promise<void> {
+    this.#talkTried ??= new Promise((resolve) => {
+      void talks.loadEventually(undefined, resolve).then((module) => {
+        if (module) this.#begin(module);
+        resolve();
+      });
+    });
+    return this.#talkTried;
+  }
+
+  #begin(module: { readonly Talk: typeof Talk }): void {
+    const composerSheet = AgentChat.elementStyles.at(-1) as CSSResult;
+    this.talk = new module.Talk(this, composerSheet.styleSheet as CSSStyleSheet, {
+      announcer: this.#announcer,
+      context: () => this.#context,
+      messages: () => this.#messages,
+    });
+    this.#talkLoaded(this.talk);
+    if (this.#begun) this.#watch(this.#begun);
+    this.#watch(this.client?.session.lastAnswer);
+  }
+
+  /** @internal For a launcher: loads what the first message needs as soon as there is time. */
+  warmUp(): void {
+    whenIdle(() => void this.#needTalk());
   }
 
   /** Forgets with the conversation what was being changed, offered and spoken. */
@@ -430,7 +470,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   /** A user has left: what they have written and seen goes. */
   #forget(wasShown: boolean): void {
     if (wasShown) {
-      this.#answerAnnouncer.watch();
+      this.#watch(undefined);
       this.#clear();
       this.composer?.clear();
       this.renderRoot.querySelector<HTMLDialogElement>(".lightbox")?.close();
@@ -522,6 +562,9 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (isAccentNew) style.setProperty("--_accent", this.accent);
   }
 }
+
+/** Resolves with what an empty chat is shown without. */
+const talks = lazy(() => import("../ui/talk.ts"), "Talk");
 
 const transcripts = lazy(() => import("../ui/export.ts"), "exportTranscript");
 

@@ -18,9 +18,9 @@ import {
 import type { Place } from "../session/tab-slot.ts";
 import type { ChatActions, ListView } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
-import type { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { hasTouchKeyboard } from "../ui/controls.ts";
 import type { MessageElement } from "../ui/message.ts";
+import type { Talk } from "../ui/talk.ts";
 import { fireEvent } from "./events.ts";
 import type { ThemeWatcher } from "./theme.ts";
 
@@ -38,6 +38,9 @@ export interface ActionsHost extends HTMLElement {
   /** Stands in the place of the message that is being changed; where that is out of sight, it waits. */
   editor: Composer | undefined;
   list: ListView;
+  /** What shows the conversation, once it is loaded. */
+  readonly talk: Talk | undefined;
+  readonly talkReady: Promise<Talk>;
   /** Whether the browser keeps all conversations. */
   readonly keepsAll: boolean;
   stop(): void;
@@ -49,7 +52,6 @@ export interface ActionsHost extends HTMLElement {
 
 interface Controllers {
   readonly announcer: Announcer;
-  readonly scroll: ScrollPosition;
   readonly theme: ThemeWatcher;
 }
 
@@ -157,7 +159,7 @@ export class ElementActions implements ChatActions {
     host.suggested = [];
     const { text, attachments, pending } = message;
     if (pending) this.announce(host.texts.nextAnswering);
-    void this.#showNewExchange(options?.isUnasked && this.#controllers.scroll.wayToEnd === "shown");
+    void this.#showNewExchange(options?.isUnasked && host.talk?.scroll.wayToEnd === "shown");
     fireEvent(host, "agent-chat-message", { text, attachmentCount: attachments.length });
     return sent;
   }
@@ -185,12 +187,12 @@ export class ElementActions implements ChatActions {
 
   async switchTo(message: Message, id: string): Promise<void> {
     const { client } = this.#host;
-    const { scroll } = this.#controllers;
     const opened = this.#opened;
     // Another tab may be about to go on with what is in sight.
     const mayGoOn = await client?.keeper.claim();
     if (opened !== this.#opened) return;
     if (!mayGoOn) return this.#sayElsewhere();
+    const { scroll } = await this.#host.talkReady;
     const top = scroll.topOf(message.id);
     client?.session.switchTo(id);
     await this.#host.updateComplete;
@@ -230,7 +232,7 @@ export class ElementActions implements ChatActions {
   }
 
   async #showEditor(editor: Composer): Promise<void> {
-    this.#controllers.scroll.hold();
+    this.holdScroll();
     await this.#host.updateComplete;
     editor.focusEnd();
   }
@@ -266,7 +268,7 @@ export class ElementActions implements ChatActions {
   async endEdit(): Promise<void> {
     const host = this.#host;
     const message = host.editor?.closest<MessageElement>("agent-chat-message");
-    this.#controllers.scroll.hold();
+    this.holdScroll();
     host.editor = undefined;
     this.saveDraft();
     await host.updateComplete;
@@ -393,31 +395,32 @@ export class ElementActions implements ChatActions {
   }
 
   jumpToEnd(): void {
-    const { scroll } = this.#controllers;
-    if (scroll.isNextUnseen) void this.#showNewExchange();
-    else scroll.follow();
+    const { scroll } = this.#host.talk ?? {};
+    if (scroll?.isNextUnseen) void this.#showNewExchange();
+    else scroll?.follow();
   }
 
   holdScroll(): void {
-    this.#controllers.scroll.hold();
+    this.#host.talk?.scroll.hold();
   }
 
   /** Has the message at the top whose answer begins, or goes on after a reload. */
   async showNewAnswer(options?: { readonly glides: boolean }): Promise<void> {
+    const { scroll } = await this.#host.talkReady;
     await this.#host.updateComplete;
     const { follow, client } = this.#host;
-    if (follow === "question" && client?.session.isAnswerNew) this.#controllers.scroll.anchorLastExchange(options);
+    if (follow === "question" && client?.session.isAnswerNew) scroll.anchorLastExchange(options);
   }
 
   /** After a reload: the message whose answer goes on, or the place that was left. */
   async showRestored(place: Place | undefined): Promise<void> {
     await this.showNewAnswer({ glides: false });
-    if (place && !this.#host.client?.session.busy) this.#controllers.scroll.returnTo(place);
+    if (place && !this.#host.client?.session.busy) this.#host.talk?.scroll.returnTo(place);
   }
 
   /** `isNextUnseen`: the end of the answer before has not been read, and nothing moves. */
   async #showNewExchange(isNextUnseen = false): Promise<void> {
-    const { scroll } = this.#controllers;
+    const { scroll } = await this.#host.talkReady;
     scroll.isNextUnseen = isNextUnseen;
     await this.#host.updateComplete;
     if (isNextUnseen) return;

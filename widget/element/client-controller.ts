@@ -29,6 +29,8 @@ export interface ClientListener {
   readonly onForget: (wasShown: boolean) => void;
   /** Where the reader is; absent at the end. */
   readonly place: () => Place | undefined;
+  /** A message may come soon. */
+  readonly onPrepare: () => void;
 }
 
 /** The client of an element: another one for another server, and open while the element is in a page. */
@@ -138,7 +140,9 @@ export class ClientController implements ReactiveController {
 
   /** The page of the server puts the cursor into the field by itself, which does not yet mean that a message comes. */
   #prepare(): void {
-    if (navigator.userActivation?.hasBeenActive !== false) this.client?.prepare();
+    if (navigator.userActivation?.hasBeenActive === false) return;
+    this.#listener.onPrepare();
+    this.client?.prepare();
   }
 
   #visibilityChanged(): void {

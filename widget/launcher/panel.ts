@@ -281,6 +281,7 @@ export class LauncherPanel extends LitElement {
     }
     await this.updateComplete;
     await this.#launcher.chat?.updateComplete;
+    this.#chat?.warmUp();
   }
 
   #changed(to: "open" | "close"): void {

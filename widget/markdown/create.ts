@@ -1,5 +1,7 @@
 /** Elements and their text. */
 
+import type { SafeLink } from "./safe-url.ts";
+
 /** An element or a fragment that inline text is drawn into. */
 export type Parent = HTMLElement | DocumentFragment;
 
@@ -28,4 +30,14 @@ export function appendText(parent: Parent, text: string): void {
   const shown = `${before}${text}`.replace(ENDLESS_MARKS, "$1\u25cc").slice(before.length);
   if (last instanceof Text) last.appendData(shown);
   else parent.append(shown);
+}
+
+/** An empty link that keeps the opened page away from this one. */
+export function linkElement({ href, host }: SafeLink): HTMLAnchorElement {
+  const link = create("a");
+  link.setAttribute("href", href);
+  link.setAttribute("target", "_blank");
+  link.setAttribute("rel", "noopener noreferrer nofollow");
+  if (host !== "") link.setAttribute("title", host);
+  return link;
 }

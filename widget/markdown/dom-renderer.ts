@@ -11,15 +11,11 @@ import { formula } from "./formulas.ts";
 import type { DetailsToken } from "./html-names.ts";
 import { inlinePieces } from "./inline-pieces.ts";
 import { type LexedBlocks, lexInline } from "./lexer.ts";
+import { linesInChunks } from "./lines.ts";
 import { NOTHING_SETTLED, type OpenBlock } from "./long-blocks.ts";
 import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
 import { appendInline, type InlineContext } from "./render-inline.ts";
 import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
-
-/**
- * Shortest part of a long text that is a box of its own: a browser lays out only the last one while a program grows.
- */
-const CHUNK = 4096;
 
 /** Cells of more characters hold sentences, which need room; those of so few hold a price or a name, which stays in one line. */
 const LONG_CELL = 24;
@@ -378,18 +374,4 @@ function placeChildren<Item>(
     live = node.nextElementSibling;
   }
   removeFrom(live);
-}
-
-/** Long text in parts of whole lines. */
-export function linesInChunks(text: string): string[] {
-  const chunks: string[] = [];
-  let start = 0;
-  for (;;) {
-    const end = text.indexOf("\n", start + CHUNK) + 1;
-    if (end === 0) break;
-    chunks.push(text.slice(start, end));
-    start = end;
-  }
-  chunks.push(text.slice(start));
-  return chunks;
 }

@@ -1,6 +1,7 @@
 /** From Markdown to tokens: marked, with limits for hostile text. */
 
 import { type Hooks, Lexer, type Links, type MarkedOptions, type MarkedToken, type Token, type Tokens } from "marked";
+import { whenIdle } from "../loading/idle.ts";
 import { BoundedTokenizer } from "./bounded-tokenizer.ts";
 import { type FootnoteToken, footnoteAt } from "./footnotes.ts";
 import { type FormulaToken, formulaAt } from "./formulas.ts";
@@ -223,8 +224,6 @@ const SAMPLES = [
  */
 export function warmUpLexer([sample, ...others]: readonly string[] = SAMPLES): void {
   if (sample === undefined) return;
-  // Safari has no idle callbacks.
-  const whenIdle = globalThis.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 100));
   whenIdle(() => {
     for (const source of lexBlocks(sample).inline.values()) lexInline(source, noLinks());
     warmUpLexer(others);

@@ -2,12 +2,11 @@
 
 import type { MarkedToken, Token, Tokens } from "marked";
 import type { Strings } from "../i18n/strings.ts";
-import { appendText, create, type Parent } from "./create.ts";
+import { appendText, create, linkElement, type Parent } from "./create.ts";
 import { decodeEntities } from "./entities.ts";
 import { pairAt } from "./html-names.ts";
 import type { RuleToken } from "./inline-rules.ts";
-import { lexInline, noLinks } from "./lexer.ts";
-import { type SafeImage, type SafeLink, safeImage, safeLink } from "./safe-url.ts";
+import { type SafeImage, safeImage, safeLink } from "./safe-url.ts";
 
 /** `failed`: the image is not there, or a policy of the page forbids to show it. */
 export type ImageStatus = "requested" | "failed";
@@ -76,16 +75,6 @@ function appendLink(parent: Parent, token: Tokens.Link, context: InlineContext, 
   if (token.autolink) appendText(target, token.text);
   else appendInline(target, token.tokens, context, isInLink || link !== undefined);
   if (link !== undefined) parent.append(target);
-}
-
-/** An empty link that keeps the opened page away from this one. */
-function linkElement({ href, host }: SafeLink): HTMLAnchorElement {
-  const link = create("a");
-  link.setAttribute("href", href);
-  link.setAttribute("target", "_blank");
-  link.setAttribute("rel", "noopener noreferrer nofollow");
-  if (host !== "") link.setAttribute("title", host);
-  return link;
 }
 
 function appendImage(parent: Parent, token: Tokens.Image, context: InlineContext, isInLink: boolean): void {
@@ -193,28 +182,4 @@ function replaceFailed(target: EventTarget | null, { images, strings }: InlineCo
   if (image === undefined || (image.host !== "" && !images.has(image.src))) return;
   images.set(image.src, "failed");
   target.replaceWith(imageLink(image, target.alt, strings, true));
-}
-
-/**
- * A short text of the agent's author, such as the greeting, in which bold, code and links are drawn. An image is its
- * description: a button in its place would do nothing.
- */
-export function drawInline(text: string, strings: Strings): DocumentFragment {
-  const drawn = document.createDocumentFragment();
-  appendInline(drawn, lexInline(text, noLinks()), { strings, images: new Map(), mayLoadImages: true });
-  for (const image of drawn.querySelectorAll("button")) image.replaceWith(image.dataset.alt ?? "");
-  return drawn;
-}
-
-/** Takes the first characters out of what is drawn. A mark around the last of them is closed, and opened again behind it. */
-export function takeStart(drawn: DocumentFragment, characters: number): DocumentFragment {
-  const range = document.createRange();
-  range.setStart(drawn, 0);
-  const texts = document.createTreeWalker(drawn, NodeFilter.SHOW_TEXT);
-  for (let left = characters; texts.nextNode(); left -= (texts.currentNode as Text).length) {
-    if (left > (texts.currentNode as Text).length) continue;
-    range.setEnd(texts.currentNode, left);
-    break;
-  }
-  return range.extractContents();
 }

@@ -21,7 +21,7 @@ export interface MessageEditor extends HTMLElement {
   readonly edits: EditedMessage | undefined;
 }
 
-interface MessageListView {
+export interface MessageListView {
   readonly context: ChatContext;
   /** The first message that is drawn, by its place. */
   readonly firstDrawn: number;

@@ -2,20 +2,20 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
-import { failureText, type Strings } from "../i18n/strings.ts";
-import { drawInline, takeStart } from "../markdown/render-inline.ts";
+import { failureText } from "../i18n/strings.ts";
+import { drawShortText, takeStart } from "../markdown/short-text.ts";
 import type { Client } from "../session/client.ts";
 import type { ChatContext, ListView } from "./context.ts";
 import { SENTENCE_END } from "./controllers/announcer.ts";
-import type { ScrollPosition } from "./controllers/scroll-position.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
 import { keepTyping } from "./keys.ts";
 import { loadPartEventually, openLarge } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
-import { type MessageEditor, renderMessages } from "./message-list.ts";
+import type { MessageEditor } from "./message-list.ts";
 import { renderSuggestions } from "./suggestions.ts";
+import type { Talk } from "./talk.ts";
 
 const FIRST_SENTENCE_END = new RegExp(`${SENTENCE_END.source}|\\n`, "u");
 
@@ -33,16 +33,14 @@ export interface ScreenView {
   readonly disclaimer: string;
   /** What the page offers to say next. */
   readonly suggested: readonly string[];
-  /** The first message that is drawn, by its place. */
-  readonly firstDrawn: number;
+  /** What draws the messages; absent until it is loaded. */
+  readonly talk: Talk | undefined;
   /** Stands in the place of the message that is being changed. */
   readonly editor: MessageEditor | undefined;
   /** Absent where conversations are not listed. */
   readonly list: ListView | undefined;
   readonly isDragging: boolean;
   readonly isKeyPromptMissing: boolean;
-  readonly wayToEnd: ScrollPosition["wayToEnd"];
-  readonly isNextUnseen: boolean;
   readonly announcements: TemplateResult;
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
@@ -134,7 +132,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   const { strings } = context;
   const isRefused = client?.isHidden && client.refusal;
   const isEmpty = !!isRefused || (!client?.session.messages.length && !client?.keeper.isRestoring);
-  const wayToEnd = isEmpty ? "none" : screen.wayToEnd;
+  const wayToEnd = isEmpty || !screen.talk ? "none" : screen.talk.scroll.wayToEnd;
   const disclaimer = screen.disclaimer || client?.info?.disclaimer;
   const keyDown = (event: KeyboardEvent) => {
     keepTyping(event);
@@ -167,7 +165,8 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         @click=${(event: Event) => void openLarge(event, context)}
       >
         <div class="column">
-          ${isEmpty ? renderStart(screen) : nothing} ${client && !isEmpty ? renderMessages(client, screen) : nothing}
+          ${isEmpty ? renderStart(screen) : nothing}
+          ${client && !isEmpty ? (screen.talk?.render(client, screen) ?? renderAsked(client)) : nothing}
         </div>
       </div>
       <span id="conversation-keys" hidden>${strings.conversationKeys}</span>
@@ -181,7 +180,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
           ${
             disclaimer
               ? html`<p part="disclaimer" class="disclaimer" dir="auto">
-                  ${guard([disclaimer, strings], () => drawInline(disclaimer, strings))}
+                  ${guard([disclaimer], () => drawShortText(disclaimer))}
                 </p>`
               : nothing
           }
@@ -268,15 +267,15 @@ function renderGreeting(welcome: string | undefined, { strings }: ChatContext): 
     <div part="empty" class="greeting">
       <slot name="empty">
         <span class="mark">${icons.spark}</span>
-        ${guard([welcome, strings], () => renderWelcome(welcome ?? strings.welcome, strings))}
+        ${guard([welcome, strings], () => renderWelcome(welcome ?? strings.welcome))}
       </slot>
     </div>
   `;
 }
 
 /** The first sentence, or line, is large. */
-function renderWelcome(text: string, strings: Strings): TemplateResult {
-  const rest = drawInline(text.trim(), strings);
+function renderWelcome(text: string): TemplateResult {
+  const rest = drawShortText(text.trim());
   const words = rest.textContent ?? "";
   const end = words.search(FIRST_SENTENCE_END);
   const first = takeStart(rest, end < 0 ? words.length : end);
@@ -291,6 +290,18 @@ function renderWelcome(text: string, strings: Strings): TemplateResult {
 const connectingView = html`
   <div class="greeting"><span class="bone"></span></div>
 `;
+
+/** What was asked, where the code that draws messages is still to come. */
+function renderAsked({ session }: Client): TemplateResult | typeof nothing {
+  const question = session.busy ? session.lastQuestion?.text : undefined;
+  if (!question) return nothing;
+  return html`
+    <div class="asked">
+      <p class="bubble" dir="auto">${question}</p>
+      <span class="bone"></span>
+    </div>
+  `;
+}
 
 /** Stands in the place of a part that cannot be shown, because the server does not answer. */
 function renderUnreachable(context: ChatContext, onRetry?: () => void): TemplateResult {
@@ -395,9 +406,9 @@ function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: 
 }
 
 /** The way back to the end, which says while an answer is written there. */
-function renderJump({ context, isNextUnseen }: ScreenView, isWriting = false): TemplateResult {
+function renderJump({ context, talk }: ScreenView, isWriting = false): TemplateResult {
   const { agent, strings, actions } = context;
-  const text = isNextUnseen ? strings.nextAnswering : strings.writing(agent);
+  const text = talk?.scroll.isNextUnseen ? strings.nextAnswering : strings.writing(agent);
   return html`
     <button type="button" part="jump" class="small-button jump" @click=${() => actions.jumpToEnd()}>
       ${icons.down}<span>${isWriting ? text : strings.jump}</span>

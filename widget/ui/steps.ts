@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { copyText } from "../clipboard/clipboard.ts";
 import { formatBytes, formatDuration, formatSeconds, formatTime } from "../i18n/format.ts";
 import { toolName, toolStatusText } from "../i18n/strings.ts";
-import { linesInChunks } from "../markdown/dom-renderer.ts";
+import { linesInChunks } from "../markdown/lines.ts";
 import type { Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/steps.css";

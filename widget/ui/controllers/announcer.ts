@@ -1,5 +1,4 @@
 import { html, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
-import type { Strings } from "../../i18n/strings.ts";
 
 /** By then a screen reader has taken over what it will say. */
 export const HEARD_AFTER_MS = 1_000;
@@ -103,51 +102,4 @@ export class Announcer implements ReactiveController {
     }
     this.say(...texts);
   }
-}
-
-/** Elements of an answer whose text is spoken on its own. */
-const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;
-
-/** A program or a table with as many lines or rows is spoken as its kind and its size. */
-const LONG = 10;
-
-/** The spoken texts of rendered answers, one per block: without Markdown marks and buttons. */
-export function* spokenTexts(roots: Iterable<Node>, strings: Strings): Generator<string> {
-  for (const root of roots) {
-    // Block by block, as they are asked for.
-    if (root instanceof Element && root.matches(".markdown, .section")) yield* spokenTexts(root.childNodes, strings);
-    else
-      yield* textOf(root, strings)
-        .split("\0")
-        .map(inOneRow)
-        .filter((text) => text !== "");
-  }
-}
-
-function inOneRow(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
-}
-
-/** With a character between blocks that no text has. */
-function textOf(node: Node, strings: Strings): string {
-  if (node instanceof Text) return node.data;
-  const { nodeName } = node;
-  if (nodeName === "BUTTON") return "";
-  // Cells of a row are separate words.
-  const edge = BLOCKS.test(nodeName) ? "\0" : nodeName[0] === "T" ? " " : "";
-  const text = summaryOf(node, strings) ?? [...node.childNodes].map((child) => textOf(child, strings)).join("");
-  return edge + text + edge;
-}
-
-/** What is spoken in place of a long program or table, or of a formula that was drawn. */
-function summaryOf(node: Node, strings: Strings): string | undefined {
-  if (!(node instanceof HTMLElement)) return undefined;
-  if (node.matches(".rendered")) return node.dataset.source;
-  if (!node.matches(".code, .table")) return undefined;
-  const [code, table] = [node.querySelector("pre"), node.querySelector("table")];
-  const label = node.querySelector(".code-language")?.textContent.trim() ?? "";
-  const lines = code?.textContent.split("\n").length ?? 0;
-  if (lines >= LONG) return strings.spokenCode(label === strings.code ? "" : label, lines);
-  const rows = table ? table.rows.length - 1 : 0;
-  return table && rows >= LONG ? strings.spokenTable(table.rows[0]?.cells.length ?? 0, rows) : undefined;
 }

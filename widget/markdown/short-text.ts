@@ -1,0 +1,65 @@
+/**
+ * Short texts of the agent's author, the greeting and the disclaimer: in them bold, code, links and emphasis are drawn,
+ * without the lexer, which an empty chat does not have yet.
+ */
+
+import { appendText, create, linkElement, type Parent } from "./create.ts";
+import { safeLink } from "./safe-url.ts";
+
+/** Of two marks that begin at the same place, the first one here wins. */
+const MARKS = new RegExp(
+  [
+    String.raw`\\([!-/:-@[-\x60{-~])`,
+    "(?<ticks>`+)(?<code>[^`]+)\\k<ticks>(?!`)",
+    String.raw`!\[(?<alt>[^\]]*)\]\([^)\s]*\)`,
+    String.raw`\[(?<label>[^\]]+)\]\((?<address>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)`,
+    String.raw`(?<url>https?://[^\s<>]*[^\s<>.,:;!?"')\]*_])`,
+    String.raw`(?<mark>\*{1,3}|(?<![\p{L}\p{N}])_{1,3})(?=[^\s*_])(?<marked>.+?)(?<=\S)\k<mark>(?!\*|_[\p{L}\p{N}])`,
+    String.raw`(?<br> {2}|\\)\n`,
+  ].join("|"),
+  "gsu",
+);
+
+/** Draws such a text. An image is its description: a button in its place would do nothing. */
+export function drawShortText(text: string): DocumentFragment {
+  const drawn = document.createDocumentFragment();
+  append(drawn, text, false);
+  return drawn;
+}
+
+function append(parent: Parent, text: string, isInLink: boolean): void {
+  let end = 0;
+  for (const match of text.matchAll(MARKS)) {
+    const { index, 0: whole, 1: escaped, groups = {} } = match;
+    appendText(parent, text.slice(end, index));
+    end = index + whole.length;
+    const { code, alt, label, url, address = url, mark, marked = "", br } = groups;
+    const link = isInLink || address === undefined ? undefined : safeLink(address);
+    const target = link ? parent.appendChild(linkElement(link)) : parent;
+    if (code !== undefined) appendText(parent.appendChild(create("code")), code);
+    else if (br !== undefined) parent.append(create("br"));
+    else if (mark !== undefined) append(withMarks(parent, mark.length), marked, isInLink);
+    else if (label !== undefined) append(target, label, true);
+    else appendText(target, escaped ?? alt ?? whole);
+  }
+  appendText(parent, text.slice(end));
+}
+
+/** One mark is emphasis, two are bold, three are both. */
+function withMarks(parent: Parent, count: number): HTMLElement {
+  const outer = parent.appendChild(create(count === 1 ? "em" : "strong"));
+  return count === 3 ? outer.appendChild(create("em")) : outer;
+}
+
+/** Takes the first characters out of what is drawn. A mark around the last of them is closed, and opened again behind it. */
+export function takeStart(drawn: DocumentFragment, characters: number): DocumentFragment {
+  const range = document.createRange();
+  range.setStart(drawn, 0);
+  const texts = document.createTreeWalker(drawn, NodeFilter.SHOW_TEXT);
+  for (let left = characters; texts.nextNode(); left -= (texts.currentNode as Text).length) {
+    if (left > (texts.currentNode as Text).length) continue;
+    range.setEnd(texts.currentNode, left);
+    break;
+  }
+  return range.extractContents();
+}

@@ -1,0 +1,70 @@
+/**
+ * What a conversation needs once it has begun: its messages with their Markdown, the reader's place among them, and what
+ * is spoken of answers. An empty chat is shown without all this, which is loaded beside it.
+ */
+
+import type { LitElement, TemplateResult } from "lit";
+import type { Strings } from "../i18n/strings.ts";
+import { warmUpLexer } from "../markdown/lexer.ts";
+import { MarkdownText } from "../markdown/markdown-text.ts";
+import type { Client } from "../session/client.ts";
+import type { Message } from "../session/messages.ts";
+import { sheetOf } from "../styles/adopt.ts";
+import markdownStyles from "../styles/markdown.css";
+import messageStyles from "../styles/message.css";
+import type { ChatContext } from "./context.ts";
+import type { Announcer } from "./controllers/announcer.ts";
+import { AnswerAnnouncer, spokenTexts } from "./controllers/answer-announcer.ts";
+import { ScrollPosition } from "./controllers/scroll-position.ts";
+import { MessageElement } from "./message.ts";
+import { type MessageListView, PiecewiseDrawing, renderMessages } from "./message-list.ts";
+
+export interface TalkOptions {
+  readonly announcer: Announcer;
+  readonly context: () => ChatContext;
+  readonly messages: () => readonly Message[];
+}
+
+const elements = { "agent-chat-markdown": MarkdownText, "agent-chat-message": MessageElement };
+for (const [name, element] of Object.entries(elements)) {
+  if (!customElements.get(name)) customElements.define(name, element);
+}
+
+const sheets = [messageStyles, markdownStyles].map(sheetOf);
+
+export class Talk {
+  readonly scroll: ScrollPosition;
+  readonly announcer: AnswerAnnouncer;
+  readonly #host: LitElement;
+  readonly #drawing: PiecewiseDrawing;
+
+  /** `before`: the style sheet of the element that wins over those of messages. */
+  constructor(host: LitElement, before: CSSStyleSheet, { announcer, context, messages }: TalkOptions) {
+    this.#host = host;
+    const root = host.renderRoot as ShadowRoot;
+    const adopted = [...root.adoptedStyleSheets];
+    // Not in place: browsers take no gap for a moment.
+    root.adoptedStyleSheets = adopted.toSpliced(adopted.indexOf(before), 0, ...sheets);
+    this.scroll = new ScrollPosition(host);
+    this.#drawing = new PiecewiseDrawing(host, messages);
+    const drawn = async (id: string) => {
+      await host.updateComplete;
+      const all = host.renderRoot.querySelectorAll<MessageElement>("agent-chat-message");
+      return [...all].find(({ message }) => message.id === id);
+    };
+    this.announcer = new AnswerAnnouncer({ announcer, context, drawn });
+    host.requestUpdate();
+  }
+
+  render(client: Client, view: Omit<MessageListView, "firstDrawn">): TemplateResult {
+    return renderMessages(client, { ...view, firstDrawn: this.#drawing.first });
+  }
+
+  /** The text of the last answer, as it is drawn. */
+  lastAnswer(strings: Strings): string {
+    const texts = this.#host.renderRoot.querySelectorAll(".assistant .markdown");
+    return [...spokenTexts([...texts].slice(-1), strings)].join(" ");
+  }
+}
+
+warmUpLexer();
