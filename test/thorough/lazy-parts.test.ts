@@ -13,10 +13,11 @@ const browser = await launchBrowser({ after });
 
 const expectedComplaints = /ERR_FAILED/;
 
-/** Refuses a chunk as often as given, or as long; gives how often it was requested. */
+/** Refuses a chunk as often as given, or as long; gives how often the browser wanted it. The chat's look at what is wrong comes besides. */
 async function refuse(page: Page, name: string, refuses: number | (() => boolean)): Promise<() => number> {
   let asked = 0;
   await page.route(`**/chunks/${name}-*`, (route) => {
+    if (route.request().resourceType() === "fetch") return route.abort();
     asked += 1;
     const isRefused = typeof refuses === "number" ? asked <= refuses : refuses();
     return isRefused ? route.abort() : route.continue();

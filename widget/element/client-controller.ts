@@ -1,6 +1,7 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
+import { MISSING_PARTS } from "../loading/missing.ts";
 import { Client, type Draft, type Metadata, type OutgoingMessage, type UserToken } from "../session/client.ts";
 import { type AssistantMessage, answerText } from "../session/messages.ts";
 import { parseServer } from "../session/server.ts";
@@ -51,8 +52,8 @@ export class ClientController implements ReactiveController {
     this.#listeners = new AbortController();
     const { signal } = this.#listeners;
     window.addEventListener("online", () => this.client?.networkChanged(), { signal });
-    // The status is drawn from what the browser says about its network.
-    for (const type of ["online", "offline"]) {
+    // The status is drawn from what the browser says about its network, and from what is known of parts.
+    for (const type of ["online", "offline", MISSING_PARTS]) {
       window.addEventListener(type, () => this.#host.requestUpdate(), { signal });
     }
     window.addEventListener("pagehide", () => this.client?.suspend(), { signal });

@@ -130,6 +130,10 @@ export const en = {
   connected: "Connected again.",
   tryingAgainIn: (seconds: number) => `Trying again in ${seconds} s.`,
   tryNow: "Try now",
+  /** The server has another build by now, and no longer the files that this page still needs. */
+  outOfDate: "This page is out of date.",
+  partsMissing: "A part of this chat could not be loaded. Something may be blocking it.",
+  reload: "Reload the page",
   connectionLost: "The connection was lost before the answer was complete.",
   unreadable: "The server sent an answer that this chat cannot read.",
   requestTooLarge: "The message is too large for this server.",

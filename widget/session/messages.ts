@@ -330,6 +330,15 @@ export function waitingCalls({ blocks }: Pick<AssistantMessage, "blocks">): read
   return blocks.filter((block) => block.type === "tool").filter(({ status }) => status === "waiting");
 }
 
+/**
+ * When it is too late to decide about a call, by this device's clock. Where that says that it was too late when the person was
+ * asked, the clock is wrong: then they may decide, and the server says whether it is too late.
+ */
+export function expiryOf({ approval, askedAt = 0 }: ToolBlock): number {
+  const expiry = Date.parse(approval?.expires_at ?? "");
+  return expiry > askedAt ? expiry : Number.POSITIVE_INFINITY;
+}
+
 /** What the person is asked about calls that wait. */
 export function questionsOf(calls: readonly ToolBlock[], between = " "): string {
   return calls.map(({ tool, approval }) => approval?.text || tool).join(between);

@@ -3,7 +3,7 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { formatBytes } from "../i18n/format.ts";
 import { type Strings, toolName } from "../i18n/strings.ts";
-import type { ToolBlock } from "../session/messages.ts";
+import { expiryOf, type ToolBlock } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/approval.css";
 import { ChatPart } from "./chat-part.ts";
@@ -32,15 +32,6 @@ const DEEPEST = 3;
 
 /** The longest reason, in characters. */
 const MAX_REASON = 500;
-
-/**
- * When it is too late to decide about a call, by this device's clock. Where that says that it was too late when the person was
- * asked, the clock is wrong: then they may decide, and the server says whether it is too late.
- */
-function expiryOf({ approval, askedAt = 0 }: ToolBlock): number {
-  const expiry = Date.parse(approval?.expires_at ?? "");
-  return expiry > askedAt ? expiry : Number.POSITIVE_INFINITY;
-}
 
 /** Timers take no more. A call that expires later is looked at again. */
 const MAX_TIMEOUT_MS = 3_600_000;

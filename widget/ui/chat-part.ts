@@ -22,7 +22,7 @@ export abstract class ChatPart extends LitElement {
 }
 
 const PARTS =
-  "alternatives approval composer conversations feedback files key-prompt markdown message message-fold pending step steps"
+  "alternatives approval composer conversations feedback files key-prompt markdown message message-fold pending plain-question step steps"
     .split(" ")
     .map((name) => `agent-chat-${name}`)
     .join();

@@ -69,6 +69,9 @@ type AnswerPart =
 /** Stands in the place of rows that wait, once it is loaded. */
 const CARD = "agent-chat-approval";
 
+/** The card is waited for so long; then the question is asked without it. */
+const CARD_WITHIN_SECONDS = 2;
+
 const STEPS = "agent-chat-steps";
 
 /** One message, of the person, of the agent or of the page. */
@@ -112,10 +115,12 @@ export class MessageElement extends ChatPart {
   #parts: readonly AnswerPart[] = [];
   /** When the agent began to work without a sign of it, in milliseconds. */
   #silentSince: number | undefined;
+  /** Since when the card is wanted and is not there, in milliseconds. */
+  #withoutCardSince: number | undefined;
 
   constructor() {
     super();
-    new Clock(this, () => this.#silentSince !== undefined || this.#retryIn > 0);
+    new Clock(this, () => this.#silentSince !== undefined || this.#retryIn > 0 || !this.#canAsk);
   }
 
   protected override willUpdate(): void {
@@ -131,7 +136,9 @@ export class MessageElement extends ChatPart {
       if (LONG.test(message.text)) void loadPartEventually("agent-chat-message-fold");
       return;
     }
-    if (waitingCalls(message).length > 0 && !customElements.get(CARD)) {
+    if (customElements.get(CARD)) this.#withoutCardSince = undefined;
+    else if (waitingCalls(message).length > 0 && this.#withoutCardSince === undefined) {
+      this.#withoutCardSince = Date.now();
       void loadPartEventually(CARD);
       void customElements.whenDefined(CARD).then(() => this.requestUpdate());
     }
@@ -314,13 +321,7 @@ export class MessageElement extends ChatPart {
 
   #renderPart(part: AnswerPart, isLive: boolean): TemplateResult {
     if ("text" in part) return this.#renderText(part.text.text, isLive);
-    if ("asked" in part) {
-      return html`<agent-chat-approval
-        .context=${this.context}
-        .calls=${part.asked}
-        .canDecide=${this.canDecide}
-      ></agent-chat-approval>`;
-    }
+    if ("asked" in part) return this.#renderAsked(part.asked);
     if ("drawing" in part) return html`<slot class="drawing" name=${part.drawing}></slot>`;
     return html`<agent-chat-steps
       ?data-two=${part.steps.length === 2}
@@ -329,6 +330,16 @@ export class MessageElement extends ChatPart {
       .isLive=${isLive}
       .hasFailed=${this.message.role === "assistant" && this.message.status === "failed"}
     ></agent-chat-steps>`;
+  }
+
+  #renderAsked(calls: readonly ToolBlock[]): TemplateResult {
+    return this.#withoutCardSince === undefined
+      ? html`<agent-chat-approval .context=${this.context} .calls=${calls} .canDecide=${this.canDecide}></agent-chat-approval>`
+      : html`<agent-chat-plain-question .context=${this.context} .calls=${calls} .canDecide=${this.canDecide}></agent-chat-plain-question>`;
+  }
+
+  get #canAsk(): boolean {
+    return this.#withoutCardSince === undefined || secondsSince(this.#withoutCardSince) >= CARD_WITHIN_SECONDS;
   }
 
   /** The parts of an answer in their order, without what is hidden. */
@@ -341,7 +352,7 @@ export class MessageElement extends ChatPart {
       const drawing = block.type === "tool" ? this.#drawings?.slotOf(block.callId) : undefined;
       if (block.type === "text") parts.push({ place, text: block });
       else if (drawing !== undefined) parts.push({ place, drawing });
-      else if (block.type === "tool" && block.status === "waiting" && !forgotten && customElements.get(CARD)) {
+      else if (block.type === "tool" && block.status === "waiting" && !forgotten && this.#canAsk) {
         asked.push(block);
         askedAt = place;
       } else if (this.#isHidden(block)) return;

@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { failureText } from "../i18n/strings.ts";
+import { missingParts } from "../loading/missing.ts";
 import { drawShortText, takeStart } from "../markdown/short-text.ts";
 import type { Client } from "../session/client.ts";
 import type { ChatContext, ListView } from "./context.ts";
@@ -103,6 +104,8 @@ export interface ScreenView {
  * @csspart pending - The messages that wait for the end of the answer.
  * @csspart send-pending - The button that sends them now, or anyway.
  * @csspart connection - The line about a lost connection.
+ * @csspart missing - The line about parts of the chat that cannot be loaded.
+ * @csspart reload - Its button that loads the page again.
  * @csspart closed - The line about a conversation that was closed.
  * @csspart undo - The button that brings it, or a deleted one, back.
  * @csspart editor - What stands in the place of a message that is being edited: a card and a line.
@@ -121,7 +124,7 @@ export interface ScreenView {
  * @csspart remove - The button that removes a file.
  * @csspart upload - The line below files that are being sent.
  * @csspart refusals - The reasons why files were refused.
- * @csspart dismiss - The button that closes the reasons.
+ * @csspart dismiss - The button that closes the reasons, or the line about parts.
  * @csspart send - The button that sends.
  * @csspart stop - The button that stops the answer.
  * @csspart disclaimer - The sentence below the composer.
@@ -173,7 +176,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
       <div class="dock ${wayToEnd}" ?inert=${screen.list?.isOpen}>
         ${wayToEnd === "shown" ? renderJump(screen, client?.session.status === "running") : nothing}
         ${client?.session.canUndo ? renderClosed(context) : nothing}
-        ${client ? renderStatus(client, context, isEmpty) : nothing}
+        ${client ? renderStatus(client, context, isEmpty) : nothing} ${renderMissingParts(client, context)}
         <slot name="before-composer"></slot>
         ${client ? renderDock(client, screen, isEmpty) : nothing}
         <slot name="footer">
@@ -355,6 +358,21 @@ function renderStatus(
   `;
 }
 
+/** Above the composer, that parts of the chat cannot be loaded. */
+function renderMissingParts(client: Client | undefined, { strings }: ChatContext): TemplateResult | typeof nothing {
+  const { why } = missingParts;
+  // Without a connection that is why, and said.
+  if (!why || (why === "blocked" && client?.reconnect.state !== "online")) return nothing;
+  return html`
+    <div part="missing" class="status-line" role="alert">
+      ${icons.alert}
+      <p>${why === "gone" ? strings.outOfDate : strings.partsMissing}</p>
+      ${retryButton(strings.reload, () => location.reload(), false, "reload")}
+      ${why === "blocked" ? iconButton("dismiss", strings.dismiss, icons.close, () => missingParts.dismiss()) : nothing}
+    </div>
+  `;
+}
+
 /** The composer stays where it is while a key is asked for, so that no draft is lost. */
 function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): TemplateResult {
   const { info, session } = client;
@@ -395,6 +413,8 @@ function renderPending({ session, isHidden }: Client, context: ChatContext): Tem
 
 function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: ScreenView): TemplateResult {
   const { context, isKeyPromptMissing } = screen;
+  // What is gone is said above, and comes with a reload alone.
+  if (isKeyPromptMissing && missingParts.why === "gone") return html``;
   if (isKeyPromptMissing) return renderUnreachable(context, () => context.actions.loadKeyPrompt());
   return html`<agent-chat-key-prompt
     .context=${context}

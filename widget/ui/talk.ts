@@ -18,6 +18,7 @@ import { AnswerAnnouncer, spokenTexts } from "./controllers/answer-announcer.ts"
 import { ScrollPosition } from "./controllers/scroll-position.ts";
 import { MessageElement } from "./message.ts";
 import { type MessageListView, PiecewiseDrawing, renderMessages } from "./message-list.ts";
+import { PlainQuestion } from "./plain-question.ts";
 
 export interface TalkOptions {
   readonly announcer: Announcer;
@@ -25,7 +26,11 @@ export interface TalkOptions {
   readonly messages: () => readonly Message[];
 }
 
-const elements = { "agent-chat-markdown": MarkdownText, "agent-chat-message": MessageElement };
+const elements = {
+  "agent-chat-markdown": MarkdownText,
+  "agent-chat-plain-question": PlainQuestion,
+  "agent-chat-message": MessageElement,
+};
 for (const [name, element] of Object.entries(elements)) {
   if (!customElements.get(name)) customElements.define(name, element);
 }

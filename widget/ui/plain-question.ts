@@ -1,0 +1,87 @@
+/** What the person is asked about tool calls while the card for it is not there: nothing is left out, and no field is needed. */
+
+import { html, nothing, type TemplateResult } from "lit";
+import { toolName } from "../i18n/strings.ts";
+import { expiryOf, type ToolBlock } from "../session/messages.ts";
+import { ChatPart } from "./chat-part.ts";
+import { Standstill } from "./controllers/standstill.ts";
+import { plain } from "./plain-text.ts";
+
+/** Each text of a JSON text by itself, so that one that is written from right to left does not turn what is beside it. */
+const TEXTS = /("(?:[^"\\]|\\.)*")/;
+
+export class PlainQuestion extends ChatPart {
+  static override properties = { calls: { attribute: false }, canDecide: { attribute: false } };
+  calls: readonly ToolBlock[] = [];
+  /** See `ApprovalElement`. */
+  canDecide = false;
+
+  constructor() {
+    super();
+    new Standstill(this, ".choices button");
+  }
+
+  protected override render(): TemplateResult {
+    const { strings, agent } = this.context;
+    return html`
+      <section
+        part="approval"
+        class="approval plain"
+        tabindex="-1"
+        aria-label=${strings.needsDecision(agent)}
+        translate="no"
+        @keydown=${(event: KeyboardEvent) => event.repeat && event.key === "Enter" && event.preventDefault()}
+      >
+        ${this.calls.map((call) => this.#renderCall(call))}
+      </section>
+    `;
+  }
+
+  #renderCall(call: ToolBlock): TemplateResult {
+    const { strings } = this.context;
+    const { callId, tool, title, approval, decision } = call;
+    const id = `asked-${callId}`;
+    // As it will run: another value may have been typed before a reload.
+    const input = decision?.arguments ?? call.arguments;
+    return html`
+      <div class=${approval?.danger ? "plain-call dangerous" : "plain-call"} role="group" aria-labelledby=${id}>
+        <p id=${id}><strong dir="auto">${plain(approval?.text || tool)}</strong></p>
+        ${title ? html`<p dir="auto">${plain(toolName(call, strings))}</p>` : nothing}
+        <p class="plain-input" dir="ltr">
+          ${plain(tool)} ${input.split(TEXTS).map((it) => html`<bdi>${plain(it)}</bdi>`)}
+        </p>
+        ${
+          expiryOf(call) > Date.now()
+            ? html`<div class="choices">${this.#renderButton(call, false)} ${this.#renderButton(call, true)}</div>`
+            : html`<p>${strings.approvalExpired}</p>`
+        }
+      </div>
+    `;
+  }
+
+  #renderButton(call: ToolBlock, approved: boolean): TemplateResult {
+    const { strings, actions } = this.context;
+    const { callId, title, approval, decision } = call;
+    const part = approved ? "approve" : "decline";
+    const isPressed = decision?.approved === approved;
+    const isDanger = approved && approval?.danger;
+    const press = ({ detail }: MouseEvent) => {
+      // The second click of two meant the same as the first.
+      if (detail < 2) void actions.decide(callId, isPressed ? undefined : { approved });
+    };
+    return html`
+      <button
+        type="button"
+        part=${part}
+        id=${`${part}-${callId}`}
+        class=${isDanger ? "small-button danger" : "small-button"}
+        aria-pressed=${this.calls.length > 1 || decision ? isPressed : nothing}
+        aria-labelledby=${`${part}-${callId} asked-${callId}`}
+        ?disabled=${!this.canDecide}
+        @click=${press}
+      >
+        ${isDanger && title ? plain(toolName(call, strings)) : strings[part]}
+      </button>
+    `;
+  }
+}
