@@ -107,7 +107,9 @@ async function openAskingChat(...[t, options]: Parameters<typeof startAskingSite
   const { page } = await openPage(t, browser);
   await page.goto(url);
   const chat = chatIn(page);
-  await chat.input.waitFor();
+  // What draws messages has come before anything is gone.
+  await chat.input.focus();
+  await page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   return { page, chat, turn: agent.turn, part: (name: string) => page.locator(`[part~="${name}"]`) };
 }
 
