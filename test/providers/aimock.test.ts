@@ -1,6 +1,6 @@
 /**
- * Every provider against somebody else's idea of its API, in its strict mode and with its faults: what our own
- * scripts cannot show wrong. One script serves them all.
+ * Every provider against somebody else's idea of its API, in its strict mode: what our own scripts cannot show wrong. One
+ * script serves them all.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { textContent } from "../../server/providers/history.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { CLAUDE } from "../support/bedrock.ts";
 import { serve, WEATHER } from "../support/chat-servers.ts";
-import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, open, said } from "../support/upstream-conversation.ts";
 
 interface Row {
   model: string;
@@ -49,13 +49,6 @@ const PROVIDERS: Readonly<Record<string, Row>> = {
   compatible: { model: "compatible/qwen3", env: (url) => ({ COMPATIBLE_BASE_URL: `${url}/v1` }) },
 };
 
-/** aimock's faults, and the code that each must have; always on, so that every retry meets it too. */
-const FAULTS = [
-  [{ rateLimitRate: 1 }, "provider_rate_limited"],
-  [{ malformedRate: 1 }, "provider_error"],
-  [{ disconnectRate: 1 }, "provider_error"],
-] as const;
-
 const mock = new LLMock({ port: 0, strict: true });
 
 before(async () => {
@@ -69,18 +62,6 @@ before(async () => {
     // A continued response brings only the tools' answers: there is no user message to match.
     match: { hasToolResult: true },
     response: { content: "Mild in Lima, cold in Oslo." },
-  });
-  mock.addFixture({
-    match: { userMessage: "limit" },
-    response: { error: { message: "slow down", type: "rate_limit_error" }, status: 429, retryAfter: 30 },
-  });
-  mock.addFixture({
-    match: { userMessage: "cut" },
-    response: { content: "This answer is cut in the middle of its text." },
-    truncateAfterChunks: 4,
-    chunkSize: 5,
-    // Between two chunks, so that the first is read before the cut.
-    latency: 20,
   });
   await mock.start();
 });
@@ -117,27 +98,4 @@ for (const [name, { model, env, settings }] of Object.entries(PROVIDERS)) {
     const next = await ask(open(await provider(), { message: "hello", tools: [WEATHER], state }));
     assert.equal(said(next), "Hello from the fake.");
   });
-
-  test(`aimock as ${name}: 429 brings its Retry-After, and a stream that it cuts is truncated`, async () => {
-    const limited = failureOf(await ask(open(await provider(), { message: "limit" })));
-    assert.equal(limited.code, "provider_rate_limited");
-    assert.equal(limited.retryAfter, 30);
-    const cut = failureOf(await ask(open(await provider(), { message: "cut" })));
-    assert.equal(cut.code, "provider_truncated");
-  });
 }
-
-test("aimock's faults are one proper error each, whatever the provider", async () => {
-  for (const [fault, code] of FAULTS) {
-    mock.setChaos(fault);
-    // All at once, because each tries again before it gives up.
-    const failures = Object.entries(PROVIDERS).map(async ([name, { model, env, settings }]) => {
-      const provider = await serve(model, env(mock.url), settings);
-      return [name, failureOf(await ask(open(provider, { message: "hello" }))).code];
-    });
-    const expected = Object.keys(PROVIDERS).map((name) => [name, code]);
-    const codes = await Promise.all(failures);
-    mock.clearChaos();
-    assert.deepEqual(codes, expected, JSON.stringify(fault));
-  }
-});
