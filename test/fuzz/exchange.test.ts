@@ -11,6 +11,7 @@ import type { RunContext } from "../../server/agent/run-context.ts";
 import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { ConversationState, HistoryMessage, StateKind } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
+import type { DoneEvent } from "../../server/protocol/events.ts";
 import { createProvider } from "../../server/providers/conversation.ts";
 import { assistantMessage, callsOf, endOfTurn, toHistoryCall } from "../../server/providers/history.ts";
 import type { ModelEvent, ModelRequest, ToolCall, TurnFinish } from "../../server/providers/provider.ts";
@@ -34,6 +35,8 @@ interface Known {
   goesOn: number;
   /** Whether decisions, or a message in their place, were sent: they count once. */
   isDecided: boolean;
+  /** Words and results that it has read: a history that it keeps has each of them once. */
+  read: readonly string[];
 }
 
 /** Failures that may come of what is tried. */
@@ -52,7 +55,7 @@ class Talk {
   readonly #done = new Map<string, number>();
   /** The calls of each response that an API keeps. */
   readonly #responses = new Map<string, readonly string[]>();
-  readonly #known: Known[] = [{ state: {}, asked: [], goesOn: 0.05, isDecided: false }];
+  readonly #known: Known[] = [{ state: {}, asked: [], goesOn: 0.05, isDecided: false, read: [] }];
   #words = 0;
   #calls = 0;
   #server: TestServer | undefined;
@@ -105,7 +108,7 @@ class Talk {
     this.#checkRequest(request);
     const said: string[] = [];
     for (let left = Math.floor(this.#random() * 4); left > 0; left--) {
-      said.push(`W${++this.#words} `);
+      said.push(this.chance(0.1) ? " \n" : `W${++this.#words} `);
       yield [{ type: "text", delta: said.at(-1) ?? "" }];
       await this.#step(signal, 0.03);
       if (this.chance(0.05)) throw new ApiError("provider_truncated", "Cut.");
@@ -115,8 +118,8 @@ class Talk {
     const calls = this.chance(0.55)
       ? Array.from({ length: 1 + Math.floor(this.#random() * 4) }, () => this.#call())
       : [];
-    const cutCalls = finish === "length" && this.chance(0.4) ? [`cut${++this.#calls}`] : [];
     const id = `resp_${randomUUID()}`;
+    const cutCalls = finish === "length" && this.chance(0.4) ? [`cut of ${id}`] : [];
     this.#responses.set(id, [...calls.map((call) => call.id), ...cutCalls]);
     this.#trail.push(
       `  said ${said.join("")}called ${calls.map((call) => `${call.id}:${call.name}`)} ${finish} ${cutCalls}`,
@@ -138,7 +141,7 @@ class Talk {
     if (times > 1) this.faults.push(`${callId} was carried out twice`);
     await this.#step(signal, 0);
     if (this.chance(0.15)) throw new Error("tool");
-    return `result of ${callId}`;
+    return `result of ${callId}.`;
   };
 
   readonly #hiddenTool: AnyToolDefinition["execute"] = async (args, context) => {
@@ -179,7 +182,7 @@ class Talk {
     const message = this.#messageAfter(known);
     const run = newRun();
     this.#run = { name: run, left: this.chance(0.2) ? 1 + Math.floor(this.#random() * 4) : Number.POSITIVE_INFINITY };
-    const words = this.#words;
+    const [words, calls] = [this.#words, this.#calls];
     const { state: _state, ...shown } = message;
     this.#trail.push(`${JSON.stringify(shown)}${known === this.#known.at(-1) ? "" : " after an old state"}`);
     const metadata = { talk: String(this.seed) };
@@ -187,13 +190,29 @@ class Talk {
     const { last } = outcome;
     this.#trail.push(`  ${last.type} ${last.type === "done" ? last.finish_reason : `${last.code} ${last.data}`}`);
     this.#checkOutcome(outcome, words, message, known);
+    const isFailure = last.type === "error" && last.code.startsWith("provider_");
+    if (isFailure && (this.#calls > calls || message.approvals)) {
+      if (last.code === "provider_error") this.faults.push("silence after calls is an error");
+      if (!last.continue) this.faults.push("nothing can go on after calls");
+    }
     known.isDecided ||= known.asked.length > 0;
     if (last.state === undefined) return;
     const reason = last.type === "done" ? last.finish_reason : "";
     const asked = last.type === "done" ? (last.approvals ?? []).map(({ id }) => id) : [];
     const isCut = ["length", "stopped", "max_turns"].includes(reason);
     const goesOn = last.type === "error" && last.continue ? 1 : isCut ? 0.6 : 0.05;
-    this.#known.push({ state: last.state, asked, goesOn, isDecided: false });
+    const read = [...known.read, ...this.#readOf(outcome)];
+    const kept = JSON.stringify(last.state);
+    const isReadable = this.#kind === "conversation_history" && !kept.includes('"sealed"');
+    const lost = isReadable ? read.filter((what) => kept.split(what).length !== 2) : [];
+    for (const what of lost) this.faults.push(`${what} is forgotten, or kept twice`);
+    this.#known.push({ state: last.state, asked, goesOn, isDecided: false, read });
+  }
+
+  /** What a client reads of an answer that has ended, and of tools in any case. */
+  #readOf({ last, events, toolCalls }: Outcome): string[] {
+    const results = [events.filter(({ type }) => type === "tool_result"), toolCalls];
+    return JSON.stringify([results, last.type === "done" ? last.data : ""]).match(/W\d+ |result of c\d+\./g) ?? [];
   }
 
   #messageAfter({ state, asked, goesOn, isDecided }: Known): ChatMessage {
@@ -207,7 +226,8 @@ class Talk {
 
   #checkOutcome({ events, last, toolCalls }: Outcome, words: number, message: ChatMessage, known: Known): void {
     const seen = JSON.stringify([events, toolCalls]);
-    if (seen.includes("HIDDEN")) this.faults.push(`something hidden is seen: ${seen.match(/.{60}HIDDEN.{30}/)?.[0]}`);
+    const hidden = /.{60}(?:HIDDEN|Go on exactly).{30}/.exec(seen);
+    if (hidden !== null) this.faults.push(`something hidden is seen: ${hidden[0]}`);
     if (last.type === "error") {
       const isMeant = message.continue === true && known.goesOn < 1 && last.code === "invalid_request";
       const isUsed = last.code === "approval_used" && !known.isDecided;
@@ -217,12 +237,23 @@ class Talk {
       if (last.finish_reason === "stop" && last.state.open !== undefined)
         this.faults.push("an answer leaves what is open");
       if (last.finish_reason !== "stopped" && last.data.trim() === "") this.faults.push("an answer is empty");
+      this.#checkEnd(last, events);
     }
     const isWithheld = last.type === "error" || ["stopped", "refused"].includes(last.finish_reason);
     if (!this.#isGuarded || !isWithheld) return;
     for (let word = words + 1; word <= this.#words; word++) {
       if (seen.includes(`W${word} `)) this.faults.push(`W${word} was not let pass, and is seen`);
     }
+  }
+
+  /** The last thing that an answer says comes as tokens, too, and stands last in the history. */
+  #checkEnd({ data, state, finish_reason }: DoneEvent, events: Outcome["events"]): void {
+    if (finish_reason === "stopped" || finish_reason === "approval_required") return;
+    const tokens = events.flatMap((event) => (event.type === "token" ? [event.data] : [])).join("");
+    if (events.length > 1 && !tokens.endsWith(data)) this.faults.push(`${data} is in no tokens`);
+    const last = state.conversation_history?.at(-1);
+    if (last?.role === "assistant" && data !== "Not this." && !last.content?.endsWith(data))
+      this.faults.push(`${data} is not kept`);
   }
 }
 

@@ -96,18 +96,6 @@ test("a new conversation that has not got anywhere has the state {}", async () =
   assert.deepEqual(conversation.state(), {});
 });
 
-test("stopped in the middle of a text: the part that was shown becomes the model's message", () => {
-  const conversation = open(scripted().model);
-  conversation.interrupt("Half an ans");
-  assert.deepEqual(conversation.state(), { conversation_history: [HI, { role: "assistant", content: "Half an ans" }] });
-});
-
-test("stopped before the first word: no empty message is kept", () => {
-  const conversation = open(scripted().model);
-  conversation.interrupt("");
-  assert.deepEqual(conversation.state(), { conversation_history: [HI] });
-});
-
 test("stopped during the tools: open calls are answered as cancelled, answered ones are not", async () => {
   const conversation = open(scripted(CALLS).model);
   await ask(conversation);
@@ -116,34 +104,6 @@ test("stopped during the tools: open calls are answered as cancelled, answered o
   assert.deepEqual(conversation.state(), {
     conversation_history: [HI, CALLS, { role: "tool", tool_call_id: "b", content: "ok" }, cancelled("a")],
   });
-});
-
-test("at the turn limit: the calls are closed and what the user read is the last message", async () => {
-  const conversation = open(scripted(CALLS).model);
-  await ask(conversation);
-  conversation.interrupt("I stopped here.");
-  assert.deepEqual(conversation.state(), {
-    conversation_history: [
-      HI,
-      CALLS,
-      cancelled("a"),
-      cancelled("b"),
-      { role: "assistant", content: "I stopped here." },
-    ],
-  });
-});
-
-test("at the turn limit: text that came with the calls is not kept twice", async () => {
-  const conversation = open(scripted(CALLS).model);
-  await ask(conversation);
-  conversation.interrupt("Let me look.");
-  assert.deepEqual(conversation.state(), { conversation_history: [HI, CALLS, cancelled("a"), cancelled("b")] });
-});
-
-test("an empty answer is not kept: several APIs refuse an empty message", async () => {
-  const conversation = open(scripted({ role: "assistant", content: "" }).model);
-  await ask(conversation);
-  assert.deepEqual(conversation.state(), { conversation_history: [HI] });
 });
 
 test("asking on with an open call, and answering a call that is not open, are bugs that throw", async () => {

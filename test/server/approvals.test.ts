@@ -148,21 +148,6 @@ for (const stateKind of KINDS) {
     assert.deepEqual(done, []);
   });
 
-  test(title("a failure after an approved call goes on by continue, and the call does not run again"), async (t) => {
-    const { server, done, state } = await ask(t, {
-      stateKind,
-      turnsAfter: [[fail(new Error("down"))], [say("Done.")]],
-    });
-    const failed = await send.json(t, server, { message: "Thanks", approvals: [approve()], state });
-    assert.ok(failed.last.type === "error");
-    assert.deepEqual([failed.last.continue, failed.last.retryable], [true, false]);
-    const { last } = await send.sse(t, server, { continue: true, state: failed.last.state });
-    assert.equal(last.data, "Done.");
-    const roles = server.model.asked.at(-1)?.sent.map(({ role }) => role);
-    assert.deepEqual(roles?.slice(-2), ["tool", "user"]);
-    assert.deepEqual(done, [["c1", "A1"]]);
-  });
-
   test(
     title("a message that fails after it has declined all can be sent again with the state of its error"),
     async (t) => {

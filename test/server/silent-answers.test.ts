@@ -6,7 +6,7 @@ import type { AgentDefinition } from "../../server/agent/define.ts";
 import { textContent } from "../../server/providers/history.ts";
 import { frames } from "../support/bedrock.ts";
 import { onEveryTransport, send, typesOf } from "../support/chat-transports.ts";
-import { call, end, type Step, say, think } from "../support/scripted-provider.ts";
+import { type Step, think } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
@@ -23,40 +23,6 @@ const searched: Step[] = [
   },
 ];
 
-const CASES: Record<string, Step[][]> = {
-  nothing: [[call("c1", "echo", { text: "a" })], []],
-  "white space": [[call("c1", "echo", { text: "a" })], [say(" \n")]],
-  "thoughts alone": [[call("c1", "echo", { text: "a" })], [think("Done, I think.")]],
-  "nothing after a word before its call": [[say("Let me see."), call("c1", "echo", { text: "a" })], []],
-  "nothing after a call that was refused": [[call("c1", "no_such_tool")], []],
-  "nothing after a second round of calls": [
-    [call("c1", "echo", { text: "a" })],
-    [call("c2", "echo", { text: "b" })],
-    [],
-  ],
-};
-
-for (const [what, turns] of Object.entries(CASES)) {
-  for (const stateKind of ["conversation_history", "previous_response_id"] as const) {
-    test(`a model that says ${what} after its tools is done, with what they did in its ${stateKind}`, async (t) => {
-      const setup = () => ({ turns, stateKind, agent: { tools: [echo] } });
-      const { sse, json } = await onEveryTransport(t, setup, { message: "Hi" });
-      assert.deepEqual([sse.last.type, sse.last.data], ["done", SENTENCE]);
-      assert.equal(sse.last.type === "done" && sse.last.finish_reason, "stop");
-      assert.deepEqual(typesOf(sse.events).slice(-2), ["token", "done"]);
-      assert.equal(json.status, 200);
-      const { conversation_history: history = [], previous_response_id: id } = sse.last.state ?? {};
-      if (stateKind === "previous_response_id") {
-        assert.equal(id, `resp_${turns.length}`);
-        return;
-      }
-      assert.deepEqual(history.at(-1), { role: "assistant", content: SENTENCE });
-      const roles = history.map(({ role }) => role);
-      assert.deepEqual(roles, ["user", ...turns.slice(1).flatMap(() => ["assistant", "tool"]), "assistant"]);
-    });
-  }
-}
-
 test("a model that says nothing after a tool of its provider is done", async (t) => {
   const { sse } = await onEveryTransport(t, () => ({ turns: [searched] }), { message: "Hi" });
   assert.deepEqual(typesOf(sse.events), ["tool_call", "tool_result", "token", "done"]);
@@ -66,15 +32,6 @@ test("a model that says nothing after a tool of its provider is done", async (t)
 test("a first turn of thoughts alone, which did nothing, is an error to be tried again", async (t) => {
   const { sse } = await onEveryTransport(t, () => ({ turns: [[think("Hm.")]] }), { message: "Hi" });
   assert.deepEqual(sse.last.type === "error" && [sse.last.code, sse.last.retryable], ["provider_error", true]);
-});
-
-test("what stands in place of an answer after tools is in the history, whatever the reason", async (t) => {
-  for (const finish of ["length", "content_filter"] as const) {
-    const setup = () => ({ turns: [[call("c1", "echo", { text: "a" })], [end(finish)]], agent: { tools: [echo] } });
-    const { sse } = await onEveryTransport(t, setup, { message: "Hi" });
-    const last = sse.last.state?.conversation_history?.at(-1);
-    assert.deepEqual(last, { role: "assistant", content: sse.last.data });
-  }
 });
 
 // On each wire: a call of a tool, nothing, and the next message, whose request must be one that the API takes.
