@@ -3,10 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isRecord, tryParse } from "../../server/protocol/json.ts";
+import { callsOf } from "../../server/providers/history.ts";
 import type { Provider } from "../../server/providers/provider.ts";
 import { claude } from "../support/anthropic.ts";
 import { bedrock, frames } from "../support/bedrock.ts";
-import { runTools } from "../support/chat-servers.ts";
+import { historyOf, runTools } from "../support/chat-servers.ts";
 import { chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
 import { eventStream, startUpstream, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
 
@@ -127,13 +128,16 @@ for (const [name, provider, reply, sentIn] of APIS) {
   test(`${name}: arguments are read in every form that means one object, and go back as an object`, async () => {
     for (const [what, pieces, meant] of FORMS) {
       await using upstream = await startUpstream(reply(pieces), reply([]));
-      const [turn] = await runTools(open(await provider(upstream), { tools: [TOOL] }));
+      const conversation = open(await provider(upstream), { tools: [TOOL] });
+      const [turn] = await runTools(conversation);
       const calls = turn.events.flatMap((event) => (event.type === "call" ? [event.call.arguments] : []));
       assert.deepEqual(calls, [meant], what);
       const sent = sentIn(upstream.calls[1]?.json);
       const value = typeof sent === "string" ? JSON.parse(sent) : sent;
       const object = tryParse(meant);
       assert.deepEqual(value, isRecord(object) ? object : { unparsed_arguments: meant }, what);
+      conversation.interrupt("");
+      assert.deepEqual(callsOf(historyOf(conversation.state()))[0]?.function.arguments, meant, what);
     }
   });
 }

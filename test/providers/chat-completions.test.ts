@@ -382,22 +382,6 @@ test("a call id that the conversation has already is replaced, on the call and o
   );
 });
 
-test("arguments that are no JSON stay in the state, but go upstream as JSON", async () => {
-  const call = {
-    tool_calls: [{ index: 0, id: "c", function: { name: "get_weather", arguments: '{"ci' } }],
-  };
-  await using upstream = await startUpstream(deltas("tool_calls", call), text());
-  const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
-  await ask(conversation);
-  conversation.answer([{ id: "c", name: "get_weather", content: textContent("not JSON"), failed: true }]);
-  await ask(conversation);
-  const sent = upstream.calls[1]?.json.messages[2].tool_calls[0].function.arguments;
-  assert.deepEqual(JSON.parse(sent), { unparsed_arguments: '{"ci' });
-  const kept = historyOf(conversation.state())[1];
-  assert.ok(kept?.role === "assistant");
-  assert.equal(kept.tool_calls?.[0]?.function.arguments, '{"ci');
-});
-
 test("a call that never gets a name is an answer that could not be read", async () => {
   const call = { tool_calls: [{ index: 0, id: "c", function: { arguments: "{}" } }] };
   assert.equal(failureOf(await askOnce(chatProvider, deltas("tool_calls", call))).code, "provider_error");

@@ -215,27 +215,6 @@ test("ollama: another model's history is sent without its PDF, its GIF and its e
   assert.deepEqual(Object.keys(assistant.tool_calls[0]), ["id", "type", "function"]);
 });
 
-test("ollama: arguments that are no JSON object are wrapped, for it parses them as one", async () => {
-  const call = (id: string, written: string) => ({
-    id,
-    type: "function" as const,
-    function: { name: "get_weather", arguments: written },
-  });
-  const history = [
-    { role: "user" as const, content: "Weather?" },
-    { role: "assistant" as const, content: null, tool_calls: [call("a", "[1]"), call("b", "{")] },
-    { role: "tool" as const, tool_call_id: "a", content: "x" },
-    { role: "tool" as const, tool_call_id: "b", content: "x" },
-  ];
-  await using upstream = await startUpstream(ok());
-  await ask(open(await ollama(upstream), { state: { conversation_history: history } }));
-  const calls: { function: { arguments: string } }[] = upstream.calls[0]?.json.messages[2].tool_calls;
-  assert.deepEqual(
-    calls.map((sent) => JSON.parse(sent.function.arguments)),
-    [{ unparsed_arguments: "[1]" }, { unparsed_arguments: "{" }],
-  );
-});
-
 const error = (status: number, message: string, type: string) =>
   jsonReply(status, { error: { message, type, param: null, code: null } });
 
