@@ -433,45 +433,43 @@ test("after a failure the state has the message and what was told of it, and the
   ]);
 });
 
-for (const [name, silent] of [
-  ["nothing", []],
-  ["nothing after a text", ["Hel"]],
-  ["nothing after its tool", [call("c1"), result("c1")]],
-  [
-    "nothing after a call of LangGraph that its next message leaves behind",
-    [
-      graphChunk("m1", { tool_call_chunks: [{ index: 0, id: "c1", name: "look", args: "{}" }] }),
-      graphChunk("m2", { content: "Hel" }),
-    ],
+const SILENCES: Readonly<Record<string, readonly unknown[]>> = {
+  nothing: [],
+  "nothing after a text": ["Hel"],
+  "nothing after its tool": [call("c1"), result("c1")],
+  "nothing after a call of LangGraph that its next message leaves behind": [
+    graphChunk("m1", { tool_call_chunks: [{ index: 0, id: "c1", name: "look", args: "{}" }] }),
+    graphChunk("m2", { content: "Hel" }),
   ],
-  [
-    "nothing after calls of AG-UI that its next message leaves behind",
-    [
-      { type: "TOOL_CALL_START", toolCallId: "c1", toolCallName: "look" },
-      { type: "TOOL_CALL_END", toolCallId: "c1" },
-      { type: "TOOL_CALL_START", toolCallId: "c2", toolCallName: "look" },
-      { type: "TEXT_MESSAGE_START", messageId: "m1" },
-    ],
+  "nothing after calls of AG-UI that its next message leaves behind": [
+    { type: "TOOL_CALL_START", toolCallId: "c1", toolCallName: "look" },
+    { type: "TOOL_CALL_END", toolCallId: "c1" },
+    { type: "TOOL_CALL_START", toolCallId: "c2", toolCallName: "look" },
+    { type: "TEXT_MESSAGE_START", messageId: "m1" },
   ],
-  [
-    "nothing after a call of the AI SDK that its next step leaves behind",
-    [{ type: "tool-call", toolCallId: "c1", toolName: "look", input: {} }, { type: "start-step" }],
+  "nothing after a call of the AI SDK that its next step leaves behind": [
+    { type: "tool-call", toolCallId: "c1", toolName: "look", input: {} },
+    { type: "start-step" },
   ],
-] as const) {
-  test(`an agent that says ${name} for too long ends with provider_timeout, and its signal is aborted`, async (t) => {
-    const ended = gate();
-    const run = async function* ({ signal }: RunInput) {
-      signal.addEventListener("abort", ended.open);
-      yield* silent;
-      await new Promise(() => {});
-    };
-    const env = { PARLEY_FIRST_CHUNK_SECONDS: "1", PARLEY_IDLE_SECONDS: "1" };
-    const server = await startServer(t, hosted(run, {}, { env }));
-    const { last } = await send.sse(t, server, { message: "Hi" });
-    assert.deepEqual([last.type, last.type === "error" && last.code], ["error", "provider_timeout"]);
-    await ended.opened;
+};
+
+test("an agent that is silent for too long, wherever that begins, ends with provider_timeout, and its signal is aborted", async (t) => {
+  const ended = new Map(Object.keys(SILENCES).map((what) => [what, gate()]));
+  const run = async function* ({ message, signal }: RunInput) {
+    signal.addEventListener("abort", () => ended.get(message)?.open());
+    yield* SILENCES[message] ?? [];
+    await new Promise(() => {});
+  };
+  const env = { PARLEY_FIRST_CHUNK_SECONDS: "1", PARLEY_IDLE_SECONDS: "1" };
+  const server = await startServer(t, hosted(run, {}, { env }));
+  // At once, for each of them takes a second.
+  const silences = [...ended].map(async ([message, { opened }]) => {
+    const { last } = await send.sse(t, server, { message });
+    assert.equal(last.type === "error" && last.code, "provider_timeout", message);
+    await opened;
   });
-}
+  await Promise.all(silences);
+});
 
 for (const [first, setting, limit] of [
   [null, "PARLEY_FIRST_CHUNK_SECONDS", "the limit of its first event"],
