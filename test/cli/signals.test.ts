@@ -1,13 +1,11 @@
 /** SIGTERM and SIGINT on the built command, and whatever else ends it. */
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { promisify } from "node:util";
 import { post, readEventStream, terminal } from "../support/chat-transports.ts";
-import { REPOSITORY, type StartedCommand, start } from "../support/command.ts";
+import { type StartedCommand, start, startInATerminal } from "../support/command.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -71,24 +69,8 @@ test("a second signal ends the process at once, and not with 0", async (t) => {
   assert.equal((await client.closed).code, 1006);
 });
 
-/** Starts a command in a terminal of its own, closes the terminal when it listens, and prints its output and its end. */
-const IN_A_TERMINAL = `
-import os, pty, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-output = b""
-while b"http://localhost:" not in output:
-    output += os.read(terminal, 4096)
-os.close(terminal)
-_, status = os.waitpid(pid, 0)
-print(output.decode(), "ended with", os.waitstatus_to_exitcode(status))
-`;
-
 test("SIGHUP ends the server when its terminal was closed, where the log was for people", async () => {
-  const command = [process.execPath, join(REPOSITORY, "dist/cli.js"), "start", "--host", "0.0.0.0", "--port", "0"];
-  const options = { env: { PATH: process.env.PATH ?? "" }, timeout: 60_000 };
-  const { stdout } = await promisify(execFile)("python3", ["-c", IN_A_TERMINAL, ...command], options);
+  const stdout = await startInATerminal(["--host", "0.0.0.0"]);
   assert.match(stdout, /Other machines can reach this server/);
   assert.doesNotMatch(stdout, /"level":/);
   assert.match(stdout, /ended with 0\n$/);

@@ -17,7 +17,8 @@ function startWith(t: Cleanup, redis: RedisServer, turns: readonly Turn[], env: 
 
 const codeOf = (event: NumberedEvent | undefined) => (event?.type === "error" ? event.code : event?.type);
 
-testWithRedis("a conversation that is cleared: its reader elsewhere gets one error at once", async (t, redis) => {
+/** A run on a socket that another server's client reads. */
+async function startRead(t: Cleanup, redis: RedisServer) {
   const owner = await startWith(t, redis, [[say("One"), hang]]);
   const other = await startWith(t, redis, []);
   const run = newRun();
@@ -26,6 +27,11 @@ testWithRedis("a conversation that is cleared: its reader elsewhere gets one err
   await client.until("token");
   const line = await openLine.sse(t, other, { resume: run, after: 0 });
   await line.next();
+  return { owner, client, line };
+}
+
+testWithRedis("a conversation that is cleared: its reader elsewhere gets one error at once", async (t, redis) => {
+  const { client, line } = await startRead(t, redis);
   client.send({ type: "clear" });
   await client.until("cleared");
   assert.equal(codeOf((await line.rest()).at(-1)), "run_lost");
@@ -34,14 +40,7 @@ testWithRedis("a conversation that is cleared: its reader elsewhere gets one err
 testWithRedis(
   "a claim that Redis does not take back is a record of the log, and a reader elsewhere hears of the end",
   async (t, redis) => {
-    const owner = await startWith(t, redis, [[say("One"), hang]]);
-    const other = await startWith(t, redis, []);
-    const run = newRun();
-    const client = await connect(t, owner.socketUrl);
-    client.send({ message: "Hi", run });
-    await client.until("token");
-    const line = await openLine.sse(t, other, { resume: run, after: 0 });
-    await line.next();
+    const { owner, client, line } = await startRead(t, redis);
     const [, claim = ""] = /(\S+:run:\S+)/.exec(await redis.command("KEYS", "*:run:*")) ?? [];
     await redis.command("DEL", claim);
     await redis.command("RPUSH", claim, "not a claim");

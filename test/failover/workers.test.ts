@@ -1,13 +1,12 @@
 /** `parley start --workers`: several processes behind one port, with what they share in Redis. */
 
 import assert from "node:assert/strict";
-import { execFile, execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { promisify } from "node:util";
 import { post, readEventStream, send } from "../support/chat-transports.ts";
-import { REPOSITORY, run, type StartedCommand, start } from "../support/command.ts";
+import { run, type StartedCommand, start, startInATerminal } from "../support/command.ts";
 import { type RedisServer, testWithRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import type { Cleanup } from "../support/start-server.ts";
@@ -153,25 +152,8 @@ testWithRedis("a mistake at the start is one sentence and exit code 1, not one o
   assert.match(stderr, /^parley: Port \d+ is in use\. [^\n]+\n$/);
 });
 
-/** Starts a command in a terminal of its own, closes the terminal when it listens, and prints how it ended. */
-const IN_A_TERMINAL = `
-import os, pty, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-output = b""
-while b"http://" not in output:
-    output += os.read(terminal, 4096)
-os.close(terminal)
-_, status = os.waitpid(pid, 0)
-print("ended with", os.waitstatus_to_exitcode(status))
-`;
-
 testWithRedis("workers end, and are not replaced, when their terminal was closed", async (_t, redis) => {
-  const command = [process.execPath, join(REPOSITORY, "dist/cli.js"), "start", "--workers", "2", "--port", "0"];
-  const env = { PATH: process.env.PATH ?? "", PARLEY_REDIS_URL: redis.url };
-  const script = ["-c", IN_A_TERMINAL, ...command];
-  const { stdout } = await promisify(execFile)("python3", script, { env, timeout: 60_000 });
+  const stdout = await startInATerminal(["--workers", "2"], { PARLEY_REDIS_URL: redis.url });
   assert.match(stdout, /ended with 0\n$/);
 });
 

@@ -1,9 +1,10 @@
 /** The built command, in a process of its own, with no settings but those of the test. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { PROCESS_MS, within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
 
@@ -138,4 +139,25 @@ export async function start(
   const url = await command.printed("stdout", /^(http:\/\/\S+)\/\n$/m);
   const { host } = new URL(url);
   return { command, url, host, socketUrl: `ws://${host}/ws/chat` };
+}
+
+const IN_A_TERMINAL = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+output = b""
+while b"http://" not in output:
+    output += os.read(terminal, 4096)
+os.close(terminal)
+_, status = os.waitpid(pid, 0)
+print(output.decode(), "ended with", os.waitstatus_to_exitcode(status))
+`;
+
+/** Starts it in a terminal of its own, and closes that when it listens. Resolves with its output and its end. */
+export async function startInATerminal(args: readonly string[], env: CommandOptions["env"] = {}): Promise<string> {
+  const command = [process.execPath, COMMAND, "start", "--port", "0", ...args];
+  const options = { env: { PATH: process.env.PATH ?? "", ...env }, timeout: 60_000 };
+  const { stdout } = await promisify(execFile)("python3", ["-c", IN_A_TERMINAL, ...command], options);
+  return stdout;
 }
