@@ -17,7 +17,7 @@ import type {
 } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
-import { withDigest } from "./state-files.ts";
+import { withDigest } from "../providers/history.ts";
 
 export interface HistoryLimits {
   /** Messages, with the parts and tool calls in them. */

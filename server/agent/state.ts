@@ -1,13 +1,13 @@
 /** The conversation's state on its way to and from a client, which is not trusted. */
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import type { ConversationState, HistoryMessage, OpenExchange, StateKind } from "../protocol/chat.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { ContentPart, ConversationState, HistoryMessage, OpenExchange, StateKind } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
-import { callsOf } from "../providers/history.ts";
+import { callsOf, withDigests } from "../providers/history.ts";
 import { checkFiles, checkHistory, checkSize, type HistoryLimits } from "./check-history.ts";
 import { type IsHidden, isSealed, openMessages, openValue, type Seal, sealMessages, sealValue } from "./sealed.ts";
-import { signedForm, withDigests } from "./state-files.ts";
 
 /** What a state belongs to: it continues no conversation with another agent or provider. Plain data, for a worker thread. */
 export interface StateBinding {
@@ -236,6 +236,24 @@ function sign(
 ): string {
   const bound = JSON.stringify([purpose, agent, provider, user ?? null, conversation ?? null, digest]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
+}
+
+/** The messages as a signature covers them: each file by its digest. `read` is what `check-history.ts` has read of them. */
+function signedForm(messages: unknown, read: readonly HistoryMessage[] | undefined): unknown {
+  if (!Array.isArray(messages)) return messages;
+  return messages.map((message, index) => {
+    const { role, content: known } = read?.[index] ?? {};
+    const parts: unknown = message?.content;
+    if (role === "assistant" || !Array.isArray(known) || !Array.isArray(parts)) return message;
+    return { ...message, content: parts.map((part, at) => signedPart(part, known[at])) };
+  });
+}
+
+/** A part that holds more than was read of it stands for itself: nothing goes by unsigned. */
+function signedPart(part: Record<string, unknown>, read: ContentPart | undefined): unknown {
+  if (read === undefined || read.type === "text" || read.type === "omitted") return part;
+  const { omitted } = read;
+  return isDeepStrictEqual({ ...part, omitted }, read) ? { type: "omitted", omitted } : part;
 }
 
 /** A hash of a state that was sent, and what was read of it: the same for both forms of its files. */

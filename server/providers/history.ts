@@ -1,5 +1,6 @@
 /** What the messages of a conversation are made of, and read from. */
 
+import { createHash } from "node:crypto";
 import { decodedBytes, MEDIA_TYPES, type MediaType, type ReceivedFile } from "../protocol/attachments.ts";
 import type {
   AssistantMessage,
@@ -88,6 +89,25 @@ export function fileOf(part: FilePart): { name: string; mediaType: MediaType; ba
   const comma = url.indexOf(",");
   const mediaType = url.slice("data:".length, comma).split(";", 1)[0] as MediaType;
   return { name, mediaType, base64: url.slice(comma + 1) };
+}
+
+/** The part with what its data says of it. */
+export function withDigest(part: FilePart): FilePart {
+  const { mediaType, base64 } = fileOf(part);
+  const sha256 = createHash("sha256").update(base64, "base64").digest("base64url");
+  const name = part.type === "file" ? { name: part.file.filename } : {};
+  return { ...part, omitted: { sha256, mime_type: mediaType, bytes: decodedBytes(base64), ...name } };
+}
+
+/** The messages with a digest beside each file, so that a client may leave it out. */
+export function withDigests(messages: readonly HistoryMessage[]): HistoryMessage[] {
+  return messages.map((message) => {
+    if (message.role === "assistant" || typeof message.content === "string") return message;
+    const content = message.content.map((part: ContentPart) => {
+      return part.type === "text" || part.type === "omitted" || part.omitted ? part : withDigest(part);
+    });
+    return { ...message, content } as HistoryMessage;
+  });
 }
 
 /** What stands for a file that the model does not take, because another one took it. */
