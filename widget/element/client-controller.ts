@@ -120,7 +120,7 @@ export class ClientController implements ReactiveController {
   persistChanged(): void {
     if (!this.#persists) this.client?.keeper.erase();
     else if (this.#host.isConnected) this.client?.keeper.open();
-    void this.client?.keeper.library();
+    void this.client?.keeper.look();
     this.client?.keeper.changed();
   }
 
@@ -148,7 +148,11 @@ export class ClientController implements ReactiveController {
 
   #visibilityChanged(): void {
     if (document.visibilityState === "hidden") this.client?.keeper.save();
-    else this.client?.reconnect.retryNow();
+    else {
+      this.client?.reconnect.retryNow();
+      // Another tab may have begun the first conversation.
+      void this.client?.keeper.look();
+    }
   }
 
   #answerEnded(message: AssistantMessage): void {

@@ -108,6 +108,7 @@ export class ConversationKeeper implements LibraryHost {
   /** Grows when what is being loaded is no longer what is to be shown. */
   #loads = 0;
   #library: Library | undefined;
+  #hasKept = false;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -125,8 +126,24 @@ export class ConversationKeeper implements LibraryHost {
     }
     this.#isLeft = false;
     this.#isHeld = true;
-    void this.library();
     this.userChanged();
+  }
+
+  /** Whether the library has, or had, a conversation: nothing is loaded for a list that is not there. */
+  get hasKept(): boolean {
+    return this.#hasKept && this.#options.keepsAll();
+  }
+
+  /** Looks whether the library has anything, and listens to other tabs then. */
+  async look(): Promise<void> {
+    const { store, keepsAll, onChange } = this.#options;
+    if (keepsAll() && !this.#hasKept) {
+      const summaries = await store.list().catch(() => []);
+      if (this.#hasKept || !summaries.some(({ kept }) => kept !== "tab")) return;
+      this.#hasKept = true;
+      onChange();
+    }
+    await this.library();
   }
 
   /** All conversations that the browser keeps; absent where it keeps only that of the tab, or the code cannot be loaded. */
@@ -165,7 +182,7 @@ export class ConversationKeeper implements LibraryHost {
     this.shown = shownFrom(isCopy ? undefined : content?.id);
     this.isRestoring = content?.id !== undefined;
     this.restored = this.#load(content, isCopy ? "copy" : "begin");
-    void this.restored.then(() => this.purge(read().user));
+    void this.restored.then(() => this.purge(read().user)).then(() => this.look());
     if (progress() !== "") this.changed();
   }
 
@@ -281,6 +298,7 @@ export class ConversationKeeper implements LibraryHost {
     this.#isDirty = false;
     this.restoredPlace = undefined;
     this.#writeSlot(this.#slot, undefined);
+    void this.stored.then(() => this.look());
     if (id !== undefined) this.restored = this.#load(this.#slot.read(), "return");
     await this.restored;
     this.#options.onChange();
@@ -318,8 +336,8 @@ export class ConversationKeeper implements LibraryHost {
 
   /** Whether this element may go on with the conversation: another one may be about to. */
   async claim(): Promise<boolean> {
-    const { id } = this.shown;
-    const mayGoOn = (await (await this.library())?.claim()) ?? true;
+    const { id, savedAt } = this.shown;
+    const mayGoOn = savedAt === 0 || ((await (await this.library())?.claim()) ?? true);
     // The person may have opened another one meanwhile.
     return mayGoOn && this.shown.id === id;
   }
@@ -454,6 +472,7 @@ export class ConversationKeeper implements LibraryHost {
       this.#saveSoon();
       return this.reload();
     }
+    void this.look();
     const isNotKept = outcome === "failed" || !hasRoom;
     if (isNotKept === this.isNotKept || !this.#slot) return;
     this.isNotKept = isNotKept;
