@@ -13,6 +13,7 @@ import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
 import screenStyles from "../styles/screen.css";
+import surfaceStyles from "../styles/surfaces.css";
 import tokenStyles from "../styles/tokens.css";
 import { partsComplete } from "../ui/chat-part.ts";
 import type { ChatContext, ChatModes, ListView } from "../ui/context.ts";
@@ -67,7 +68,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   };
 
   /** In the order in which they win over each other. Those of messages come before the last one. */
-  static override styles = [tokenStyles, baseStyles, screenStyles, composerStyles].map(unsafeCSS);
+  static override styles = [tokenStyles, surfaceStyles, baseStyles, screenStyles, composerStyles].map(unsafeCSS);
 
   /**
    * The server of elements without the attribute `server`: the one that the script was loaded from. Empty if that is

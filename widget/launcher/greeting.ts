@@ -6,8 +6,8 @@
 
 import type { AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
-import baseStyles from "../styles/base.css";
 import previewStyles from "../styles/preview.css";
+import surfaceStyles from "../styles/surfaces.css";
 import { isShortcut, isTaken, shownShortcut } from "../ui/keys.ts";
 import { element, svgIcon } from "./dom.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
@@ -103,7 +103,7 @@ export class Greeting {
     this.#status.ariaAtomic = "false";
     for (const button of [open, this.#close]) button.type = "button";
     const { shadowRoot } = launcher;
-    shadowRoot?.adoptedStyleSheets.push(...[baseStyles, previewStyles].map(sheetOf));
+    shadowRoot?.adoptedStyleSheets.push(...[surfaceStyles, previewStyles].map(sheetOf));
     shadowRoot?.addEventListener("keydown", (event) => this.#keyDown(event as KeyboardEvent));
     launcher.button.before(this.#status);
   }

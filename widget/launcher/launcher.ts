@@ -272,10 +272,12 @@ export class AgentChatLauncher
 
   async #loadPanel(): Promise<LauncherPanel | undefined> {
     const { signal } = this.#connection;
+    // Shows what comes while the panel is closed.
+    void this.#greet();
     const module = await AgentChatLauncher.panel.loadEventually(signal);
     if (!module || signal.aborted) return undefined;
     this.#panel = new module.LauncherPanel(this);
-    this.#root.adoptedStyleSheets.push(module.sheet);
+    this.#root.adoptedStyleSheets.push(...module.sheets);
     this.#draw();
     // Before the button, so that a bubble is read before the button that it explains.
     this.box.prepend(this.#panel);

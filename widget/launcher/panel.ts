@@ -10,12 +10,14 @@ import { attributeOf, isValid, SHARED, warnOfText, warnOfValue } from "../elemen
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import panelStyles from "../styles/panel.css";
+import previewStyles from "../styles/preview.css";
+import surfaceStyles from "../styles/surfaces.css";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { hasTouchKeyboard, iconButton } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
 import { isTaken } from "../ui/keys.ts";
 import { element, svgIcon } from "./dom.ts";
-import { Greeting, type GreetingLauncher } from "./greeting.ts";
+import type { Greeting, GreetingLauncher } from "./greeting.ts";
 import { LAUNCHER } from "./properties.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
@@ -50,8 +52,8 @@ const forwardFrom = directive(
   },
 );
 
-/** In addition to those of the greeting. */
-export const sheet = sheetOf(panelStyles);
+/** Those of the bubble have rules for both, and the bubble may come later, with sheets of its own. */
+export const sheets = [surfaceStyles, previewStyles, panelStyles].map(sheetOf);
 
 /** Draws into itself, so that the launcher has one shadow root and a page's `::part` rules reach the panel. */
 export class LauncherPanel extends LitElement {
@@ -61,7 +63,6 @@ export class LauncherPanel extends LitElement {
   /** The chat is built on first opening, and stays, so that closing loses nothing. */
   private isBuilt = false;
   readonly #launcher: PanelLauncher;
-  readonly #greeting: Greeting;
   readonly #memory: LauncherMemory;
   readonly #locale = new LocaleController(this);
   readonly #viewport = new VisualViewportController(this, () => this.#dialog);
@@ -76,8 +77,6 @@ export class LauncherPanel extends LitElement {
   constructor(launcher: PanelLauncher) {
     super();
     this.#launcher = launcher;
-    launcher.greeting ??= new Greeting(launcher);
-    this.#greeting = launcher.greeting;
     this.#memory = new LauncherMemory(launcher);
     this.#unread.part.add("unread");
     const fold = svgIcon(FOLD);
@@ -261,7 +260,7 @@ export class LauncherPanel extends LitElement {
 
   readonly #userLeft = (): void => {
     this.#memory.keep({ awaited: false, unread: 0 });
-    this.#greeting.hide();
+    this.#launcher.greeting?.hide();
     this.requestUpdate();
   };
 
@@ -276,7 +275,7 @@ export class LauncherPanel extends LitElement {
       this.isBuilt = true;
       this.isOpen = true;
       this.#memory.keep({ unread: 0 });
-      this.#greeting.hide();
+      this.#launcher.greeting?.hide();
       this.#changed("open");
     }
     await this.updateComplete;
@@ -306,7 +305,7 @@ export class LauncherPanel extends LitElement {
     const { strings } = this.#locale;
     const question = this.#chat?.question;
     const said = "message" in event ? event.message : drawn || ("text" in event ? event.text : "");
-    this.#greeting.showAnswer(question || said, question ? strings.toolWaiting : strings.unread(unread));
+    this.#launcher.greeting?.showAnswer(question || said, question ? strings.toolWaiting : strings.unread(unread));
   };
 
   get #chat(): AgentChat | null {

@@ -212,10 +212,10 @@ function delimitedBlocks(delimiters: readonly Delimiter[]): NonNullable<MarkedOp
 
 /** Texts with every kind of block and mark. */
 const SAMPLES = [
-  "Some **strong** *words*, `code`, ~~nothing~~, [a link](/), [another], <https://example.org> &amp; a line  \nbreak.",
-  "# Title\n\nTitle\n---\n\n***\n\n> quote\n\n<b>\n\n    code\n\n[label]: https://example.org",
-  "- one\n- [ ] two\n  - three\n\n1. four\n\n   five",
-  "```js\ncode\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+  "**a** *b*, `c`, ~~d~~, [e](/), [f], <https://g.h> &amp; i  \nj",
+  "# a\n\nb\n---\n\n***\n\n> c\n\n<b>\n\n    d\n\n[e]: /",
+  "- a\n- [ ] b\n  - c\n\n1. d\n\n   e",
+  "```js\na\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |",
 ];
 
 /**

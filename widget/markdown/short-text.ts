@@ -11,11 +11,9 @@ const MARKS = new RegExp(
   [
     String.raw`\\([!-/:-@[-\x60{-~])`,
     "(?<ticks>`+)(?<code>[^`]+)\\k<ticks>(?!`)",
-    String.raw`!\[(?<alt>[^\]]*)\]\([^)\s]*\)`,
-    String.raw`\[(?<label>[^\]]+)\]\((?<address>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)`,
+    String.raw`(?<picture>!?)\[(?<label>[^\]]+)\]\((?<address>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)`,
     String.raw`(?<url>https?://[^\s<>]*[^\s<>.,:;!?"')\]*_])`,
     String.raw`(?<mark>\*{1,3}|(?<![\p{L}\p{N}])_{1,3})(?=[^\s*_])(?<marked>.+?)(?<=\S)\k<mark>(?!\*|_[\p{L}\p{N}])`,
-    String.raw`(?<br> {2}|\\)\n`,
   ].join("|"),
   "gsu",
 );
@@ -33,14 +31,13 @@ function append(parent: Parent, text: string, isInLink: boolean): void {
     const { index, 0: whole, 1: escaped, groups = {} } = match;
     appendText(parent, text.slice(end, index));
     end = index + whole.length;
-    const { code, alt, label, url, address = url, mark, marked = "", br } = groups;
-    const link = isInLink || address === undefined ? undefined : safeLink(address);
+    const { code, picture, label, url, address = url, mark, marked = "" } = groups;
+    const link = isInLink || picture || address === undefined ? undefined : safeLink(address);
     const target = link ? parent.appendChild(linkElement(link)) : parent;
     if (code !== undefined) appendText(parent.appendChild(create("code")), code);
-    else if (br !== undefined) parent.append(create("br"));
     else if (mark !== undefined) append(withMarks(parent, mark.length), marked, isInLink);
     else if (label !== undefined) append(target, label, true);
-    else appendText(target, escaped ?? alt ?? whole);
+    else appendText(target, escaped ?? whole);
   }
   appendText(parent, text.slice(end));
 }
