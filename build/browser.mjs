@@ -16,11 +16,11 @@ const css = {
   },
 };
 
-/** The two texts that a launcher has before its chat is loaded, by language. */
-const [openChat, hidePreview] = [{ en: en.openChat }, { en: en.hidePreview }];
+/** The texts that a launcher has before its chat is loaded, by language. */
+const [launcher, hidePreview] = [{ en: [en.openChat, en.reload] }, { en: en.hidePreview }];
 for (const file of readdirSync("widget/i18n/locales")) {
   const { locale } = await import(`../widget/i18n/locales/${file}`);
-  openChat[locale.lang] = locale.openChat;
+  launcher[locale.lang] = [locale.openChat, locale.reload];
   hidePreview[locale.lang] = locale.hidePreview;
 }
 
@@ -31,7 +31,7 @@ const namesOf = (list) => JSON.stringify(list.map(({ name }) => name).join());
 // Texts with JSON: esbuild would put an object into a chunk of its own, which every other chunk imports.
 const textOf = (value) => JSON.stringify(JSON.stringify(value));
 const texts = {
-  PARLEY_OPEN_CHAT: textOf(openChat),
+  PARLEY_LAUNCHER_TEXTS: textOf(launcher),
   PARLEY_HIDE_PREVIEW: textOf(hidePreview),
   PARLEY_CHAT_PARTS: namesOf(cssParts),
   PARLEY_CHAT_SLOTS: namesOf(slots),

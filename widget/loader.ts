@@ -10,7 +10,7 @@
 
 import type { AgentChatLauncher as PublicLauncher } from "./element/public-types.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
-import { lazy } from "./loading/lazy.ts";
+import { isBroken, retry } from "./loading/retry.ts";
 
 /** Names of the files in the folder `chunks` beside this one: put here by the build. */
 declare const PARLEY_CHUNKS: { readonly chat: string; readonly greeting: string; readonly panel: string };
@@ -23,8 +23,12 @@ const script = currentScript instanceof HTMLScriptElement && currentScript.src !
 const server = new URL(script ? "." : "/", script?.src ?? document.baseURI).href;
 
 /** A script of another origin has no base for relative addresses; a module has one, and no other. */
-const load = (file: string) => import(`${script ? server : "./"}chunks/${file}`);
-const chat = lazy(() => load(PARLEY_CHUNKS.chat));
+const part = (file: string) => ({
+  loadEventually: (signal?: AbortSignal, onFailure?: () => void) =>
+    // A browser may never request a module again that it could not load, except under another address.
+    retry((n) => import(`${script ? server : "./"}chunks/${file}${n ? `#${n}` : ""}`), isBroken, signal, onFailure),
+});
+const chat = part(PARLEY_CHUNKS.chat);
 
 /** On the launcher of a script tag: distinguishes it, and a router's copy of it, from what the page has placed. */
 const MARK = "data-from-script";
@@ -99,8 +103,8 @@ function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
 const isFirst = !customElements.get("agent-chat-launcher");
 if (isFirst) {
   AgentChatLauncher.defaultServer = server;
-  AgentChatLauncher.greeting = lazy(() => load(PARLEY_CHUNKS.greeting));
-  AgentChatLauncher.panel = lazy(() => load(PARLEY_CHUNKS.panel));
+  AgentChatLauncher.greeting = part(PARLEY_CHUNKS.greeting);
+  AgentChatLauncher.panel = part(PARLEY_CHUNKS.panel);
   customElements.define("agent-chat-launcher", AgentChatLauncher);
 }
 if (!script) {

@@ -430,6 +430,21 @@ it("a launcher that a router moves while the chat is loading opens at the next p
   await input.waitFor();
 });
 
+it("a button behind which nothing comes any more, after a new build of the server, says so and loads the page again", async (t) => {
+  const { page, input } = await visit(t, browser, { expectedComplaints: /Failed to load resource/ });
+  const chunks = "**/chunks/**";
+  // From now on a pause between two requests lasts longer than the test.
+  await page.evaluate("Math.random = () => 1_000");
+  await page.route(chunks, (route) => route.fulfill({ status: 404 }));
+  await button(page).click();
+  const reload = page.getByRole("button", { name: "Reload the page" });
+  await reload.waitFor();
+  await page.unroute(chunks);
+  await Promise.all([page.waitForEvent("load"), reload.click()]);
+  await button(page).click();
+  await input.waitFor();
+});
+
 it("a reader who had scrolled up finds the same place when the panel was closed and is opened again", async (t) => {
   const long = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
   const chat = await visit(t, browser, { turns: [[say(long)]] });

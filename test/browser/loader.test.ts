@@ -291,8 +291,8 @@ const ASK = `for (const name of ["agent-chat", "agent-chat-launcher"]) {
   if (!("toolRenderers" in document.createElement(name))) console.error(name, "is not defined yet");
 }`;
 
-test("bundled by a site, both elements work, with their lazy parts from the site's own files", async (t) => {
-  const server = await startServer(t, { turns: [[say(`\`\`\`js\n${"1 + ".repeat(60)}1\n\`\`\``)]] });
+test("bundled by a site, both elements work, with their lazy parts from the site's own files, and say when these are gone", async (t) => {
+  const server = await startServer(t, { turns: [[say(`\`\`\`js\n${"1 + ".repeat(60)}1\n\`\`\``)], [say("Long.")]] });
   const { outputFiles } = await build({
     stdin: { contents: `import ${JSON.stringify(join(DIST, "widget/browser.js"))};\n${ASK}`, resolveDir: DIST },
     bundle: true,
@@ -304,12 +304,13 @@ test("bundled by a site, both elements work, with their lazy parts from the site
   });
   const headers = { "content-type": "text/javascript" };
   const place = `<agent-chat-launcher server="${server.url}" lang="de"></agent-chat-launcher>`;
-  const site = await startSite(t, {
+  const pages = {
     "/": sitePage(`${place}<script type="module" src="/assets/site.js"></script>`),
     ...Object.fromEntries(outputFiles.map(({ path, text }) => [`/assets/${basename(path)}`, { html: text, headers }])),
-  });
+  };
+  const site = await startSite(t, pages);
   const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(t, complaints);
+  failOnComplaints(t, complaints, /Failed to load resource/);
   await page.goto(site.url);
   await page.getByRole("button", { name: "Chat öffnen" }).click();
   const field = page.getByRole("textbox", { name: "Nachricht" });
@@ -320,6 +321,10 @@ test("bundled by a site, both elements work, with their lazy parts from the site
     (await loaded(page)).filter((path) => !/^\/(?:assets|api)\//.test(path)),
     [],
   );
+  for (const path of Object.keys(pages)) Reflect.deleteProperty(pages, path);
+  await field.fill("word ".repeat(200));
+  await field.press("Enter");
+  await page.getByRole("button", { name: "Seite neu laden" }).waitFor();
 });
 
 test("a key under the element's name for it is taken, and never in the console", async (t) => {

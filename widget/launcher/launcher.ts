@@ -17,10 +17,10 @@ import type { LauncherPanel, PanelLauncher } from "./panel.ts";
 import { LAUNCHER } from "./properties.ts";
 import { hasNews, smallScreen } from "./state.ts";
 
-/** What the button is called without a label, by language: put here by the build. */
-declare const PARLEY_OPEN_CHAT: string;
+/** What the button is called without a label, and where nothing comes behind it, by language: put here by the build. */
+declare const PARLEY_LAUNCHER_TEXTS: string;
 
-const openChat: Readonly<Record<string, string>> = JSON.parse(PARLEY_OPEN_CHAT);
+const texts: Readonly<Record<string, readonly [openChat: string, reload: string]>> = JSON.parse(PARLEY_LAUNCHER_TEXTS);
 
 const PATHS = {
   chat: "M20.5 11.5a8 8 0 0 1-8 8H4.5l1.7-3.1a8 8 0 1 1 14.3-4.9zM9 11.5v.1m3.5-.1v.1m3.5-.1v.1",
@@ -54,13 +54,13 @@ export class AgentChatLauncher
   static defaultServer = "";
 
   /** The panel with the chat, which is loaded when it is needed. */
-  static panel: Lazy<typeof import("./panel.ts")>;
+  static panel: Pick<Lazy<typeof import("./panel.ts")>, "loadEventually">;
 
   /** @internal The names behind `data-` of the script tag's other attributes: its panel says what was meant. */
   unknown: string[] = [];
 
   /** What the launcher does by itself, where a page wants that. */
-  static greeting: Lazy<typeof import("./greeting.ts")>;
+  static greeting: Pick<Lazy<typeof import("./greeting.ts")>, "loadEventually">;
 
   static {
     for (const [name, row] of Object.entries(LAUNCHER)) {
@@ -99,6 +99,9 @@ export class AgentChatLauncher
   #drawing: Promise<boolean> | undefined;
   #loading: Promise<LauncherPanel | undefined> | undefined;
   #panel: LauncherPanel | undefined;
+  /** Whether the panel could not be loaded, though there is a network. */
+  #isMissing = false;
+  #wasPressed = false;
 
   constructor() {
     super();
@@ -212,8 +215,10 @@ export class AgentChatLauncher
   #draw(): void {
     const [tag, direction] = languageAt(this);
     const [code = ""] = tag.toLowerCase().split("-");
-    const { accent, box, button, icon, label } = this;
-    box.lang = code in openChat ? code : "en";
+    const { accent, box, button, icon } = this;
+    box.lang = code in texts ? code : "en";
+    const [openChat = "", reload = ""] = texts[box.lang] ?? [];
+    const label = this.#offersReload ? reload : this.label;
     box.dir = direction;
     this.#sheet.replaceSync(`:host{direction:${direction}!important;${accent && `--_accent:${accent}`}}`);
     this.#icon.firstElementChild?.setAttribute("d", PATHS[icon]);
@@ -228,7 +233,7 @@ export class AgentChatLauncher
       this.#panel.launcherChanged();
     } else {
       // Later the panel names it, which knows whether it is open and what is new.
-      button.ariaLabel = label || (openChat[box.lang] ?? "");
+      button.ariaLabel = label || openChat;
     }
     if (!this.isConnected) return;
     if (this.greeting) this.greeting.launcherChanged();
@@ -245,12 +250,20 @@ export class AgentChatLauncher
       else if (this.opened) this.#panel.takeFocus();
       return;
     }
+    if (this.#offersReload) return location.reload();
+    this.#wasPressed = true;
+    this.#requestDraw();
     const before = document.activeElement;
     this.button.ariaBusy = "true";
     const panel = await this.#load();
     this.button.ariaBusy = null;
     const { activeElement } = document;
     if (activeElement === this || activeElement === document.body || activeElement === before) await panel?.open();
+  }
+
+  /** After a new build of the server its files have other names, and only a new page knows them. */
+  get #offersReload(): boolean {
+    return this.#isMissing && this.#wasPressed && !this.#panel;
   }
 
   /** The panel is open, or has news, where another page of this tab has left it so. */
@@ -274,7 +287,10 @@ export class AgentChatLauncher
     const { signal } = this.#connection;
     // Shows what comes while the panel is closed.
     void this.#greet();
-    const module = await AgentChatLauncher.panel.loadEventually(signal);
+    const module = await AgentChatLauncher.panel.loadEventually(signal, () => {
+      this.#isMissing = navigator.onLine !== false;
+      this.#requestDraw();
+    });
     if (!module || signal.aborted) return undefined;
     this.#panel = new module.LauncherPanel(this);
     this.#root.adoptedStyleSheets.push(...module.sheets);

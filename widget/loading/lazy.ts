@@ -1,11 +1,7 @@
 /** Parts of the element that are loaded when they are first needed, and again after they could not be loaded. */
 
-/** The longest pause after a failure, in milliseconds: it doubles with each one, up to a minute. */
-const RETRY_MS = 500;
-const MAX_RETRY_MS = 60_000;
-
-/** The page and the chat have a Lit each, and a policy for Trusted Types that allows only one of them. */
-const LIT_TWICE = "Add trusted-types lit-html 'allow-duplicates'";
+import { missingParts } from "./missing.ts";
+import { isBroken, isOffline, retry } from "./retry.ts";
 
 export interface Lazy<Module> {
   /** Loads it now, once for all callers. Rejects if that fails; the next call tries again, unless the file is broken or gone. */
@@ -14,25 +10,10 @@ export interface Lazy<Module> {
   loadEventually(signal?: AbortSignal, onFailure?: () => void): Promise<Module | undefined>;
 }
 
-/** Hears of what cannot be loaded: `missing.ts`, with the chat. */
-export interface Watcher {
-  /** A file could not be loaded, so many times in a row, or is broken. Resolves with whether it is gone for good. */
-  failed(part: object, failures: number, url?: string): Promise<boolean>;
-  loaded(part: object): void;
-}
-
-let watcher: Watcher | undefined;
-
-export function watchLoading(by: Watcher): void {
-  watcher = by;
-}
-
-/** How browsers and bundlers say that a file did not come; some throw an event. The rest is thrown by the file. */
-const UNREACHABLE = /module|chunk|load|fetch|\[object/i;
-
 /** `load` imports a literal address, for the build to see it; `exported` is the name of an export of that module. */
 export function lazy<Module>(load: () => Promise<Module>, exported?: keyof Module): Lazy<Module> {
   let loading: Promise<Module> | undefined;
+  /** In a row, and with a network. */
   let failures = 0;
   let failedUrl: string | undefined;
   /** Whether nothing would come of another request. */
@@ -41,7 +22,7 @@ export function lazy<Module>(load: () => Promise<Module>, exported?: keyof Modul
   async function tryOnce(): Promise<Module> {
     try {
       const module = await (failedUrl ? loadAgain(`${failedUrl}#${Date.now()}`) : load());
-      watcher?.loaded(part);
+      missingParts.loaded(part);
       return module;
     } catch (error) {
       await failed(error);
@@ -51,15 +32,15 @@ export function lazy<Module>(load: () => Promise<Module>, exported?: keyof Modul
   }
 
   async function failed(error: unknown): Promise<void> {
-    const reason = String(error);
-    const isBroken = !UNREACHABLE.test(reason);
-    if (isBroken) console.error(/lit-html/.test(reason) ? LIT_TWICE : error);
+    if (isBroken(error)) {
+      isOver = true;
+      missingParts.block(part);
+      return;
+    }
     // A browser may never request a module again that it could not load, except under another address.
-    failedUrl = /module: (http[^\s#]+)\S*$/.exec(reason)?.[1];
-    failures = isOffline() ? 0 : isBroken ? Number.POSITIVE_INFINITY : failures + 1;
-    const url = isBroken ? "" : /http[^\s#)]+/.exec(reason)?.[0];
-    const isGone = failures > 0 && (await watcher?.failed(part, failures, url));
-    isOver = isBroken || isGone === true;
+    failedUrl = /module: (http[^\s#]+)\S*$/.exec(String(error))?.[1];
+    failures = isOffline() ? 0 : failures + 1;
+    if (failures > 0) isOver = await missingParts.failed(part, failures, /http[^\s#)]+/.exec(String(error))?.[0]);
   }
 
   /** Bundlers shall not look for a file of this name. What some of them have written there is no module of ours. */
@@ -74,39 +55,9 @@ export function lazy<Module>(load: () => Promise<Module>, exported?: keyof Modul
     return loading;
   }
 
-  async function loadEventually(signal?: AbortSignal, onFailure?: () => void): Promise<Module | undefined> {
-    while (!signal?.aborted) {
-      try {
-        return await loadNow();
-      } catch {
-        onFailure?.();
-        if (isOver) return undefined;
-        await pause(
-          isOffline() ? MAX_RETRY_MS : Math.random() * Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS),
-          signal,
-        );
-      }
-    }
-    return undefined;
-  }
-
-  const part = { load: loadNow, loadEventually };
+  const part: Lazy<Module> = {
+    load: loadNow,
+    loadEventually: (signal, onFailure) => retry(loadNow, () => isOver, signal, onFailure),
+  };
   return part;
-}
-
-function isOffline(): boolean {
-  return navigator.onLine === false;
-}
-
-/** Ends early when the network is back. */
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      removeEventListener("online", end);
-      resolve();
-    };
-    setTimeout(end, ms);
-    addEventListener("online", end);
-    signal?.addEventListener("abort", end);
-  });
 }

@@ -1,7 +1,5 @@
 /** Parts that cannot be loaded, and why: the chats of the page say it. */
 
-import { type Watcher, watchLoading } from "./lazy.ts";
-
 /** On the window, when that has changed. */
 export const MISSING_PARTS = "agent-chat-missing-parts";
 
@@ -11,7 +9,7 @@ const BLOCKED_AFTER = 3;
 /** What takes longer says nothing. */
 const ANSWERS_WITHIN_MS = 10_000;
 
-class MissingParts implements Watcher {
+class MissingParts {
   /** The file that this code came from, where its name says what is in it: it is gone as soon as another one is built. */
   ownFile = "";
   #isGone = false;
@@ -24,13 +22,21 @@ class MissingParts implements Watcher {
     return this.#blocked.size > 0 && !this.#isDismissed ? "blocked" : undefined;
   }
 
-  /** `url`: the address, where the browser has said it; empty for a file that came, and is broken. */
+  /**
+   * A file could not be loaded, so many times in a row. `url`: its address, where the browser has said it. Resolves with
+   * whether it is gone.
+   */
   async failed(part: object, failures: number, url = this.ownFile): Promise<boolean> {
     const isGone = url !== "" && (await isGoneFrom(url));
     this.#isGone ||= isGone;
-    if (!isGone && failures >= BLOCKED_AFTER) this.#blocked.add(part);
-    this.#changed();
+    if (isGone) this.#changed();
+    else if (failures >= BLOCKED_AFTER) this.block(part);
     return isGone;
+  }
+
+  block(part: object): void {
+    this.#blocked.add(part);
+    this.#changed();
   }
 
   loaded(part: object): void {
@@ -49,8 +55,6 @@ class MissingParts implements Watcher {
 }
 
 export const missingParts = new MissingParts();
-
-watchLoading(missingParts);
 
 /** Many sites answer with a page for what they do not have. */
 async function isGoneFrom(url: string): Promise<boolean> {

@@ -52,8 +52,8 @@ export function smallButton(
 }
 
 /** A quiet button with a circling arrow. */
-export function retryButton(label: string, onClick: () => void, disabled?: boolean, part = "retry"): TemplateResult {
-  return smallButton(part, html`${icons.retry}${label}`, onClick, disabled);
+export function retryButton(label: string, onClick: () => void, disabled?: boolean): TemplateResult {
+  return smallButton("retry", html`${icons.retry}${label}`, onClick, disabled);
 }
 
 /** Whether the keyboard of the screen is used, which covers half of it and has no Shift+Enter. */

@@ -5,6 +5,7 @@ import { toolName } from "../i18n/strings.ts";
 import { expiryOf, type ToolBlock } from "../session/messages.ts";
 import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
+import { icons } from "./icons.ts";
 import { plain } from "./plain-text.ts";
 
 /** Each text of a JSON text by itself, so that one that is written from right to left does not turn what is beside it. */
@@ -80,7 +81,7 @@ export class PlainQuestion extends ChatPart {
         ?disabled=${!this.canDecide}
         @click=${press}
       >
-        ${isDanger && title ? plain(toolName(call, strings)) : strings[part]}
+        ${isPressed ? icons.check : nothing}${isDanger && title ? plain(toolName(call, strings)) : strings[part]}
       </button>
     `;
   }

@@ -369,7 +369,7 @@ function renderMissingParts(client: Client | undefined, { strings }: ChatContext
     <div part="missing" class="status-line" role="alert">
       ${icons.alert}
       <p>${why === "gone" ? strings.outOfDate : strings.partsMissing}</p>
-      ${retryButton(strings.reload, () => location.reload(), false, "reload")}
+      ${smallButton("reload", html`${icons.retry}${strings.reload}`, () => location.reload())}
       ${why === "blocked" ? iconButton("dismiss", strings.dismiss, icons.close, () => missingParts.dismiss()) : nothing}
     </div>
   `;
