@@ -4,17 +4,12 @@ import { checkHistory } from "../../server/agent/check-history.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import { textContent } from "../../server/providers/history.ts";
 import type { Provider } from "../../server/providers/provider.ts";
+import { WEATHER } from "../support/chat-servers.ts";
 import { gate } from "../support/deadline.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { ask, askOnce, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
-
-const WEATHER = {
-  name: "get_weather",
-  description: "Weather of a city.",
-  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-};
 
 const text = () => ({ body: [fixture("responses/text")] });
 const twoCalls = () => ({ body: [fixture("responses/reasoning-and-two-calls")] });
