@@ -14,7 +14,7 @@ import { stream as bedrockStream } from "../support/bedrock.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { attachment } from "../support/files.ts";
 import { newRun } from "../support/run-lines.ts";
-import { call, say, type Turn } from "../support/scripted-provider.ts";
+import { call, hang, say, type Turn } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type ServerOptions, startServer } from "../support/start-server.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
@@ -189,7 +189,7 @@ test("a user's state without its files is theirs alone, over each transport", as
 });
 
 for (const stateKind of ["conversation_history", "previous_response_id"] as const) {
-  test(`${stateKind}: a call that waits is decided without the files of its exchange`, async (t) => {
+  test(`${stateKind}: what is open goes on without its files`, async (t) => {
     const tools = [
       {
         name: "send_it",
@@ -199,22 +199,32 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
         execute: () => "sent",
       },
     ];
-    const asks = [[call("a", "send_it")], [say("Fine")], [call("b", "send_it")]];
+    const asks = [[call("a", "send_it")], [say("Fine")], [call("b", "send_it")], [say("Half"), hang]];
     const server = await start(t, { stateKind, agent: { tools } as never }, asks);
-    const asked = (await send.json(t, server, { message: "Look", attachments: [PDF] })).last;
+    const first = (await send.json(t, server, { message: "Look", attachments: [PDF] })).last;
     const approvals = [{ id: "a", approved: true }];
-    const { last } = await send.json(t, server, { approvals, state: omit(asked.state) });
+    const { last } = await send.json(t, server, { approvals, state: omit(first.state) });
     assert.deepEqual([last.type, last.data], ["done", "Fine"]);
-    // Of a message that ends what waits, the API knows nothing yet: it stands in `open`, with its files.
-    const waiting = (await send.json(t, server, { message: "And this?", attachments: [PNG], state: last.state })).last;
-    const state = omit(waiting.state);
-    const altered = JSON.parse(JSON.stringify(state).replace(/"sha256":"./, '"sha256":"_'));
-    if (stateKind === "conversation_history") {
-      assert.ok(Array.isArray(state?.open?.messages[0]?.content));
-      assert.equal((await post(server, { message: "No", stream: false, state: altered })).status, 400);
+
+    const second = (await send.json(t, server, { message: "Again", attachments: [PDF], state: last.state })).last;
+    const client = await connect(t, server.socketUrl);
+    client.send({ message: "And this?", attachments: [PNG], state: omit(second.state) });
+    await client.until("token");
+    const stopped = (await client.run({ type: "stop" })).at(-1);
+    assert.ok(stopped?.type === "done" && stopped.finish_reason === "stopped");
+    // OpenAI keeps nothing of an answer that was cut: the message stands in `open`, with its file.
+    const { open } = stateKind === "conversation_history" ? { ...second.state } : { ...stopped.state };
+    assert.match(JSON.stringify(open?.messages), /"omitted":/);
+    for (const state of [second.state, stopped.state]) {
+      const text = JSON.stringify(omit(state));
+      const altered = text.replace(/"sha256":"./g, '"sha256":"_');
+      if (altered === text) continue;
+      assert.equal((await post(server, { message: "No", stream: false, state: JSON.parse(altered) })).status, 400);
     }
-    const end = (await send.json(t, server, { message: "No", state })).last;
+    const end = (await send.json(t, server, { message: "No", state: omit(stopped.state) })).last;
     assert.deepEqual([end.type, omit(end.state)], ["done", end.state]);
+    const sent = JSON.stringify(server.model.asked.at(-1)?.sent);
+    assert.match(sent, /And this\?.*"omitted","omitted".*Half.*No/);
   });
 }
 
@@ -223,7 +233,10 @@ test("a message that is sent again under its name may bring its state without fi
     const server = await start(t, { env });
     const { state } = (await send.json(t, server, { message: "Look", attachments: [PNG] })).last;
     const run = newRun();
-    for (const given of [state, omit(state)]) await send.sse(t, server, { message: "Hi", run, state: given });
+    for (const given of [state, omit(state)]) {
+      const { last } = await send.sse(t, server, { message: "Hi", run, state: given });
+      assert.equal(last.type, "done");
+    }
     assert.equal(server.model.asked.length, 2);
     const { last } = await send.sse(t, server, { message: "Hi", run, state: {} });
     assert.equal(last.type === "error" && last.code, "invalid_request");
