@@ -98,9 +98,10 @@ test("thumbs whose code could not be loaded are on the answer as soon as the net
   assert.equal(asked(), 2);
 });
 
-test("a conversation needs nothing of the server's files any more once the chat is there", async (t) => {
+test("a conversation needs nothing of the server's files any more once what draws it is there", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]], expectedComplaints });
   await chat.greeting.waitFor();
+  await chat.page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   await chat.page.route("**/chunks/*", (route) => route.abort());
   await chat.ask("First", "One.");
   await chat.input.press("ArrowUp");
