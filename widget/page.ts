@@ -2,12 +2,16 @@
 
 import "./chat.ts";
 import type { AgentChat } from "./element/agent-chat.ts";
+import { ApiKey } from "./session/api-key.ts";
 import { parseAgentInfo } from "./session/server.ts";
 import { recall } from "./storage/storage.ts";
 
 const chat = document.querySelector<AgentChat>("agent-chat");
 // What the server has written into the page (`routes/site.ts`): the element is not drawn yet.
-const { info, images } = JSON.parse(document.querySelector("#page-data")?.textContent ?? "{}");
+const { info, images, sites = [] } = JSON.parse(document.querySelector("#page-data")?.textContent ?? "{}");
+// A site that nobody has named could have the visitor press what they cannot see: their key does not open the chat there.
+const named = [location.origin, ...sites];
+ApiKey.isFramed = !sitesAround().every((site) => named.includes(site));
 if (chat && info) Object.assign(chat, { pageInfo: parseAgentInfo(info), images });
 void chat?.updateComplete.then(() => document.querySelector(".splash")?.remove());
 // Behind the `#` of an address, which browsers send to no server.
@@ -22,6 +26,12 @@ else if (chat && !chat.embed) {
     chat.userToken = recall("parley-dev-user", "sessionStorage");
     void import("./dev/bar.ts").then(({ followAgent }) => followAgent(chat, token));
   }
+}
+
+/** The origins of the pages around this frame. Where the browser does not say, that of the nearest one, or no real one. */
+function sitesAround(): readonly string[] {
+  if (location.ancestorOrigins) return [...location.ancestorOrigins];
+  return parent === window ? [] : [new URL(document.referrer || "a:").origin];
 }
 
 /** The page has nothing but the chat: keys that are pressed while the focus is on nothing are for it. */

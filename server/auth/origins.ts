@@ -56,13 +56,18 @@ export class Origins {
     return this.judge(req.headers) === "own" && isOwnSite && !(/^http:/i.test(origin) && isOverTls(req));
   }
 
+  /** The sites that the operator has named. */
+  get named(): readonly string[] {
+    return this.#settings.allowedOrigins.filter((origin) => origin !== "*");
+  }
+
   /**
    * The sites that may show the chat in a frame, for the directive `frame-ancestors`, whose `*` is http and https only. Where
    * the visitor may be signed in, only sites that are named: another one could trick them into a click.
    */
   frameAncestors(hasUsers: boolean): string {
     const { allowedOrigins } = this.#settings;
-    if (hasUsers) return ["'self'", ...allowedOrigins.filter((origin) => origin !== "*")].join(" ");
+    if (hasUsers) return ["'self'", ...this.named].join(" ");
     if (this.areAllAllowed) return allowedOrigins.join(" ") || "*";
     return ["'self'", ...(allowedOrigins.length === 0 ? LOOPBACK_SOURCES : allowedOrigins)].join(" ");
   }

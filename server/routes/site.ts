@@ -90,13 +90,13 @@ export function loadSite(folder: string): Site {
 
 /**
  * JSON that the page reads from a `<script>` that is none: what `/api/info` says, so that all of the first screen is there
- * at once and nothing shifts, but for the user; and that its own policy (`pageHeaders`) lets no image of another server be
- * loaded.
+ * at once and nothing shifts, but for the user; that its own policy (`pageHeaders`) lets no image of another server be
+ * loaded; and in a frame of which sites a key that the browser has kept opens the chat.
  */
-function pageData(source: InfoSource): string {
+function pageData(source: InfoSource, sites: readonly string[]): string {
   const asksUsers = source.runtime.current.authenticate !== undefined;
   const info = { ...publicInfo(source), ...(asksUsers && { user_pending: true }) };
-  const data = JSON.stringify({ info, images: "none" });
+  const data = JSON.stringify({ info, images: "none", sites });
   return data.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
@@ -106,7 +106,7 @@ export const page =
   (context: RequestContext): void => {
     const { runtime, site, origins } = service;
     origins.refuseRebound(context.req.headers);
-    const { page, embed, styles } = site.pagesOf(runtime.current.agent.name, pageData(service));
+    const { page, embed, styles } = site.pagesOf(runtime.current.agent.name, pageData(service, origins.named));
     const isEmbedded = context.query.get("embed") === "1";
     const headers = pageHeaders(
       styles,

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
+import type { FrameLocator, Page } from "playwright-core";
 import { launchBrowser } from "../support/browser.ts";
 import { it, test } from "../support/rows.ts";
 import { say } from "../support/scripted-provider.ts";
+import { startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { type ChatPage, openChat, watchAddresses } from "./chat-page.ts";
 
@@ -91,4 +93,47 @@ test("the page takes neither a key nor a server from its own address", async (t)
     hosts.filter((host) => host !== new URL(chat.server.url).host),
     [],
   );
+});
+
+it("in a frame of a site that the operator has not named a stored key opens nothing, stays, and none is kept", async (t) => {
+  const pages: Record<string, string> = {};
+  const [named, unnamed] = await Promise.all([startSite(t, pages), startSite(t, pages)]);
+  const env = { ...CHAT_KEY, PARLEY_ALLOWED_ORIGINS: `*,${named.url}` };
+  const chat = await openChat(t, browser, { env, turns: [] });
+  const { page, server } = chat;
+  await enterKey(chat, "chat-one");
+  await chat.input.waitFor();
+  const frame = (src: string) => `<!doctype html><iframe src="${src}" width="600" height="700"></iframe>`;
+  /** The field for a message, or for the key, of a chat in frames of these sites, the outermost first. */
+  const openIn = async (...sites: readonly string[]) => {
+    const addresses = [...sites.map((site, depth) => `${site}/around${depth}`), `${server.url}/?embed=1`];
+    for (const [depth, address] of addresses.slice(0, -1).entries()) {
+      pages[new URL(address).pathname] = frame(addresses[depth + 1] ?? "");
+    }
+    await page.goto(addresses[0] ?? "");
+    const inner = sites.reduce<FrameLocator | Page>((around) => around.frameLocator("iframe"), page);
+    const field = inner.locator("agent-chat :is(#key, textarea)").first();
+    await field.waitFor();
+    return { inner, asked: (await field.getAttribute("id")) === "key" };
+  };
+  for (const sites of [[], [named.url], [named.url, named.url]]) {
+    assert.equal((await openIn(...sites)).asked, false, sites.join(" > "));
+  }
+  for (const sites of [[unnamed.url], [named.url, unnamed.url], [unnamed.url, named.url]]) {
+    const { inner, asked } = await openIn(...sites);
+    assert.equal(asked, true, sites.join(" > "));
+    for (const [key, next] of [
+      ["wrong", "[part='key-form'] [role=alert]:not(:empty)"],
+      ["chat-two", "agent-chat textarea"],
+    ] as const) {
+      await inner.locator("#key").fill(key);
+      await inner.locator("#key").press("Enter");
+      await inner.locator(next).first().waitFor();
+    }
+    await page.goto(server.url);
+    assert.deepEqual(
+      (await storedKeys(chat)).map(([, value]) => value),
+      ["chat-one"],
+    );
+  }
 });

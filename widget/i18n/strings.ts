@@ -201,7 +201,7 @@ export const en = {
   checkValue: "Please check this value.",
   // In place of what would push the end of a value out of view. At least three, and more than a line has.
   emptyLines: (count: number) => `${count} empty lines`,
-  blanks: (count: number) => `${count} spaces`,
+  spaces: (count: number) => `${count} spaces`,
   /** What `true` and `false` are called. */
   yes: "Yes",
   no: "No",

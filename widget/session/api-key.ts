@@ -7,18 +7,20 @@ import { forget, recall, remember } from "../storage/storage.ts";
 export type KeyPrompt = "required" | "refused" | "forbidden";
 
 export class ApiKey {
+  /** Whether this page is in a frame of a site that nobody has named: no typed key is kept there, or used again. */
+  declare static isFramed: boolean | undefined;
   /** Set while the person has to enter a key before the chat can go on. */
   prompt: KeyPrompt | undefined;
   readonly #storageName: string;
   #siteKey: string | undefined;
   #typed: string | undefined;
-  /** Whether it was typed in this page load, and the server has not accepted it yet. */
+  /** Whether it was typed in this page load, and is kept as soon as the server accepts it. */
   #isNew = false;
 
   constructor(server: URL) {
     // With its path: several servers behind one proxy have keys of their own.
     this.#storageName = `agent-chat-key:${server.href}`;
-    this.#typed = recall(this.#storageName);
+    if (!ApiKey.isFramed) this.#typed = recall(this.#storageName);
   }
 
   /** The key to send; the site's wins. */
@@ -44,13 +46,13 @@ export class ApiKey {
   /** Uses a key that the person typed, for this page load. */
   type(key: string): void {
     this.#typed = key;
-    this.#isNew = true;
+    this.#isNew = !ApiKey.isFramed;
   }
 
   /** To be called when the server has accepted the key: stores a typed one for later visits. */
   accepted(): void {
     if (this.isOfSite) return;
-    if (this.#isNew && this.#typed !== undefined) remember(this.#storageName, this.#typed);
+    if (this.#isNew && this.#typed) remember(this.#storageName, this.#typed);
     this.#isNew = false;
   }
 
@@ -58,9 +60,8 @@ export class ApiKey {
   isAskedForBy({ code }: ErrorEvent): boolean {
     // Visitors of a site that brings its own key have none to enter.
     if (this.isOfSite) return false;
-    const wasTyped = this.#typed !== undefined;
-    if (code === "forbidden" && wasTyped) this.prompt = "forbidden";
-    else if (code === "unauthorized") this.prompt = wasTyped ? "refused" : "required";
+    if (code === "forbidden" && this.#typed) this.prompt = "forbidden";
+    else if (code === "unauthorized") this.prompt = this.#typed ? "refused" : "required";
     else return false;
     this.forget();
     return true;
@@ -68,6 +69,6 @@ export class ApiKey {
 
   forget(): void {
     this.#typed = undefined;
-    forget(this.#storageName);
+    if (!ApiKey.isFramed) forget(this.#storageName);
   }
 }

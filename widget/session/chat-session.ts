@@ -521,8 +521,10 @@ export class ChatSession {
     if (run) void this.#follow(this.#newRun(run));
     this.#options.onChange();
     // It has come to its end in another tab, which was quicker.
-    const after = data.tree.find(({ id }) => id === before?.id);
-    if (after?.role === "assistant") this.#report(before, after);
+    this.#report(
+      before,
+      data.tree.find(({ id }) => id === before?.id),
+    );
   }
 
   #newRun(position?: RunPosition): ResumableRun {
@@ -617,8 +619,8 @@ export class ChatSession {
   }
 
   /** Reports what has become of an answer. */
-  #report(before: AssistantMessage | undefined, after: AssistantMessage | undefined): void {
-    if (!before || !after) return;
+  #report(before: AssistantMessage | undefined, after: Message | undefined): void {
+    if (!before || after?.role !== "assistant") return;
     after.blocks.forEach((block, index) => {
       const known = before.blocks[index];
       if (block === known || block.type !== "tool") return;

@@ -29,7 +29,7 @@ function* piecesOf(text: string, strings: Strings, longest: number): Generator<P
 
 function wordsFor(all: string, lines: string | undefined, unit: string | undefined, strings: Strings): string {
   if (lines !== undefined) return strings.emptyLines(lines.split("\n").length - 1);
-  if (unit === undefined) return strings.blanks(all.length);
+  if (unit === undefined) return strings.spaces(all.length);
   const shown = plain(unit.replace(/^\p{M}/u, "\u25cc$&"));
   return `${shown} × ${(all.length / unit.length).toLocaleString(strings.lang)}`;
 }

@@ -1,7 +1,7 @@
 /** The form that asks for the key. Loaded where the server wants one. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import type { KeyPrompt } from "../session/api-key.ts";
+import { ApiKey, type KeyPrompt } from "../session/api-key.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/key-prompt.css";
 import { ChatPart } from "./chat-part.ts";
@@ -25,7 +25,7 @@ export class KeyPromptElement extends ChatPart {
   isChecking = false;
   /** Whether a message is sent as soon as there is a key. */
   isMessageWaiting = false;
-  readonly #canKeep = canKeep();
+  readonly #canKeep = !ApiKey.isFramed && canKeep();
 
   override connectedCallback(): void {
     super.connectedCallback();

@@ -204,7 +204,7 @@ export const locale: Locale = {
   pleaseAskAgain: "من فضلك اسألني مرة أخرى.",
   checkValue: "يُرجى التحقق من هذه القيمة.",
   emptyLines: (count) => plural(count, { few: "# أسطر فارغة", other: "# سطرًا فارغًا" }),
-  blanks: (count) => plural(count, { few: "# محارف فارغة", other: "# محرفًا فارغًا" }),
+  spaces: (count) => plural(count, { few: "# محارف فارغة", other: "# محرفًا فارغًا" }),
   yes: "نعم",
   no: "لا",
   needsDecision: (agent) => `${agent} بحاجة إلى قرارك`,

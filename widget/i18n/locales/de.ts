@@ -196,7 +196,7 @@ export const locale: Locale = {
   pleaseAskAgain: "Bitte fragen Sie mich noch einmal.",
   checkValue: "Bitte prüfen Sie diesen Wert.",
   emptyLines: (count) => plural(count, { other: "# leere Zeilen" }),
-  blanks: (count) => plural(count, { other: "# Leerzeichen" }),
+  spaces: (count) => plural(count, { other: "# Leerzeichen" }),
   yes: "Ja",
   no: "Nein",
   needsDecision: (agent) => `${agent} braucht Ihre Entscheidung`,

@@ -197,7 +197,7 @@ export const locale: Locale = {
   pleaseAskAgain: "Pregúntame de nuevo, por favor.",
   checkValue: "Comprueba este valor.",
   emptyLines: (count) => plural(count, { other: "# líneas vacías" }),
-  blanks: (count) => plural(count, { other: "# espacios en blanco" }),
+  spaces: (count) => plural(count, { other: "# espacios en blanco" }),
   yes: "Sí",
   no: "No",
   needsDecision: (agent) => `${agent} necesita tu decisión`,

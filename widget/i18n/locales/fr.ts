@@ -200,7 +200,7 @@ export const locale: Locale = {
   pleaseAskAgain: "Pouvez-vous me reposer la question ?",
   checkValue: "Veuillez vérifier cette valeur.",
   emptyLines: (count) => plural(count, { other: "# lignes vides" }),
-  blanks: (count) => plural(count, { other: "# espaces" }),
+  spaces: (count) => plural(count, { other: "# espaces" }),
   yes: "Oui",
   no: "Non",
   needsDecision: (agent) => `${agent} attend votre décision`,

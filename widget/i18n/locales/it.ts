@@ -196,7 +196,7 @@ export const locale: Locale = {
   pleaseAskAgain: "Per favore, chiedimelo di nuovo.",
   checkValue: "Controlla questo valore.",
   emptyLines: (count) => plural(count, { other: "# righe vuote" }),
-  blanks: (count) => plural(count, { other: "# spazi vuoti" }),
+  spaces: (count) => plural(count, { other: "# spazi vuoti" }),
   yes: "Sì",
   no: "No",
   needsDecision: (agent) => `${agent} attende la tua decisione`,

@@ -187,7 +187,7 @@ export const locale: Locale = {
   pleaseAskAgain: "もう一度確認してください。",
   checkValue: "この値を確認してください。",
   emptyLines: (count) => `空行${count}行`,
-  blanks: (count) => `空白${count}文字`,
+  spaces: (count) => `空白${count}文字`,
   yes: "はい",
   no: "いいえ",
   needsDecision: (agent) => `${agent} が承認を求めています`,

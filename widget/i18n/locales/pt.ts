@@ -194,7 +194,7 @@ export const locale: Locale = {
   pleaseAskAgain: "Por favor, pergunte de novo.",
   checkValue: "Confira este valor.",
   emptyLines: (count) => plural(count, { other: "# linhas vazias" }),
-  blanks: (count) => plural(count, { other: "# espaços em branco" }),
+  spaces: (count) => plural(count, { other: "# espaços em branco" }),
   yes: "Sim",
   no: "Não",
   needsDecision: (agent) => `${agent} precisa da sua decisão`,

@@ -183,7 +183,7 @@ export const locale: Locale = {
   pleaseAskAgain: "请再问我一次。",
   checkValue: "请检查此值。",
   emptyLines: (count) => `${count} 个空行`,
-  blanks: (count) => `${count} 个空白字符`,
+  spaces: (count) => `${count} 个空白字符`,
   yes: "是",
   no: "否",
   needsDecision: (agent) => `${agent} 需要您的决定`,
