@@ -155,7 +155,7 @@ test("the page holds nothing inline but one style sheet, which its policy allows
     const [data = "", ...more] =
       html.match(/(?<=<script type="application\/json" id="page-data">)[^<]*(?=<\/script>)/g) ?? [];
     assert.deepEqual(more, []);
-    assert.deepEqual(JSON.parse(data), { info, images: "none" });
+    assert.deepEqual(JSON.parse(data), { info, images: "none", sites: [] });
     assert.doesNotMatch(data, /\u2028/);
     const [style = "", ...others] = html.match(/(?<=<style>)[^<]*(?=<\/style>)/g) ?? [];
     assert.deepEqual(others, []);
