@@ -95,6 +95,7 @@ it("an answer that has ended before it could be drawn is drawn, anchored and spo
   );
   await chat.say("Hi");
   await done;
+  assert.equal(await shown(chat.messages), "Hi");
   arrives.open();
   await chat.answered();
   await page.getByRole("status").getByText("All of it.").waitFor();

@@ -117,7 +117,7 @@ it("without its card a question writes out what cannot be seen, counts no early 
   const { page, chat, turn, part } = await openAskingChat(t);
   await deploy(page);
   await chat.say("Both");
-  const args = { to: "ada\u202e@example.org", text: `<b>${"x".repeat(900)}</b>\nEnd` };
+  const args = { to: "ada\u202e@example.org", text: `<b>${"x".repeat(900)}</b>\nEnd${" ".repeat(9)}.` };
   const [first, second] = ["Write to Ada\u200b?", "Cancel order 4711?"];
   (await turn()).send(
     approval("1", first, args),

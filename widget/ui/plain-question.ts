@@ -48,9 +48,7 @@ export class PlainQuestion extends ChatPart {
       <div class=${approval?.danger ? "plain-call dangerous" : "plain-call"} role="group" aria-labelledby=${id}>
         <p id=${id}><strong dir="auto">${plain(approval?.text || tool)}</strong></p>
         ${title ? html`<p dir="auto">${plain(toolName(call, strings))}</p>` : nothing}
-        <p class="plain-input" dir="ltr">
-          ${plain(tool)} ${input.split(TEXTS).map((it) => html`<bdi>${plain(it)}</bdi>`)}
-        </p>
+        <p class="plain-input" dir="ltr">${plain(tool)} ${input.split(TEXTS).map((it) => html`<bdi>${plain(it)}</bdi>`)}</p>
         ${
           expiryOf(call) > Date.now()
             ? html`<div class="choices">${this.#renderButton(call, false)} ${this.#renderButton(call, true)}</div>`

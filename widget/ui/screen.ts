@@ -298,11 +298,12 @@ const connectingView = html`
 
 /** What was asked, where the code that draws messages is still to come. */
 function renderAsked({ session }: Client): TemplateResult | typeof nothing {
-  const question = session.busy ? session.lastQuestion?.text : undefined;
-  if (!question) return nothing;
+  const { busy, lastQuestion: { text, at = 0 } = {} } = session;
+  // A conversation of before appears at once with all that was said.
+  if (!text || !(busy || at > performance.timeOrigin)) return nothing;
   return html`
-    <div class="asked">
-      <p class="bubble" dir="auto">${question}</p>
+    <div class="undrawn">
+      <p class="bubble" dir="auto">${text}</p>
       <span class="bone"></span>
     </div>
   `;
