@@ -61,6 +61,8 @@ class Talk {
   #server: TestServer | undefined;
   /** The run that goes on, and after how many words or tools its client stops it. */
   #run = { name: "", left: Number.POSITIVE_INFINITY };
+  /** What its first request ends with. */
+  #asked: string | undefined;
 
   constructor(seed: number, kind: StateKind, isGuarded: boolean) {
     this.seed = seed;
@@ -167,6 +169,10 @@ class Talk {
     const faults =
       this.#kind === "conversation_history" ? faultsOf(messages) : this.#faultsOfStored(messages, previousId);
     for (const fault of faults) this.faults.push(`a request ${fault}: ${roles}`);
+    const last = messages.at(-1);
+    const isThere = last?.role === "user" && last.content === this.#asked;
+    if (this.#asked !== undefined && !isThere) this.faults.push(`a request without its message: ${roles}`);
+    this.#asked = undefined;
   }
 
   *#faultsOfStored(messages: readonly HistoryMessage[], previousId: string | undefined): Generator<string> {
@@ -182,6 +188,8 @@ class Talk {
     const message = this.#messageAfter(known);
     const run = newRun();
     this.#run = { name: run, left: this.chance(0.2) ? 1 + Math.floor(this.#random() * 4) : Number.POSITIVE_INFINITY };
+    // A hook may have changed it.
+    this.#asked = this.#isGuarded ? undefined : message.message;
     const [words, calls] = [this.#words, this.#calls];
     const { state: _state, ...shown } = message;
     this.#trail.push(`${JSON.stringify(shown)}${known === this.#known.at(-1) ? "" : " after an old state"}`);

@@ -123,20 +123,6 @@ for (const stateKind of KINDS) {
     assert.match(JSON.stringify(results(server)), /declined this call.*Their reason: Too late.*"is_error":true/);
   });
 
-  test(title("a message beside decisions follows the results in the same model request"), async (t) => {
-    const { server, done, state } = await ask(t, { stateKind });
-    await send.json(t, server, { message: "And thanks", approvals: [approve()], state });
-    const sent = server.model.asked.at(-1)?.sent ?? [];
-    assert.deepEqual(
-      sent.slice(-2).map(({ role, content }) => [role, content]),
-      [
-        ["tool", "cancelled A1"],
-        ["user", "And thanks"],
-      ],
-    );
-    assert.equal(done.length, 1);
-  });
-
   test(title("a plain message declines all, and no yes counts afterwards"), async (t) => {
     const { server, done, state } = await ask(t, { stateKind, turnsAfter: [[say("Fine.")]] });
     const outcome = await send.sse(t, server, { message: "Never mind", state });
