@@ -17,7 +17,7 @@ import {
 } from "../support/chat-transports.ts";
 import { gate, turns } from "../support/deadline.ts";
 import { onceCalled } from "../support/once-called.ts";
-import { call, cut, end, fail, hang, say, think, wait } from "../support/scripted-provider.ts";
+import { call, cut, end, hang, say, think, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 import { define } from "../support/test-tools.ts";
@@ -422,15 +422,6 @@ for (const name of ["onMessage", "onAnswer"] as const) {
     });
   }
 }
-
-test("a model that fails before onAnswer is asked gives nothing of what it has said", async (t) => {
-  const script = [[say(SECRET), fail(new Error("down"))]];
-  const { sse } = await onEveryTransport(t, () => ({ agent: { onAnswer: () => {} }, turns: script }), {
-    message: "When?",
-  });
-  assert.deepEqual(typesOf(sse.events), ["error"]);
-  assert.doesNotMatch(JSON.stringify(sse.events), /Friday/);
-});
 
 test("a hook that is no function is a mistake that names it", () => {
   const agent = { name: "Acme", model: "demo", onAnswer: "log" };
