@@ -2,8 +2,30 @@
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
 import { test } from "node:test";
-import { findCircle, importsOf, readImports } from "../support/import-graph.ts";
+
+const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^;]*?\bfrom\s*"([^"]+)"|\bimport\s*\(?\s*"([^"]+)"/g;
+
+/**
+ * What each `.ts` file below these folders imports, also as a type or while it runs: relative ones, style sheets too, as
+ * paths from the repository's root, packages by name.
+ */
+function readImports(folders: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => posix.join(folder, name)),
+  );
+  return new Map(files.map((file) => [file, importsOf(file)]));
+}
+
+function importsOf(file: string): string[] {
+  return [...readFileSync(file, "utf8").matchAll(IMPORT)].map(([, from, called]) => {
+    const target = from ?? called ?? "";
+    return target.startsWith(".") ? join(dirname(file), target) : target;
+  });
+}
 
 const GRAPH = readImports(["server", "widget"]);
 
@@ -106,6 +128,26 @@ test("an import while the chat runs is for what most chats never need, or not be
     );
   }
 });
+
+/** The first circle of imports, as the files on it; `undefined` when there is none. */
+function findCircle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): string[] | undefined => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const target of graph.get(file) ?? []) {
+      const circle = visit(target, [...path, file]);
+      if (circle !== undefined) return circle;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const file of graph.keys()) {
+    const circle = visit(file, []);
+    if (circle !== undefined) return circle;
+  }
+  return undefined;
+}
 
 test("no file imports in a circle, not even for types", () => {
   assert.equal(findCircle(GRAPH), undefined);

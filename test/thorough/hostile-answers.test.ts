@@ -4,7 +4,6 @@ import type { Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { plain } from "../../widget/ui/plain-text.ts";
 import { askForImages, type ChatElement, type ChatPageOptions, openChat, openRows } from "../browser/chat-page.ts";
-import { watchIncidents } from "../browser/incidents.ts";
 import { chatTag, visit } from "../browser/launcher-page.ts";
 import { HEAVY_ANSWERS, HOSTILE_ANSWERS, type HostileAnswer } from "../fixtures/hostile-answers.ts";
 import { launchBrowser } from "../support/browser.ts";
@@ -13,6 +12,42 @@ import type { ServerOptions } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
+
+declare global {
+  interface Window {
+    ran: () => void;
+    /** Milliseconds of the longest time in which the page could not answer. */
+    longestTask: number;
+  }
+}
+
+/** Loads the page again and from then on notes whatever runs, asks another host, opens a dialog or goes elsewhere. */
+async function watchIncidents(page: Page, hosts: readonly string[]): Promise<string[]> {
+  const incidents: string[] = [];
+  await page.exposeFunction("ran", () => incidents.push("a script ran"));
+  await page.addInitScript(() => {
+    window.longestTask = 0;
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) {
+        window.longestTask = Math.max(window.longestTask, duration);
+      }
+    }).observe({ type: "longtask" });
+  });
+  page.on("dialog", (dialog) => {
+    incidents.push(`dialog ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("popup", (popup) => incidents.push(`popup ${popup.url()}`));
+  page.on("request", (request) => {
+    const { host, protocol, href } = new URL(request.url());
+    if (!hosts.includes(host) && !/^(blob|data):$/.test(protocol)) {
+      incidents.push(`request ${href}`);
+    }
+  });
+  await page.reload();
+  page.on("framenavigated", (frame) => incidents.push(`navigation to ${frame.url()}`));
+  return incidents;
+}
 
 /** All short ones at once, for places that show text as it is. */
 const EVERYTHING = HOSTILE_ANSWERS.map(({ text }) => text).join("\n");
