@@ -202,24 +202,6 @@ it("after a reload a message can still be changed, also where the provider keeps
   }
 });
 
-it("a changed message keeps its files; after a reload it says that they have to be attached again", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("A dot.")], [say("Red.")]] });
-  await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL });
-  const remove = chat.page.getByRole("button", { name: "Remove dot.png" });
-  await remove.waitFor();
-  await chat.ask("What is it?", "A dot.");
-  await change(chat, 0).click();
-  await remove.waitFor();
-  await chat.edited.fill("Which colour?");
-  await chat.edited.press("Enter");
-  await chat.replies.getByText("Red.").waitFor();
-  assert.match(JSON.stringify(contents(chat, 1)), /Which colour\?.*image_url/);
-  await chat.page.reload();
-  await change(chat, 0).click();
-  await chat.questions.getByText("dot.png: no longer here, please attach again.").waitFor();
-  assert.equal(await chat.page.getByRole("button", { name: "Answer again" }).count(), 0);
-});
-
 it("a message that is changed has files of its own: kept, taken out, picked, pasted and dropped there, beside those of the draft", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A dot.")], [say("Two.")]] });
   const { page } = chat;
@@ -356,20 +338,6 @@ test("on a phone a message is changed in its place, too, above the keyboard", as
   assert.equal(await chat.input.and(chat.page.locator(":focus")).count(), 0, "no keyboard over the answer");
 });
 
-it("where states are signed, a reload does not pretend that the agent knows a conversation with files", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[say("A dot.")], [say("Hello.")]],
-    env: { PARLEY_STATE_SECRET: "a-secret-of-thirty-two-characters" },
-  });
-  await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL });
-  await chat.page.getByRole("button", { name: "Remove dot.png" }).waitFor();
-  await chat.ask("What is it?", "A dot.");
-  await chat.page.reload();
-  await chat.page.getByText("no longer knows what is above").waitFor();
-  await chat.ask("Hi", "Hello.");
-  assert.deepEqual(contents(chat, 1), ["Hi"]);
-});
-
 /** Copies the answer with its button; gives what other programs are handed. */
 async function copyAnswer({ page }: ChatPage): Promise<{ text: string; html: string }> {
   await page.getByRole("button", { name: "Copy answer" }).click();
@@ -475,18 +443,4 @@ it("copying an answer asks nobody for its images", async (t) => {
   await page.getByRole("button", { name: "Copy answer" }).click();
   await page.getByRole("button", { name: "Copied" }).waitFor();
   assert.equal(requests, 1);
-});
-
-it("a message whose files are gone is not offered to be sent without the earlier ones", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[fail(new ApiError("conversation_expired", "It has expired."))]],
-  });
-  await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL });
-  await chat.page.getByRole("button", { name: "Remove dot.png" }).waitFor();
-  await chat.say("What is it?");
-  const afresh = chat.page.getByRole("button", { name: "Send without the earlier messages" });
-  await afresh.waitFor();
-  await chat.page.reload();
-  await chat.error.getByText("It has expired.").waitFor();
-  assert.equal(await afresh.count(), 0);
 });

@@ -47,7 +47,7 @@ test("what few visitors need is in no file that is loaded to chat", () => {
   assert.ok(names.includes("widget/element/agent-chat.ts"), String(names));
   assert.deepEqual(
     names.filter((name) =>
-      /widget\/(?:dev|launcher|i18n\/locales|markdown\/code-blocks)\/|(?:markdown\/footnote-list|ui\/(?:alternatives|feedback|message-fold|lightbox|files|key-prompt)|composer\/read-file|transport\/http|session\/(?:read-row|older-rows|shrink))\.ts|speed-highlight/.test(
+      /widget\/(?:dev|launcher|i18n\/locales|markdown\/code-blocks)\/|(?:markdown\/footnote-list|ui\/(?:alternatives|feedback|message-fold|lightbox|files|key-prompt)|composer\/read-file|transport\/http|session\/(?:read-row|kept-files|older-rows|shrink))\.ts|speed-highlight/.test(
         name,
       ),
     ),

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { beforeEach, type TestContext, test } from "node:test";
-import type { ConversationState } from "../../server/protocol/chat.ts";
+import type { ContentPart, ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { storedState } from "../../widget/session/branch-states.ts";
 import type { ChatSession } from "../../widget/session/chat-session.ts";
@@ -455,60 +455,44 @@ test("a conversation that has to shrink loses other branches first, the oldest e
   assert.equal(kept(210), "m2");
 });
 
-const withFile: ConversationState = {
-  conversation_history: [
-    {
-      role: "user",
-      content: [
-        { type: "text", text: "See" },
-        { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
-      ],
-    },
-    { role: "assistant", content: "Seen" },
-  ],
-};
+const omitted = { sha256: "47DE", mime_type: "image/png", bytes: 3 } as const;
+const whole = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" }, omitted } as const;
+const withPart = (part: ContentPart): HistoryMessage[] => [
+  { role: "user", content: [{ type: "text", text: "See" }, part] },
+  { role: "assistant", content: "Seen" },
+];
 
-test("the bytes of files are not stored, and the agent is told of it", () => {
-  const { state } = restored(conversation(messages, withFile));
-  const [first] = state.conversation_history ?? [];
-  assert.match(JSON.stringify(first), /an image was attached here earlier and is no longer included/);
-  assert.doesNotMatch(JSON.stringify(state), /AAAA/);
-});
-
-test("a signed state or an open exchange with files cannot be stored, and the last answer says that the agent has forgotten it", () => {
-  const begun = { messages: withFile.conversation_history ?? [], signature: "s" };
-  const states = [
-    { ...withFile, signature: "s" },
-    { conversation_history: [], open: begun },
-    { conversation_history: [], open: { messages: [], sealed: "AAAA", signature: "s" } },
-    { previous_response_id: "one", open: { ...begun, response: "two" } },
-  ];
-  for (const state of states) {
-    const stored = { ...conversation(messages, state), root: null, states: {} };
-    for (const row of [stored, { ...stored, states: { m4: storedState(state, {}) } }]) {
-      assert.doesNotMatch(JSON.stringify(toRow(row)), /AAAA/);
-      const { state: next, messages: shown, ...rest } = restored(row);
-      assert.deepEqual([next, rest.isCut], [{}, false]);
-      const last = shown.at(-1);
-      assert.equal(last?.role === "assistant" && last.forgotten, true);
-      assert.equal(restored(row).knowsState(shown[2] as UserMessage), false);
-      // What the page has added behind it has no state, either.
-      const note: Message = { role: "page", id: "m5", parent: "m4", text: "Note", at: 0 };
-      const { lastAnswer } = restored({ ...row, tree: [...row.tree, note], head: "m5" });
-      assert.deepEqual([lastAnswer?.id, lastAnswer?.forgotten], ["m4", true]);
-    }
+test("of a state all is stored but the data of its files, which is sent by its digest where it is gone", () => {
+  const statesOf = (part: ContentPart): ConversationState[] => {
+    const open = { messages: withPart(part), signature: "s" };
+    return [
+      { conversation_history: withPart(part), signature: "s" },
+      { conversation_history: [], open },
+      { previous_response_id: "one", open: { ...open, response: "two" } },
+    ];
+  };
+  const left = statesOf({ type: "omitted", omitted });
+  for (const [index, state] of statesOf(whole).entries()) {
+    const stored = { ...conversation(messages, state), root: state };
+    assert.doesNotMatch(JSON.stringify(toRow(stored)), /AAAA/);
+    const read = restored(stored);
+    assert.deepEqual([read.state, read.data.root], [left[index], left[index]]);
   }
 });
 
-test("what was said after an open exchange with files goes on after a reload", () => {
-  const before: ConversationState = { conversation_history: [{ role: "user", content: "One" }] };
-  const history = [...(before.conversation_history ?? []), ...(withFile.conversation_history ?? [])];
-  for (const begun of [{ messages: history.slice(1, 2) }, { messages: [], sealed: "AAAA" }]) {
-    const open = { ...before, open: { ...begun, signature: "s" } };
-    const states = { m2: storedState(open, {}), m4: storedState({ conversation_history: history }, open) };
-    const { state } = restored({ ...conversation(messages), states });
-    assert.match(JSON.stringify(state), /One.*no longer included.*Seen/);
+test("where an earlier build could not store a state with files, the last answer says that the agent has forgotten it", () => {
+  const stored = { ...conversation(messages), states: { m4: null } };
+  // What the page has added behind it has no state, either.
+  const note: Message = { role: "page", id: "m5", parent: "m4", text: "Note", at: 0 };
+  for (const row of [
+    stored,
+    { ...stored, root: null, states: {} },
+    { ...stored, tree: [...stored.tree, note], head: "m5" },
+  ]) {
+    const read = restored(row);
+    assert.deepEqual([read.state, read.lastAnswer?.id, read.lastAnswer?.forgotten], [{}, "m4", true]);
   }
+  assert.equal(restored({ ...stored, root: null, states: {} }).knowsState(messages[2] as UserMessage), false);
 });
 
 test("the size of a conversation is that of its messages and of its states together", () => {

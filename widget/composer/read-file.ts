@@ -76,7 +76,7 @@ export async function readFile(
   if (files.some(({ attachment }) => attachment.data === data)) {
     return refuse((strings, names) => strings.fileAlreadyAttached(names));
   }
-  return draftFile(file, mediaType, data);
+  return { ...draftFile(file, mediaType, data), ...(await sizeOf(file)) };
 }
 
 /** Why files cannot go with those that another message has, though each of them was taken before. */
@@ -107,6 +107,14 @@ function draftFile(file: File, mediaType: MediaType, data: string): DraftFile {
   // The proven type, not the claimed one: a WebP that is called .jpg is a fine WebP.
   const attachment: Attachment = { type, name, mime_type: mediaType, data };
   return { name, size, mediaType, picture: type === "image" ? file : undefined, attachment };
+}
+
+/** The width and height of a picture that the browser can draw. */
+async function sizeOf(file: File): Promise<Pick<SentFile, "width" | "height">> {
+  const bitmap = await createImageBitmap(file).catch(() => undefined);
+  const { width, height } = bitmap ?? {};
+  bitmap?.close();
+  return { width, height };
 }
 
 function wrongType({ type }: File, mediaType: MediaType | undefined, allowed: readonly string[]): FileNote["say"] {

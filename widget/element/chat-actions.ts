@@ -203,9 +203,12 @@ export class ElementActions implements ChatActions {
     void this.retry({ afresh: true });
   }
 
-  edit(message: UserMessage): void {
-    const { client, composer, editor } = this.#host;
+  async edit({ id }: UserMessage): Promise<void> {
     this.#isRecalled = false;
+    await this.#host.client?.keeper.filled;
+    const { client, composer, editor } = this.#host;
+    const message = client?.session.messages.find((it) => it.id === id);
+    if (message?.role !== "user") return;
     const unsent = client?.session.withdraw();
     if (unsent) composer?.restoreUnsent(unsent);
     else if (editor?.isConnected && this.#isChanged(editor)) void this.#showEditor(editor);
@@ -261,7 +264,7 @@ export class ElementActions implements ChatActions {
     }
     const question = client?.session.lastQuestion;
     if (!question || !/all|edit/.test(actions)) return;
-    this.edit(question);
+    void this.edit(question);
     this.#isRecalled = true;
   }
 

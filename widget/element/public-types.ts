@@ -92,8 +92,7 @@ export interface SharedProperties {
   /** `ltr` or `rtl`. Default: the nearest `dir` around the element, or the direction of the language. */
   dir: string;
   /**
-   * `session` keeps the conversation in this tab across reloads and pages of the same site; `none` does not. Files
-   * are never kept.
+   * `session` keeps the conversation in this tab across reloads and pages of the same site; `none` does not.
    */
   persist: "session" | "none";
   /**

@@ -3,7 +3,7 @@
  * once: of a history, each state has what it adds to the one before it in its branch.
  */
 
-import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
+import type { ConversationState, FilePart, HistoryMessage, OmittedPart } from "../../server/protocol/chat.ts";
 import { toJson } from "../../server/protocol/json.ts";
 
 /** `null`: it is not known any more. */
@@ -21,9 +21,7 @@ interface AddedState {
 export function storedState(state: ConversationState, base: ConversationState | undefined): AddedState {
   const { conversation_history: history, ...rest } = state;
   if (!history) return { rest };
-  // An open exchange with files is not stored, nor is the history before it: this one stands by itself.
-  const { messages, sealed } = base?.open ?? {};
-  const known = (sealed === undefined && !messages?.some(hasFiles) && base?.conversation_history) || [];
+  const known = base?.conversation_history ?? [];
   let from = history.findIndex((entry, index) => !isSame(entry, known[index]));
   if (from < 0) from = history.length;
   return { rest, from, added: history.slice(from) };
@@ -41,8 +39,26 @@ export function fullState(
   return before.length < from ? undefined : { ...rest, conversation_history: [...before.slice(0, from), ...added] };
 }
 
-export function hasFiles({ role, content }: HistoryMessage): boolean {
-  return role === "user" && typeof content !== "string" && content.some(({ type }) => type !== "text");
+/** A file in a state, which the server has named by its digest, with its data or without. */
+export type NamedFile = OmittedPart | (FilePart & Pick<OmittedPart, "omitted">);
+
+/** States with other file parts. What has none, or the same ones, stays the same object. */
+export function withParts<Value>(value: Value, change: (part: NamedFile) => NamedFile): Value {
+  if (!isObject(value)) return value;
+  if (isObject((value as Partial<NamedFile>).omitted)) return change(value as unknown as NamedFile) as Value;
+  const changes = Object.entries(value).flatMap(([name, it]) => {
+    const changed = withParts(it, change);
+    return changed === it ? [] : [[name, changed]];
+  });
+  if (changes.length === 0) return value;
+  return Object.assign(Array.isArray(value) ? [...value] : { ...value }, Object.fromEntries(changes));
+}
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+/** Without its data, which is kept apart. */
+export function withoutData(part: NamedFile): NamedFile {
+  return part.type === "omitted" ? part : { type: "omitted", omitted: part.omitted };
 }
 
 function isSame(a: HistoryMessage, b: HistoryMessage | undefined): boolean {

@@ -302,6 +302,11 @@ export class ChatSession {
     return this.#conversation.outgoing(message);
   }
 
+  /** See `Conversation.addFiles`. */
+  addFiles(read: SessionData, filled: SessionData): void {
+    this.#conversation.addFiles(read, filled);
+  }
+
   /** Sends a message, unless it is empty or a run has not ended. */
   send(outgoing: OutgoingMessage, { replaces }: SendOptions = {}): SendResult {
     if (outgoing.text.trim() === "" && outgoing.attachments.length === 0) return notSent("empty");

@@ -166,6 +166,7 @@ export class Client {
       isAsking: () => !this.isKnown && !this.refusal,
       onErased: () => options.onForget?.(false),
       restore: (stored, reportedUntil, isNewer) => this.#restore(stored, reportedUntil, isNewer),
+      fill: (restored, filled) => this.session.addFiles(restored, filled),
       onDraft,
       onPending: (list) => this.session.setPending(list),
       place: options.place,

@@ -54,6 +54,8 @@ export interface ConversationData {
   readonly root: ConversationState | null;
   /** Whether older messages were left out. */
   readonly isCut: boolean;
+  /** The files of messages, as far as they are here, by the id of the message. */
+  readonly attachments?: ReadonlyMap<string, readonly Attachment[]>;
 }
 
 export const EMPTY_CONVERSATION: ConversationData = { tree: [], head: undefined, states: {}, root: {}, isCut: false };
@@ -74,8 +76,9 @@ export class Conversation {
   #built: readonly [StoredState, ConversationState | undefined] = [null, undefined];
 
   get data(): ConversationData {
-    const { isCut } = this;
-    return { tree: [...this.#tree.values()], head: this.head, states: this.#states, root: this.#root, isCut };
+    const { isCut, head } = this;
+    const [states, root, attachments] = [this.#states, this.#root, this.#attachments];
+    return { tree: [...this.#tree.values()], head, states, root, isCut, attachments };
   }
 
   get head(): string | undefined {
@@ -226,19 +229,38 @@ export class Conversation {
     if (tree.length === 0) this.key = {};
     const known = this.#tree;
     this.#tree = new Map(tree.map((message) => [message.id, message]));
-    // What is stored has neither bytes nor pictures of the files that were sent here.
+    // What is stored has neither data nor pictures of the files that are here.
     for (const sent of known.values()) {
-      const { id } = sent;
-      const now = this.#tree.get(id);
-      const isSame = sent.role === "user" && now?.role === "user" && now.at === sent.at;
-      if (isSame) this.#tree.set(id, { ...now, files: sent.files });
-      else this.#attachments.delete(id);
+      const now = this.#stillSent(sent);
+      if (now) this.#tree.set(now.id, { ...now, files: (sent as UserMessage).files });
+      else this.#attachments.delete(sent.id);
     }
     this.#states = states;
     this.#root = root;
     this.isCut = isCut;
     this.#count = Math.max(this.#count, Number(tree.at(-1)?.id.slice(1) ?? 0));
     this.#show(head);
+  }
+
+  /** Takes over the data of files that has been read, where what it was `read` for is still as it was. */
+  addFiles(read: ConversationData, { tree, states, root, attachments = new Map() }: ConversationData): void {
+    for (const message of tree) {
+      const { id } = message;
+      const files = attachments.get(id);
+      if (this.#stillSent(message) && !this.#attachments.has(id)) {
+        this.replace(message);
+        if (files) this.#attachments.set(id, files);
+      }
+      if (this.#states[id] === read.states[id] && states[id]) this.#states = { ...this.#states, [id]: states[id] };
+    }
+    if (this.#root === read.root) this.#root = root;
+    this.#built = [null, undefined];
+  }
+
+  /** The message of the person that is also what another page load, or this one before, knows under its id. */
+  #stillSent({ id, role, at }: Message): UserMessage | undefined {
+    const now = this.#tree.get(id);
+    return role === "user" && now?.role === "user" && now.at === at ? now : undefined;
   }
 
   /** The messages that stand in one place of the conversation, itself included: the oldest comes first. */
@@ -317,5 +339,5 @@ export class Conversation {
 
 /** A file of the composer holds its bytes: a message has only what it shows. */
 export function shownOf({ text, files }: OutgoingMessage): Pick<UserMessage, "text" | "files"> {
-  return { text, files: files.map(({ name, mediaType, size, picture }) => ({ name, mediaType, size, picture })) };
+  return { text, files: files.map(({ attachment: _, ...file }: SentFile & { attachment?: Attachment }) => file) };
 }

@@ -55,6 +55,8 @@ export interface KeeperOptions extends LibraryOptions {
   readonly onErased: () => void;
   /** An earlier page load has kept this. `isNewer`: it takes the place of what is shown. */
   readonly restore: (stored: Restored, reportedUntil: number, isNewer: boolean) => void;
+  /** The data of the files has been read, of what was `restored`. */
+  readonly fill: (restored: Restored, filled: Restored) => void;
   readonly onDraft: (draft: Draft) => void;
   /** This is pending in the store. */
   readonly onPending: (list: readonly PendingMessage[] | undefined) => void;
@@ -78,6 +80,8 @@ export class ConversationKeeper implements LibraryHost {
   restoredPlace: Place | undefined;
   /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
   restored: Promise<void> = Promise.resolve();
+  /** Resolves when the data of its files is there, too, as far as it is kept. */
+  filled: Promise<void> = Promise.resolve();
   /** Resolves when what was saved last is in the store, or could not be. */
   stored: Promise<void> = Promise.resolve();
   /** Resolves when what is pending is in the store, or could not be. */
@@ -312,7 +316,8 @@ export class ConversationKeeper implements LibraryHost {
 
   /** Shows what another element has made of the conversation. */
   reload(): Promise<void> {
-    return this.#load({ id: this.shown.id }, "return");
+    this.restored = this.#load({ id: this.shown.id }, "return");
+    return this.restored;
   }
 
   /**
@@ -338,6 +343,8 @@ export class ConversationKeeper implements LibraryHost {
   async claim(): Promise<boolean> {
     const { id, savedAt } = this.shown;
     const mayGoOn = savedAt === 0 || ((await (await this.library())?.claim()) ?? true);
+    // A file that is not there yet would be left out for good.
+    await this.filled;
     // The person may have opened another one meanwhile.
     return mayGoOn && this.shown.id === id;
   }
@@ -406,6 +413,7 @@ export class ConversationKeeper implements LibraryHost {
       // What has just been read has not changed, unless there were messages here already, or it was that of a tab.
       this.#isDirty = isCopy || progress() !== progressOf(stored) || (keepsAll() && stored?.kept === "tab");
       if (!this.#isDirty) this.#savedProgress = progress();
+      if (stored?.withFiles) this.filled = this.#fill(stored, stored.withFiles(), isCopy);
     } else if (isReturn && progress() !== this.#savedProgress) this.#isDirty = true;
     if (isReturn && whole && this.#queueing === 0) this.#options.onPending(whole.pending);
     // The browser has cleared it: what goes on here is stored anew.
@@ -415,6 +423,15 @@ export class ConversationKeeper implements LibraryHost {
     this.isRestoring = false;
     this.save();
     onChange();
+  }
+
+  async #fill(stored: StoredConversation, reading: Promise<StoredConversation>, isCopy: boolean): Promise<void> {
+    const loads = this.#loads;
+    const filled = await reading.catch(() => undefined);
+    if (!filled || loads !== this.#loads) return;
+    this.#options.fill(stored, filled);
+    if (isCopy) this.changed();
+    this.#options.onChange();
   }
 
   #saveSoon(): void {

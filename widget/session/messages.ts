@@ -18,8 +18,13 @@ export interface SentFile {
   readonly mediaType: MediaType;
   /** In bytes. */
   readonly size?: number | undefined;
-  /** What is shown of an image of this page load. */
+  /** Of an image, in pixels. */
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
+  /** What is shown of an image. */
   readonly picture?: Blob | undefined;
+  /** Whether the browser keeps its data. Until that is read, its place is held. */
+  readonly isKept?: boolean;
 }
 
 export interface UserMessage {

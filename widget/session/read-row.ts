@@ -6,6 +6,7 @@
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { asString, isRecord } from "../../server/protocol/json.ts";
 import { completed, PENDING, partsOf, ROWS, SUMMARIES, settled, TABLES, type Transact } from "./idb.ts";
+import { expecting, rangeOf, read as readFiles } from "./kept-files.ts";
 import {
   type AnswerRow,
   type Found,
@@ -14,7 +15,6 @@ import {
   type Row,
   type StoredConversation,
   type Summary,
-  statesOf,
   UNREADABLE,
 } from "./row.ts";
 
@@ -32,16 +32,20 @@ export const MAX_SIZE = 60_000_000;
 const MIGRATIONS: ReadonlyMap<unknown, (row: Row) => Row> = new Map([[5, (row) => row]]);
 
 export async function read(transact: Transact, id: string): Promise<Found> {
-  const [[row, answer], summary, queue] = await transact("readonly", TABLES, (transaction) =>
+  const [[row, answer], summary, queue, files] = await transact("readonly", TABLES, (transaction) =>
     Promise.all([
       settled<[Row?, AnswerRow?]>(transaction.objectStore(ROWS).getAll(partsOf(id)) as IDBRequest),
       settled<Summary | undefined>(transaction.objectStore(SUMMARIES).get(id)),
       settled<Queue | undefined>(transaction.objectStore(PENDING).get(id)),
+      settled(transaction.objectStore(PENDING).getAllKeys(rangeOf(id))),
     ]),
   );
   if (!row) return summary && UNREADABLE;
   // What may be written is decided by the summary.
-  return fromRow({ ...withAnswer(row, answer), revision: summary?.revision ?? 0, pending: pendingOf(queue) });
+  const found = fromRow({ ...withAnswer(row, answer), revision: summary?.revision ?? 0, pending: pendingOf(queue) });
+  if (found === UNREADABLE || files.length === 0) return found;
+  const expected = expecting(found, files);
+  return { ...expected, withFiles: () => readFiles(transact, expected) };
 }
 
 /** Resolves with what puts all of it there again, as it is. */
@@ -80,7 +84,12 @@ export function fromRow(stored: Row): StoredConversation | typeof UNREADABLE {
   const row = MIGRATIONS.get(stored.version)?.(stored);
   if (!row || !isSound(row)) return UNREADABLE;
   const { version: _, ...rest } = row;
-  const { lost } = statesOf(row);
+  // An older version could not keep signed states with files.
+  const lost = new Set<string | undefined>(row.root === null ? [undefined] : []);
+  for (const { id, parent } of row.tree) {
+    const stored = row.states[id];
+    if (stored === null || (lost.has(parent) && (stored === undefined || !!stored.from))) lost.add(id);
+  }
   if (lost.size === 0) return rest;
   // The agent knows nothing of a branch whose state could not be stored: it goes on as a new conversation.
   const parents = new Set<string | undefined>();
@@ -135,7 +144,14 @@ const valuesAre =
     isRecord(value) && Object.values(value).every(check);
 
 const isMediaType: Check = (value) => Object.hasOwn(MEDIA_TYPES, `${value}`);
-const FILE = has({ name: isText, mediaType: isMediaType, size: maybe(isNumber), picture: isAbsent });
+const FILE = has({
+  name: isText,
+  mediaType: isMediaType,
+  size: maybe(isNumber),
+  width: maybe(isNumber),
+  height: maybe(isNumber),
+  picture: isAbsent,
+});
 
 const DECISION = { approved: isFlag, reason: maybe(isText), arguments: maybe(isText) };
 
@@ -206,6 +222,7 @@ const PART = either(
   has({ type: oneOf("text"), text: isText }),
   has({ type: oneOf("file"), file: has({ filename: isText }) }),
   has({ type: oneOf("image_url") }),
+  has({ type: oneOf("omitted"), omitted: has({ sha256: isText, mime_type: isMediaType, bytes: isNumber }) }),
 );
 /** Of what the server has made, no more than what is read here. */
 const HISTORY = listOf(has({ role: isText, content: either(isAbsent, isNull, isText, listOf(PART)) }));

@@ -1,10 +1,12 @@
-/** What is stored of a conversation; `read-row.ts` makes it one again. Bytes of files and keys are never part of it. */
+/**
+ * What is stored of a conversation; `read-row.ts` makes it one again. Data of files is kept beside it (`kept-files.ts`),
+ * keys never.
+ */
 
-import type { ContentPart, HistoryMessage } from "../../server/protocol/chat.ts";
 import { type Json, records, toJson } from "../../server/protocol/json.ts";
-import { hasFiles, type StoredState } from "./branch-states.ts";
+import { withoutData, withParts } from "./branch-states.ts";
 import type { SessionData } from "./chat-session.ts";
-import type { ConversationData, PendingMessage } from "./conversation.ts";
+import type { PendingMessage } from "./conversation.ts";
 import { type Message, textOf } from "./messages.ts";
 
 /** Everything that a reload must not lose. */
@@ -22,6 +24,8 @@ export interface StoredConversation extends SessionData {
   readonly updatedAt: number;
   /** How often it was saved. */
   readonly revision: number;
+  /** Reads the data of its files, too. Present where some is kept. */
+  readonly withFiles?: () => Promise<StoredConversation>;
 }
 
 /** What a list of conversations shows, without any of their messages. */
@@ -86,10 +90,11 @@ function titleOf({ name, title, tree, head }: StoredConversation): string {
   return name ?? title ?? [...said].slice(0, TITLE_CHARS).join("");
 }
 
-/** A copy to be stored. */
-export function toRow({ pending: _, ...conversation }: StoredConversation): Row {
-  const { states } = statesOf(conversation);
-  return { ...conversation, version: VERSION, tree: conversation.tree.map(withoutPictures), states };
+/** A copy to be stored, without the data of files. */
+export function toRow({ pending: _, attachments: __, withFiles: ___, ...conversation }: StoredConversation): Row {
+  const { tree, states, root } = conversation;
+  const slim = withParts({ states, root }, withoutData);
+  return { ...conversation, ...slim, version: VERSION, tree: tree.map(withoutPictures) };
 }
 
 /** An answer that comes, while the rest of its conversation stays as it was written before. */
@@ -109,25 +114,6 @@ export function answerRow(written: StoredConversation | undefined, now: StoredCo
   const [answer] = changed;
   if (!isSame || !answer || changed.length > 1) return undefined;
   return { id: answerKey(id), updatedAt, revision, run, answer };
-}
-
-/**
- * The states of messages, without files, and the messages behind which none is known: a signed state without its files
- * would be another one, which the server refuses.
- */
-export function statesOf({ tree, states, root }: Pick<ConversationData, "tree" | "states" | "root">) {
-  const kept: Record<string, StoredState> = {};
-  const afterFiles = new Set<string | undefined>();
-  const lost = new Set<string | undefined>(root === null ? [undefined] : []);
-  for (const message of tree) {
-    const { id, parent } = message;
-    const stored = states[id];
-    if (message.role === "user" ? message.files.length > 0 : afterFiles.has(parent)) afterFiles.add(id);
-    const isLost = lost.has(parent) && (stored === undefined || !!stored?.from);
-    if (stored !== undefined) kept[id] = isLost ? null : withoutFilesAdded(stored, afterFiles.has(id));
-    if (isLost || kept[id] === null) lost.add(id);
-  }
-  return { states: kept, lost };
 }
 
 export function branchOf(tree: readonly Message[], head: string | undefined): readonly Message[] {
@@ -159,24 +145,5 @@ export const charsOf = (parts: readonly (object | null)[]): number =>
 
 export function withoutPictures<It extends Message | PendingMessage>(message: It): It {
   if (!("files" in message) || message.files.length === 0) return message;
-  return { ...message, files: message.files.map(({ picture: _, ...file }) => file) };
-}
-
-/** `isAfterFiles`: the message of its exchange has files, which cannot be seen in an exchange that is sealed. */
-function withoutFilesAdded(stored: StoredState, isAfterFiles: boolean): StoredState {
-  const { open } = stored?.rest ?? {};
-  if (open?.messages.some(hasFiles) || (open?.sealed !== undefined && isAfterFiles)) return null;
-  const slim = stored?.added?.map(withoutFileParts);
-  if (!stored || !slim || slim.every((message, index) => message === stored.added?.[index])) return stored;
-  return stored.rest.signature ? null : { ...stored, added: slim };
-}
-
-function withoutFileParts(message: HistoryMessage): HistoryMessage {
-  if (message.role !== "user" || typeof message.content === "string" || !hasFiles(message)) return message;
-  return { ...message, content: message.content.map((part) => (part.type === "text" ? part : notice(part))) };
-}
-
-function notice(part: ContentPart): ContentPart {
-  const name = part.type === "file" ? part.file.filename : "an image";
-  return { type: "text", text: `[${name} was attached here earlier and is no longer included]` };
+  return { ...message, files: message.files.map(({ picture: _, isKept: __, ...file }) => file) };
 }

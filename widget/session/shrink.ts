@@ -4,7 +4,7 @@ import type { ConversationState } from "../../server/protocol/chat.ts";
 import { fullState } from "./branch-states.ts";
 import type { ConversationData } from "./conversation.ts";
 import type { Message } from "./messages.ts";
-import { branchOf, charsOf, sizeOf, statesOf } from "./row.ts";
+import { branchOf, charsOf, sizeOf } from "./row.ts";
 
 /**
  * Leaves out other branches, the oldest ends first, and then the beginning of the branch in sight, until the messages
@@ -22,7 +22,7 @@ export function shrink<Data extends ConversationData>(data: Data, maxChars: numb
   }
   let first = 0;
   for (; chars > maxChars && first < tree.length; first += 1) chars -= sizeOf(tree[first] as Message);
-  const root = first === 0 ? data.root : (stateAt({ ...data, states: statesOf(data).states }, tree[first - 1]) ?? null);
+  const root = first === 0 ? data.root : (stateAt(data, tree[first - 1]) ?? null);
   const kept = tree.slice(first).map((message, index) => (index === 0 ? { ...message, parent: undefined } : message));
   const states = Object.fromEntries(
     kept.flatMap(({ id }) => (data.states[id] === undefined ? [] : [[id, data.states[id]]])),

@@ -79,6 +79,14 @@ const MAX_CHARS = 2_000_000;
 const MIN_CHARS = 1_000;
 
 const reading = lazy(() => import("./read-row.ts"), "read");
+const files = lazy(() => import("./kept-files.ts"), "keep");
+
+/** What is said is kept also where there is no room for its files. */
+const tryWithFiles = (work: (module: typeof import("./kept-files.ts")) => Promise<unknown>) =>
+  files
+    .load()
+    .then(work)
+    .catch(() => false);
 
 /** A browser in trouble may never answer, and the chat waits for its conversation. */
 const OPEN_WITHIN_MS = 3_000;
@@ -123,15 +131,20 @@ export class IndexedDbStore implements ConversationStore {
           const summary = { ...known, updatedAt, revision, writer: by.writer, until };
           return await this.#write(by, id, () => [summary, answer]);
         }
-        const row = toRow(isLarge ? (await reading.load()).shrink(conversation, room) : conversation);
+        const whole = isLarge ? (await reading.load()).shrink(conversation, room) : conversation;
+        const row = toRow(whole);
         const summary = summaryOf(row, by.writer, until);
         // Later it is changed with `queue` alone.
         const pending = by.revision === 0 ? (conversation.pending ?? []).map(withoutPictures) : [];
         const isTaken = await this.#write(by, isLeaving ? undefined : id, () => [summary, row, pending]);
         this.#written = isTaken ? [conversation, summary] : undefined;
+        if (isTaken && (whole.attachments?.size || row.states !== whole.states))
+          await tryWithFiles((it) => it.keep(this.#transact, whole));
         return isTaken;
       } catch (error) {
         if (!isFull(error) || room < MIN_CHARS) throw error;
+        // Words are worth more than pictures.
+        if (await tryWithFiles((it) => it.dropAll(this.#transact))) continue;
         if (!(await makeRoomFor?.(chars))) room /= 2;
       }
     }

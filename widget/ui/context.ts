@@ -44,7 +44,7 @@ export interface ChatActions {
   /** Like `retry`, without what was said before: for a state that the server no longer has. */
   retryAfresh(): void;
   /** Has a message changed in its place. One that was not sent yet is withdrawn, and is in the composer then. */
-  edit(message: UserMessage): void;
+  edit(message: UserMessage): Promise<void>;
   /** Has the last message changed, where the page lets messages be changed. */
   recall(): void;
   /** Shows the message again that is being changed: it was sent anew, or is left as it was. */

@@ -12,6 +12,11 @@ import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 
+/** How large a picture is shown in a message that was sent, in pixels. */
+const MAX_WIDTH = 238;
+const MAX_HEIGHT = 200;
+const MIN_HEIGHT = 56;
+
 /** The address of a picture. It lasts until the picture is loaded: what is shown needs it no longer. */
 class PictureUrl extends Directive {
   #picture: Blob | undefined;
@@ -57,7 +62,7 @@ export class FilesElement<File extends SentFile> extends ChatPart {
       >
         ${this.files.map(
           (file) => html`
-            <li part="attachment" class=${file.picture ? "chip picture" : "chip"}>
+            <li part="attachment" class=${isPicture(file) ? "chip picture" : "chip"}>
               ${file.picture ? this.#renderPicture(file, file.picture) : renderLabel(file, strings)}
               ${this.takeOut ? this.#renderRemove(file, this.takeOut) : nothing}
             </li>
@@ -68,8 +73,16 @@ export class FilesElement<File extends SentFile> extends ChatPart {
   }
 
   /** In a message that was sent it is a button, whose press `openLarge` handles, as that of all images. */
-  #renderPicture({ name }: File, picture: Blob): TemplateResult {
-    const image = html`<img src=${pictureUrl(picture)} alt=${name} title=${name} />`;
+  #renderPicture(file: File, picture: Blob): TemplateResult {
+    const { name } = file;
+    const { width, height } = shownSize(file);
+    const image = html`<img
+      src=${pictureUrl(picture)}
+      alt=${name}
+      title=${name}
+      width=${width ?? nothing}
+      height=${height ?? nothing}
+    />`;
     return this.takeOut ? image : html`<button type="button" aria-haspopup="dialog">${image}</button>`;
   }
 
@@ -91,8 +104,21 @@ function focusNeighbour({ currentTarget }: Event): void {
   place?.querySelector("button")?.focus();
 }
 
-function renderLabel({ name, mediaType, size }: SentFile, { lang }: Strings): TemplateResult {
+/** A picture, or what holds its place until it is read. */
+const isPicture = ({ picture, isKept, width }: SentFile) => !!picture || (isKept && width);
+
+/** In pixels, of a picture whose place was held. One that is being sent may grow: until then its message is a short one. */
+function shownSize({ width, height, isKept }: SentFile): Pick<SentFile, "width" | "height"> {
+  if (!width || !height || !isKept) return {};
+  const shown = Math.max(MIN_HEIGHT, Math.min(height, MAX_HEIGHT, (MAX_WIDTH * height) / width));
+  return { width: Math.round(Math.min(MAX_WIDTH, (shown * width) / height)), height: Math.round(shown) };
+}
+
+function renderLabel(file: SentFile, { lang }: Strings): TemplateResult {
+  const { name, mediaType, size } = file;
+  const { width, height } = shownSize(file);
   return html`
+    ${isPicture(file) ? html`<canvas width=${width ?? nothing} height=${height ?? nothing}></canvas>` : nothing}
     <span class="file-icon">${icons.file}</span>
     <span class="file-text">
       <span class="file-name" title=${name}>${name}</span>
