@@ -237,6 +237,8 @@ it("a message stands in its place before its picture is read, and a message that
   const before = await boxes();
   assert.ok(before[0] && before[0].height > 200, "its place is held");
   await chat.say("Which colour?");
+  for (let time = 0; time < 5; time += 1) await page.evaluate(() => fetch("api/info").then(() => {}));
+  assert.equal(await chat.questions.count(), 1);
   await page.evaluate(() => dispatchEvent(new Event("go-on")));
   await chat.replies.getByText("Blue.").waitFor();
   assert.ok(told(chat).includes(drawn));

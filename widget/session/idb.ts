@@ -4,6 +4,7 @@ import { answerKey } from "./row.ts";
 
 export const ROWS = "conversations";
 export const SUMMARIES = "summaries";
+/** What waits to be sent, and beside it the data of files: see `kept-files.ts`. */
 export const PENDING = "pending";
 export const TABLES: string[] = [ROWS, SUMMARIES, PENDING];
 
