@@ -18,31 +18,7 @@ import { newRun } from "../support/run-lines.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect, type SocketClient } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
-
-const MAX_JSON_DEPTH = 16;
-
-const binding: StateBinding = {
-  kind: "conversation_history",
-  agent: "Acme",
-  user: undefined,
-  provider: "demo",
-  secrets: ["a-secret-of-a-test"],
-  ownSecrets: ["a-secret-of-a-test"],
-  limits: { maxHistoryItems: 200, maxHistoryBytes: 100_000 },
-};
-
-/** What a parser may do: return, or refuse in words that are the client's to read. */
-function isJudged(parse: () => unknown): boolean {
-  try {
-    parse();
-    return true;
-  } catch (error) {
-    assert.ok(error instanceof ApiError, `not ${error instanceof Error ? error.stack : error}`);
-    assert.ok(error.status >= 400 && error.status < 500, error.code);
-    assert.match(error.message, /^\S.*\.$/s);
-    return false;
-  }
-}
+import { binding, isJudged, MAX_JSON_DEPTH } from "./judged.ts";
 
 const rules = (more: Partial<StateBinding>): MessageRules => ({
   state: { ...binding, ...more },
