@@ -199,6 +199,10 @@ it("what is deleted takes its files with it, and brings them back", async (t) =>
   const { page } = chat;
   await send(chat, [dot, offer], "See", "A dot.");
   await untilFiles(page, 2);
+  // What an earlier build deletes of a conversation, on another page of the site.
+  const isPart =
+    'rows.every(({ id }) => IDBKeyRange.bound(id.split(" ")[0], id.split(" ")[0] + " answer").includes(id))';
+  assert.equal(await inFiles(page, `return ${isPart};`), true);
   await page.getByRole("button", { name: "New conversation" }).click();
   await chat.ask("Hi", "Hello.");
   await row(page, "See").press("Delete");
