@@ -16,7 +16,8 @@ const OUT = process.env.OUT ?? "dist";
  * hashes, and these by where the packages are: leave some 100 bytes between a budget and the size, or it fails by chance.
  */
 const LOADER_BUDGET = 6_000;
-const CHAT_BUDGET = 97_400;
+const FIRST_PAINT_BUDGET = 60_000;
+const FIRST_ANSWER_BUDGET = 100_000;
 
 const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 
@@ -89,8 +90,9 @@ async function buildAll() {
   console.log(`Built ${OUT}/.`);
   const sizes = new Map(browser.files.map((file) => [file, compress(`${OUT}/public/${file}`)]));
   report("/widget.js", sizes.get("widget.js"), LOADER_BUDGET);
-  const toChat = browser.toChat.reduce((sum, file) => sum + sizes.get(file), 0);
-  report("All to chat", toChat, CHAT_BUDGET);
+  const sumOf = (files) => files.reduce((sum, file) => sum + sizes.get(file), 0);
+  report("Before the first paint", sumOf(browser.toFirstPaint), FIRST_PAINT_BUDGET);
+  report("To the first answer", sumOf(browser.toFirstAnswer), FIRST_ANSWER_BUDGET);
 }
 
 rmSync(OUT, { recursive: true, force: true });

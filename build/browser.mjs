@@ -65,6 +65,8 @@ const SHARED_BY_PARTS = [
   "widget/i18n/format.ts",
   "widget/markdown/lines.ts",
   "widget/markdown/patch-dom.ts",
+  "widget/session/idb.ts",
+  "widget/session/row.ts",
   "widget/ui/controllers/clock.ts",
   "node_modules/lit-html/directive-helpers.js",
 ];
@@ -72,7 +74,13 @@ const SHARED_BY_PARTS = [
 /** Loaded before the chat, and often instead of it. */
 const GREETING = "widget/launcher/greeting.ts";
 
-/** Builds all of it into a folder. Answers what it is made of, the scripts in it, and which of them are loaded to chat. */
+/** What an empty chat is shown without, and the first answer needs: to draw it, and to keep it. */
+const FOR_FIRST_ANSWER = ["widget/ui/talk.ts", "widget/session/store.ts"];
+
+/**
+ * Builds all of it into a folder. Answers what it is made of, the scripts in it, for which of them an empty chat waits, and
+ * which of them are loaded when a first answer without tools or code has been drawn.
+ */
 export async function buildBrowserFiles(folder, { minify }) {
   mkdirSync(folder, { recursive: true });
   const define = { ...texts, PARLEY_IN_PACKAGE: "undefined" };
@@ -114,10 +122,13 @@ export async function buildBrowserFiles(folder, { minify }) {
   });
   writePages(folder, eager(ENTRIES.page));
   const scripts = Object.keys({ ...metafile.outputs, ...greetings.outputs }).filter((path) => path.endsWith(".js"));
+  // The entry of our own page is smaller than the loader of other sites. English is in the chat.
+  const toFirstPaint = ["widget.js", ...eager(ENTRIES.chat)];
   return {
     metafile,
     files: ["widget.js", ...scripts.map((path) => relative(folder, path))],
-    toChat: ["widget.js", ...eager(ENTRIES.chat)],
+    toFirstPaint,
+    toFirstAnswer: [...new Set([...toFirstPaint, ...FOR_FIRST_ANSWER.flatMap(eager)])],
   };
 }
 

@@ -8,6 +8,7 @@ import type { StreamEvent } from "../../server/protocol/events.ts";
 import { storedState } from "../../widget/session/branch-states.ts";
 import type { ChatSession } from "../../widget/session/chat-session.ts";
 import { Conversation, EMPTY_CONVERSATION, type OutgoingMessage } from "../../widget/session/conversation.ts";
+import { LEASE_MS, UNREADABLE } from "../../widget/session/lease.ts";
 import type { AssistantMessage, Message, UserMessage } from "../../widget/session/messages.ts";
 import { fromRow, withAnswer } from "../../widget/session/read-row.ts";
 import {
@@ -17,10 +18,9 @@ import {
   type Summary,
   summaryOf,
   toRow,
-  UNREADABLE,
 } from "../../widget/session/row.ts";
 import { shrink } from "../../widget/session/shrink.ts";
-import { IndexedDbStore, LEASE_MS, mayWrite } from "../../widget/session/store.ts";
+import { IndexedDbStore, mayWrite } from "../../widget/session/store.ts";
 import { gate, within } from "../support/deadline.ts";
 import { TestStorage } from "./browser-stubs.ts";
 import {

@@ -2,16 +2,10 @@
 
 import assert from "node:assert/strict";
 import type { PendingChange, PendingMessage } from "../../widget/session/conversation.ts";
+import { LEASE_MS, UNREADABLE } from "../../widget/session/lease.ts";
 import { fromRow } from "../../widget/session/read-row.ts";
-import {
-  type Found,
-  type Row,
-  type StoredConversation,
-  type Summary,
-  summaryOf,
-  UNREADABLE,
-} from "../../widget/session/row.ts";
-import { type ConversationStore, LEASE_MS, mayWrite, type Writer } from "../../widget/session/store.ts";
+import { type Found, type Row, type StoredConversation, type Summary, summaryOf } from "../../widget/session/row.ts";
+import { type ConversationStore, mayWrite, type Writer } from "../../widget/session/store.ts";
 
 export class MemoryStore implements ConversationStore {
   readonly rows = new Map<string, StoredConversation>();

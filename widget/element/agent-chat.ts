@@ -390,7 +390,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const image = event.target as HTMLElement;
     if (/^(Enter| )$/.test(event.key) && image.matches("img.image[role]")) return () => image.click();
     const scroller = this.renderRoot.querySelector<HTMLElement>(".scroller");
-    const target = scroller && focusTarget(event, scroller);
+    const target = scroller && focusTarget(event, scroller, this.talk?.tabStop);
     if (target === "composer") return () => this.focusComposer();
     return target ? () => target.focus() : undefined;
   }

@@ -9,10 +9,11 @@ import { lazy } from "../loading/lazy.ts";
 import type { RunPosition } from "../transport/transport.ts";
 import { progressOf, type SessionData } from "./chat-session.ts";
 import { EMPTY_CONVERSATION, type PendingChange, type PendingMessage } from "./conversation.ts";
+import { isAhead, LEASE_MS, UNKNOWN, UNREADABLE } from "./lease.ts";
 import type { Library, LibraryHost, LibraryOptions } from "./library.ts";
 import { randomId } from "./resumable-run.ts";
-import { type StoredConversation, UNREADABLE } from "./row.ts";
-import { isAhead, LEASE_MS, type Shown, UNKNOWN } from "./store.ts";
+import type { StoredConversation } from "./row.ts";
+import type { Shown } from "./store.ts";
 import { type Draft, EMPTY_DRAFT, forgetSlots, type Place, type SlotContent, TabSlot } from "./tab-slot.ts";
 
 const SAVE_EVERY_MS = 1_000;

@@ -4,10 +4,11 @@
  */
 
 import type { PendingChange } from "./conversation.ts";
+import { isLeased, LEASE_MS, UNKNOWN, UNREADABLE } from "./lease.ts";
 import { waitingCalls } from "./messages.ts";
 import { MAX_SIZE, soundSummary } from "./read-row.ts";
-import { type StoredConversation, type Summary, UNREADABLE } from "./row.ts";
-import { type ConversationStore, isLeased, LEASE_MS, type Shown, UNKNOWN, type Writer } from "./store.ts";
+import type { StoredConversation, Summary } from "./row.ts";
+import type { ConversationStore, Shown, Writer } from "./store.ts";
 
 /** So many are kept, unless their messages are too many: the oldest go, those last that wait for the person. */
 const MAX_CONVERSATIONS = 200;

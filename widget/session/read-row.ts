@@ -7,6 +7,7 @@ import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { asString, isRecord } from "../../server/protocol/json.ts";
 import { completed, PENDING, partsOf, ROWS, SUMMARIES, settled, TABLES, type Transact } from "./idb.ts";
 import { expecting, rangeOf, read as readFiles } from "./kept-files.ts";
+import { UNREADABLE } from "./lease.ts";
 import {
   type AnswerRow,
   type Found,
@@ -15,7 +16,6 @@ import {
   type Row,
   type StoredConversation,
   type Summary,
-  UNREADABLE,
 } from "./row.ts";
 
 // What else the store needs only where something is kept already.

@@ -7,6 +7,7 @@ import { type Json, records, toJson } from "../../server/protocol/json.ts";
 import { withoutData, withParts } from "./branch-states.ts";
 import type { SessionData } from "./chat-session.ts";
 import type { PendingMessage } from "./conversation.ts";
+import type { UNREADABLE } from "./lease.ts";
 import { type Message, textOf } from "./messages.ts";
 
 /** Everything that a reload must not lose. */
@@ -43,9 +44,6 @@ export interface Summary
 
 /** Grows when older versions of the chat could misread what is written. */
 export const VERSION = 5;
-
-/** What is read in the place of a conversation that another version has written, or that is damaged. It stays stored. */
-export const UNREADABLE = "unreadable";
 
 /** What is stored under an id. */
 export type Found = StoredConversation | typeof UNREADABLE | undefined;

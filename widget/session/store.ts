@@ -6,11 +6,9 @@
 import { lazy } from "../loading/lazy.ts";
 import type { PendingChange, PendingMessage } from "./conversation.ts";
 import { completed, open, PENDING, partsOf, ROWS, SUMMARIES, settled, TABLES, type Transact } from "./idb.ts";
+import { isLeased, LEASE_MS } from "./lease.ts";
 import type { AnswerRow, Found, Queue, Row, StoredConversation, Summary } from "./row.ts";
 import { answerKey, answerRow, charsOf, pendingOf, summaryOf, toRow, VERSION, withoutPictures } from "./row.ts";
-
-/** How long an element may go on with a conversation alone, from each save on. */
-export const LEASE_MS = 5_000;
 
 /** The element that writes, and the revision that it knows. */
 export interface Writer {
@@ -32,9 +30,6 @@ export interface Shown {
   /** When it was saved; 0 if it is not known in the store. */
   savedAt: number;
 }
-
-/** What is shown and not in the store: it is stored anew. */
-export const UNKNOWN = { revision: 0, savedAt: 0 };
 
 export type MakeRoom = (chars: number) => Promise<boolean>;
 
@@ -62,15 +57,6 @@ export interface ConversationStore {
 export function mayWrite(stored: Summary | undefined, { writer, revision }: Writer): boolean {
   if (!stored) return revision === 0;
   return stored.writer === writer || (stored.revision === revision && !isLeased(stored));
-}
-
-/** Whether an element goes on with it. */
-export const isLeased = ({ until }: Summary): boolean => isAhead(until);
-
-/** Whether a lease lasts. One that ends later than one of now would was made before the clock was set back. */
-export function isAhead(until: number): boolean {
-  const left = until - Date.now();
-  return left >= 0 && left <= LEASE_MS;
 }
 
 /** The most characters that the messages of one conversation have together: all are copied with each save. */

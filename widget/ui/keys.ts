@@ -1,10 +1,5 @@
 /** Keys: whose they are, which of them are pressed together, and where they move the focus. */
 
-/** Tab always passes through the controls of so many exchanges at the end of the conversation. */
-const RECENT = 2;
-
-const CONTROLS = 'a[href], button:enabled, input:enabled, textarea, summary, [tabindex="0"]';
-
 /**
  * Whether a key is nothing for the chat: the page has used it, or it belongs to an input method or to what fills in
  * forms, which has none. 229: also where Safari says that the composition is over.
@@ -54,39 +49,18 @@ export function shownShortcut(shortcut: string): string {
 
 /**
  * Where a key moves the focus to, if not to where the browser would. F6 goes to and fro between conversation and text
- * field, Escape goes to the text field, and Tab passes through what is in view and the last exchanges: a conversation
- * has hundreds of controls.
+ * field, and Escape goes to the text field. `tabStop` says it of Tab.
  */
-export function focusTarget(event: KeyboardEvent, scroller: HTMLElement): HTMLElement | "composer" | undefined {
-  const { key, target, shiftKey } = event;
+export function focusTarget(
+  event: KeyboardEvent,
+  scroller: HTMLElement,
+  tabStop?: typeof import("./tab-stop.ts").tabStop,
+): HTMLElement | "composer" | undefined {
+  const { key, target } = event;
   const isInside = scroller.contains(target as Node);
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   if (key === "F6") return isInside ? "composer" : scroller;
   // Not after a click into the text: then it is meant for the panel around the chat.
   if (key === "Escape") return isInside && (target as Element).matches(":focus-visible") ? "composer" : undefined;
-  if (key !== "Tab") return undefined;
-  const exchanges = [...scroller.querySelectorAll<HTMLElement>(".exchange")];
-  if (!shiftKey) return target === scroller ? firstInView(exchanges, scroller) : undefined;
-  const exchange = exchanges.slice(0, 1 - RECENT).find((it) => it.contains(target as Node));
-  return exchange && controlsOf(exchange)[0] === target ? scroller : undefined;
-}
-
-/** The first control that is not above the view, or in the last exchanges. */
-function firstInView(exchanges: readonly HTMLElement[], scroller: HTMLElement): HTMLElement | undefined {
-  const { top } = scroller.getBoundingClientRect();
-  const recent = exchanges.slice(-RECENT);
-  const isReachable = (it: HTMLElement) => it.getBoundingClientRect().bottom > top;
-  for (const exchange of exchanges) {
-    const isRecent = recent.includes(exchange);
-    if (!isRecent && !isReachable(exchange)) continue;
-    const control = controlsOf(exchange).find((it) => isRecent || isReachable(it));
-    if (control) return control;
-  }
-  return undefined;
-}
-
-function controlsOf(exchange: HTMLElement): readonly HTMLElement[] {
-  return [...exchange.querySelectorAll<HTMLElement>(CONTROLS)].filter((it) =>
-    it.checkVisibility({ visibilityProperty: true }),
-  );
+  return key === "Tab" ? tabStop?.(event, scroller) : undefined;
 }

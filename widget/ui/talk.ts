@@ -19,6 +19,7 @@ import { ScrollPosition } from "./controllers/scroll-position.ts";
 import { MessageElement } from "./message.ts";
 import { type MessageListView, PiecewiseDrawing, renderMessages } from "./message-list.ts";
 import { PlainQuestion } from "./plain-question.ts";
+import { tabStop } from "./tab-stop.ts";
 
 export interface TalkOptions {
   readonly announcer: Announcer;
@@ -40,6 +41,7 @@ const sheets = [messageStyles, markdownStyles].map(sheetOf);
 export class Talk {
   readonly scroll: ScrollPosition;
   readonly announcer: AnswerAnnouncer;
+  readonly tabStop = tabStop;
   readonly #host: LitElement;
   readonly #drawing: PiecewiseDrawing;
 
