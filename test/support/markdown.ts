@@ -1,7 +1,7 @@
 /** Markdown streamed into an element. Needs a document (`dom.ts`). */
 
 import assert from "node:assert/strict";
-import "../../widget/chat.ts";
+import "../../widget/ui/talk.ts";
 import { en } from "../../widget/i18n/strings.ts";
 import type { BlockRenderers } from "../../widget/markdown/renderers.ts";
 import { MarkdownStream } from "../../widget/markdown/stream.ts";
