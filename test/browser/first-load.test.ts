@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { Page } from "playwright-core";
+import { approval, asked, startAskingSite } from "../support/asking-agent.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { it, test } from "../support/rows.ts";
@@ -10,6 +11,7 @@ import { say, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, openChat, shown } from "./chat-page.ts";
+import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -100,6 +102,22 @@ it("an answer that has ended before it could be drawn is drawn, anchored and spo
   await chat.answered();
   await page.getByRole("status").getByText("All of it.").waitFor();
   assert.equal(await page.locator(".exchange.anchored").count(), 1);
+});
+
+it("what is asked before it could be drawn is drawn and spoken", async (t) => {
+  const arrives = gate();
+  const { agent, url } = await startAskingSite(t);
+  const { page } = await openPage(t, browser);
+  await hold(page, "talk", arrives.opened);
+  const chat = chatIn(page);
+  await page.goto(url);
+  await chat.say("Cancel it");
+  const heard = await listen(page);
+  (await agent.turn()).send(approval("1", "Cancel order 4711?"), asked());
+  await page.getByPlaceholder("Decide above").waitFor();
+  arrives.open();
+  await page.locator('[part~="approve"]').waitFor();
+  await untilHeard(page, heard, "! Cancel order 4711?");
 });
 
 it("a tab with a conversation asks for what draws it beside what has been kept", async (t) => {

@@ -34,8 +34,11 @@ export class AnswerAnnouncer {
   watch(answer?: AssistantMessage): void {
     if (answer?.status === "streaming") this.#follow(answer);
     else {
+      const isEnd = answer !== undefined && answer.id === this.#current?.id;
+      // Its last calls may have come together with its end.
+      if (isEnd) this.#current = answer;
       this.#sayCalls();
-      if (answer && answer.id === this.#current?.id) void this.#end(answer);
+      if (isEnd) void this.#end(answer);
       this.#current = undefined;
     }
   }
