@@ -27,7 +27,7 @@ const LONG_LABEL = 80;
 /** A longer text, or one with line breaks, is changed in a field of several lines: a phone would hide its end. */
 const LONG_TEXT = 20;
 
-/** Objects in objects are laid out so deep; what is deeper is shown as JSON. */
+/** Objects in objects are laid out so deep; what is deeper, or has a long name, which each row would repeat, is shown as JSON. */
 const DEEPEST = 3;
 
 /** The longest reason, in characters. */
@@ -482,7 +482,7 @@ function isExact(number: string): boolean {
 function digitsOf(number: string): string | undefined {
   const [, sign, whole = "", part = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? [];
   const digits = (whole + part).replace(/^0+/, "");
-  const short = digits.replace(/0+$/, "");
+  const short = digits.replace(/(?<!0)0+$/, "");
   if (sign === undefined) return undefined;
   return short === "" ? "0" : `${sign}${short}e${Number(power) - part.length + digits.length - short.length}`;
 }
@@ -528,8 +528,10 @@ function rowsIn(value: object, before: string, strings: Strings, depth: number):
     if (Array.isArray(inner) && inner.length > 0 && !inner.some(isObject)) {
       return [{ label, value: inner.map((it) => wordsOf(it, strings)).join(", ") }];
     }
-    if (isObject(inner) && wordsOf(inner, strings) !== "–" && depth < DEEPEST)
+    const isLaidOut = depth < DEEPEST && label.length <= LONG_LABEL;
+    if (isLaidOut && isObject(inner) && wordsOf(inner, strings) !== "–") {
       return rowsIn(inner, label, strings, depth + 1);
+    }
     return [{ label, value: wordsOf(inner, strings) }];
   });
 }
@@ -561,7 +563,7 @@ function typedValue(edit: string | boolean, before: unknown): unknown {
   if (typeof before !== "number") return parse(edit);
   const digits = edit.trim().replace(/[\u0660-\u0669]/g, (digit) => `${digit.charCodeAt(0) - 0x660}`);
   // "1,500" is more than a thousand to some people, and less than two to others.
-  if (!/^[-+]?\d*[.,\u066b]?\d+$/.test(digits) || /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(digits)) return undefined;
+  if (!/^[-+]?(?:\d*[.,\u066b])?\d+$/.test(digits) || /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(digits)) return undefined;
   return Number(digits.replace(/[,\u066b]/, "."));
 }
 

@@ -9,7 +9,7 @@ import { icons } from "./icons.ts";
 import { plain } from "./plain-text.ts";
 
 /** Each text of a JSON text by itself, so that one that is written from right to left does not turn what is beside it. */
-const TEXTS = /("(?:[^"\\]|\\.)*")/;
+const TEXTS = /("(?:[^"\\]|\\[\s\S]?)*"?)/;
 
 export class PlainQuestion extends ChatPart {
   static override properties = { calls: { attribute: false }, canDecide: { attribute: false } };
