@@ -4,7 +4,7 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { trimIncompleteTail } from "../../widget/markdown/heal.ts";
 import { inlinePieces } from "../../widget/markdown/inline-pieces.ts";
-import { collectLinks, lexBlocks, lexInline, noLinks } from "../../widget/markdown/lexer.ts";
+import { collectLinks, lexBlocks, lexInline, noLinks, settledBlocks } from "../../widget/markdown/lexer.ts";
 import { it, test } from "../support/rows.ts";
 
 const LENGTH = 100_000;
@@ -42,6 +42,22 @@ const UNITS: Readonly<Record<string, readonly Unit[]>> = {
   headings: ["# a\n", "a\n=\n", "a\n- b\n", "a\n", "---\n", "a\n# h\n", "a\n***\n"],
   "headings among others": ["a\n# h\n$$b\n", "a\n> b\n\n", "a\n\n"],
   HTML: ["<a ", "<a b='", "a <!--", "a <?", "<div>\n", "<!--", "<?", "<!A", "<![CDATA["],
+  "what may still become another block": [
+    (length) => `=${" ".repeat(length)}x`,
+    (length) => `|${" ".repeat(length)}x`,
+    (length) => `|a|\n${" ".repeat(length)}x`,
+    (length) => `[a]: b\n${" ".repeat(length)}x`,
+    (length) => `${"<details><summary>".repeat(length / 18)}</summary>x`,
+  ],
+  images: ["![a]", "![a][b] ", (length) => `![a](data:image/png;base64,${"A".repeat(length)}`],
+  "references to definitions": ["[a][b]", (length) => `[x]: /\n\n${"[x][".repeat(length / 4)}`],
+  "tables with many columns": [
+    (length) => `|${"a|".repeat(length / 6)}\n|${"-|".repeat(length / 6)}\n|${"b|".repeat(length / 6)}`,
+  ],
+  "lists and quotes inside each other": [
+    (length) => Array.from({ length: Math.sqrt(length) }, (_, depth) => `${"  ".repeat(depth)}- a`).join("\n"),
+    (length) => Array.from({ length: Math.sqrt(length) }, (_, depth) => `${">".repeat(depth)} a`).join("\n"),
+  ],
 };
 
 /** Milliseconds of the processor that it costs to read such a text: what else runs here counts for nothing. */
@@ -49,6 +65,7 @@ function cost(unit: Unit, length: number): number {
   const text = typeof unit === "string" ? unit.repeat(length / unit.length) : unit(length);
   const { user } = process.cpuUsage();
   const { tokens, inline } = lexBlocks(text);
+  settledBlocks(text, tokens);
   trimIncompleteTail(text, tokens);
   const links = noLinks();
   collectLinks(tokens, links);

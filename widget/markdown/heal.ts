@@ -13,12 +13,12 @@ const CONTAINERS = /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t]))*[ \t]*/;
 
 /** A line that may still become a list, a heading, a rule, a table, a task, a note, an alert or a fence. */
 const UNDECIDED =
-  /^(?:[-*_=+ \t]+|#{1,6}|\d{1,3}[.)]?|[|:\- \t]+|\[(?:[ xX]?|![A-Za-z]*|\^[^\s\]]*)\]?|`{1,2}|~{1,2}|(?:`{3,}|~{3,})[^\n]*)[ \t]*$/;
+  /^(?:[-*_=+ \t]+|[|:\- \t]+|(?:#{1,6}|\d{1,3}[.)]?|\[(?:[ xX]?|![A-Za-z]*|\^[^\s\]]*)\]?|`{1,2}|~{1,2})[ \t]*|(?:`{3,}|~{3,})[^\n]*)$/;
 
 /** A text that may still become the definition of a link, of which nothing is shown. */
 const DEFINITION = /^\[[^\]\n]*(?:\](?::[ \t]*(?:\S*|\S+[ \t]+(?:["'(].*)?))?)?$/;
 
-const DELIMITER_ROW = /^[ \t]*[|:\- \t]*$/;
+const DELIMITER_ROW = /^[|:\- \t]*$/;
 
 /** Returns the source as it may be shown now, which for most texts is all of it. */
 export function trimIncompleteTail(source: string, tokens: readonly MarkedToken[]): string {

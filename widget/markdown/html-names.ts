@@ -70,4 +70,4 @@ function detailsEnd(source: string, from: number): number {
 
 /** The end of a text in which a tag of `<details>` is not whole, or its summary has not come. */
 export const BEGUN_DETAILS =
-  /(?<![^\n])[^\n]*<(?:\/?details|details>\s*(?:<(?:\/?s[a-z]*)?|<summary>(?:(?!<\/summary>|\n[ \t]*\n)[\s\S])*)?)$/i;
+  /(?<![^\n])[^\n]*<(?:\/?details|details>\s*(?:<(?:\/?s[a-z]*)?|<summary>(?:(?!<\/?summary>|\n[ \t]*\n)[\s\S])*)?)$/i;

@@ -162,7 +162,7 @@ function mayBeText(source: string, offset: number, token: Token): boolean {
 /** A definition's title may stand on the following lines, up to a blank one. */
 function titleMayFollow(source: string, offset: number): boolean {
   const following = source.slice(offset);
-  return /^[ \t]*\n?[ \t]*(?:["'(]|$)/.test(following) && !/\n[ \t]*\n/.test(following);
+  return /^[ \t]*(?:\n[ \t]*)?(?:["'(]|$)/.test(following) && !/\n[ \t]*\n/.test(following);
 }
 
 /**
