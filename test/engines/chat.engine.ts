@@ -1,14 +1,16 @@
 /** The chat's main paths in Firefox and WebKit. */
 
 import assert from "node:assert/strict";
+import type { RequestListener } from "node:http";
 import type { TestContext } from "node:test";
 import { tool } from "../../server/parley-agent.ts";
 import { fillList } from "../browser/kept.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { call, end, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
-import { startServer } from "../support/start-server.ts";
+import { startServer, type TestServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
+import { until } from "./driver.ts";
 import { engineTest, FIELD, type Handle, type Page } from "./page.ts";
 
 async function open(t: TestContext, page: Page, turns: readonly Turn[]) {
@@ -70,6 +72,52 @@ engineTest("an answer that was coming goes on after a reload", async (page, t) =
   await page.shown('[part="markdown"]', "Before, and after.");
   assert.equal(server.model.asked.length, 1, "the agent is not asked again");
 });
+
+/** Holds back what a server answers for such a path. */
+function hold({ server: { http } }: TestServer, path: RegExp, until: Promise<void>): void {
+  const [answer] = http.listeners("request") as RequestListener[];
+  http.removeAllListeners("request");
+  http.on("request", async (req, res) => {
+    if (path.test(req.url ?? "")) await until;
+    answer?.(req, res);
+  });
+}
+
+engineTest(
+  "a question is seen before what draws messages has come, and the next one at the top of the view, also above an answer that comes at once",
+  async (page, t) => {
+    const [arrives, rest] = [gate(), gate()];
+    const turns = [[say("**Hel"), wait(rest.opened), say("lo!**")], [say("All of it. ".repeat(200))]];
+    const server = await startServer(t, { turns });
+    hold(server, /\/chunks\/talk-/, arrives.opened);
+    await page.open(server.url);
+    await page.send("Is it <b>?");
+    await page.shown(".undrawn .bubble", "Is it <b>?");
+    await page.button("Stop answering");
+    arrives.open();
+    await page.shown("strong", "Hel");
+    rest.open();
+    await page.shown("strong", "Hello!");
+    await page.gone(".undrawn");
+    await page.button("Send message");
+    await page.send("And now?");
+    await page.shown('[part="markdown"]', "All of it.");
+    const places: number[] = [];
+    await until("where the question stays", async () => {
+      const place = await page.run(() => {
+        const [scroller, question] = [findAll(".scroller")[0], findAll(".bubble").at(-1)];
+        return Number(question?.getBoundingClientRect().top) - Number(scroller?.getBoundingClientRect().top);
+      });
+      places.push(Math.round(place));
+      return places.length > 20 && new Set(places.slice(-20)).size === 1;
+    });
+    assert.ok(Math.abs(Number(places.at(-1)) - 20) < 20, `${places.at(-1)} px`);
+    await page.reload();
+    await page.shown(".bubble", "Is it <b>?");
+    await page.shown("strong", "Hello!");
+    await page.shown('[part="markdown"]', "All of it.");
+  },
+);
 
 engineTest("the text field grows with its lines, and shrinks again when they are sent", async (page, t) => {
   await open(t, page, [[say("Read.")]]);
