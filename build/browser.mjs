@@ -3,7 +3,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, relative } from "node:path";
 import { build, transformSync } from "esbuild";
+import { attributeOf, initialValue } from "../widget/element/properties.ts";
 import { en } from "../widget/i18n/strings.ts";
+import { LAUNCHER } from "../widget/launcher/properties.ts";
 import { customElementsManifest } from "./manifest.mjs";
 
 const minifiedCss = (source) => transformSync(source, { loader: "css", minify: true }).code.trim();
@@ -24,6 +26,13 @@ for (const file of readdirSync("widget/i18n/locales")) {
   hidePreview[locale.lang] = locale.hidePreview;
 }
 
+/** What the launcher's button needs of the table of its properties: see `launcher.ts`. */
+const properties = Object.entries(LAUNCHER).map(([name, row]) => {
+  const attribute = attributeOf(name, row);
+  if (!attribute) return [name];
+  return attribute === name ? [name, initialValue(row)] : [name, initialValue(row), attribute];
+});
+
 /** What the launcher hands on of its chat: the comments of the code name it. */
 const { cssParts, slots } = customElementsManifest().modules[0].declarations[0];
 const namesOf = (list) => JSON.stringify(list.map(({ name }) => name).join());
@@ -32,6 +41,7 @@ const namesOf = (list) => JSON.stringify(list.map(({ name }) => name).join());
 const textOf = (value) => JSON.stringify(JSON.stringify(value));
 const texts = {
   PARLEY_LAUNCHER_TEXTS: textOf(launcher),
+  PARLEY_LAUNCHER_PROPERTIES: textOf(properties),
   PARLEY_HIDE_PREVIEW: textOf(hidePreview),
   PARLEY_CHAT_PARTS: namesOf(cssParts),
   PARLEY_CHAT_SLOTS: namesOf(slots),

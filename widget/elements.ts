@@ -4,7 +4,7 @@ import "./chat.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
 import { lazy } from "./loading/lazy.ts";
 
-AgentChatLauncher.greeting = lazy(() => import("./launcher/greeting.ts"), "Greeting");
-AgentChatLauncher.panel = lazy(() => import("./launcher/panel.ts"), "LauncherPanel");
+AgentChatLauncher.loadGreeting = lazy(() => import("./launcher/greeting.ts"), "Greeting").loadEventually;
+AgentChatLauncher.loadPanel = lazy(() => import("./launcher/panel.ts"), "LauncherPanel").loadEventually;
 
 if (!customElements.get("agent-chat-launcher")) customElements.define("agent-chat-launcher", AgentChatLauncher);

@@ -23,12 +23,10 @@ const script = currentScript instanceof HTMLScriptElement && currentScript.src !
 const server = new URL(script ? "." : "/", script?.src ?? document.baseURI).href;
 
 /** A script of another origin has no base for relative addresses; a module has one, and no other. */
-const part = (file: string) => ({
-  loadEventually: (signal?: AbortSignal, onFailure?: () => void) =>
-    // A browser may never request a module again that it could not load, except under another address.
-    retry((n) => import(`${script ? server : "./"}chunks/${file}${n ? `#${n}` : ""}`), isBroken, signal, onFailure),
-});
-const chat = part(PARLEY_CHUNKS.chat);
+const loaderOf = (file: string) => (signal?: AbortSignal, onFailure?: () => void) =>
+  // A browser may never request a module again that it could not load, except under another address.
+  retry((n) => import(`${script ? server : "./"}chunks/${file}${n ? `#${n}` : ""}`), isBroken, signal, onFailure);
+const loadChatFile = loaderOf(PARLEY_CHUNKS.chat);
 
 /** On the launcher of a script tag: distinguishes it, and a router's copy of it, from what the page has placed. */
 const MARK = "data-from-script";
@@ -59,7 +57,7 @@ function bringsOwn({ addedNodes }: MutationRecord): boolean {
 
 /** Another script may have brought it. */
 function loadChat(): void {
-  if (!customElements.get("agent-chat") && document.querySelector("agent-chat")) void chat.loadEventually();
+  if (!customElements.get("agent-chat") && document.querySelector("agent-chat")) void loadChatFile();
 }
 
 /**
@@ -78,10 +76,11 @@ function place(): void {
 }
 
 /** The launcher with the attributes of the script tag. */
-function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
+function makeLauncher(tag: HTMLScriptElement): PublicLauncher {
   // Another script may have defined the element: this one's class would not be its.
   const made = document.createElement("agent-chat-launcher") as AgentChatLauncher;
   made.server = server;
+  made.tag = tag;
   made.setAttribute(MARK, "");
   // Routers take the nodes out of their parent; a page that calls this wants no button any more.
   made.remove = () => {
@@ -90,12 +89,11 @@ function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
   };
   const known = AgentChatLauncher.observedAttributes;
   // Not `dataset`, which has other names than the attributes.
-  for (const { name, value } of attributes) {
+  for (const { name, value } of tag.attributes) {
     const attribute = name.startsWith("data-") ? name.slice(5) : "";
     // The element's name of it is understood, too: as a wrong attribute it would be in the console.
     if (/^(api-)?key$/.test(attribute)) made.apiKey = value.trim();
     else if (known.includes(attribute)) made.setAttribute(attribute, value);
-    else if (attribute && attribute !== "launcher") made.unknown.push(attribute);
   }
   return made;
 }
@@ -103,14 +101,14 @@ function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
 const isFirst = !customElements.get("agent-chat-launcher");
 if (isFirst) {
   AgentChatLauncher.defaultServer = server;
-  AgentChatLauncher.greeting = part(PARLEY_CHUNKS.greeting);
-  AgentChatLauncher.panel = part(PARLEY_CHUNKS.panel);
+  AgentChatLauncher.loadGreeting = loaderOf(PARLEY_CHUNKS.greeting);
+  AgentChatLauncher.loadPanel = loaderOf(PARLEY_CHUNKS.panel);
   customElements.define("agent-chat-launcher", AgentChatLauncher);
 }
 if (!script) {
   console.warn('Parley adds no button as a module. Use <script src="…/widget.js" async>.');
 }
-if (!script || script.dataset.launcher === "none") void chat.loadEventually();
+if (!script || script.dataset.launcher === "none") void loadChatFile();
 else {
   loadChat();
   observer.observe(document, { childList: true, subtree: true });

@@ -331,15 +331,17 @@ it("what a page has set before the script came is taken over; what it has not se
   await page.getByRole("button", { name: "Early" }).waitFor();
   const read = await page.locator("agent-chat-launcher").evaluate((it) => {
     const launcher = it as HTMLElementTagNameMap["agent-chat-launcher"];
-    const { label, apiKey, theme, icon, size, previewAfter, autoOpen, feedback, actions, renderers } = launcher;
+    const { label, apiKey, theme, icon, position, previewAfter, autoOpen, feedback, actions, renderers } = launcher;
     launcher.label = "";
-    return [label, apiKey, theme, icon, size, previewAfter, autoOpen, feedback, actions, renderers === undefined];
+    return [label, apiKey, theme, icon, position, previewAfter, autoOpen, feedback, actions, renderers === undefined];
   });
-  assert.deepEqual(read, ["Early", "k", "dark", "spark", "medium", "5", null, false, "all", true]);
+  assert.deepEqual(read, ["Early", "k", "dark", "spark", "bottom-end", "5", null, false, "all", true]);
   assert.equal(await page.locator("agent-chat-launcher").getAttribute("api-key"), null);
   await page.getByRole("button", { name: "Open chat" }).click();
   await input.waitFor();
   assert.equal(await button(page).getAttribute("aria-label"), "Bye");
+  // The panel knows the sizes.
+  assert.equal(await page.locator("agent-chat-launcher").evaluate((it) => Reflect.get(it, "size")), "medium");
 });
 
 test("parts, variables and slots reach the chat through the launcher", async (t) => {

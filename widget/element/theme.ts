@@ -7,7 +7,7 @@ type Theme = "auto" | "light" | "dark";
 /** Followed by what the site asks for, if that is not `auto`: of two chats, one may be dark and the other light. */
 const STORAGE_NAME = "agent-chat-theme";
 
-/** Set by `styles/tokens.css`: black in a light element, white in a dark one. */
+/** Set by `styles/screen.css`: black in a light element, white in a dark one. */
 const PROBE = "column-rule-color";
 
 /** The watchers of all elements in the page. */

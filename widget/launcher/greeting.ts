@@ -4,6 +4,7 @@
  * chat yet.
  */
 
+import { isValid } from "../element/properties.ts";
 import type { AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import previewStyles from "../styles/preview.css";
@@ -29,6 +30,9 @@ const SHORTCUT = /^(?=.*(?:ctrl|alt)\+)(?:(?:ctrl|alt|shift)\+)+[^+]+$/i;
 
 /** The bubble is one button: of inline Markdown, which the greeting in the chat may have, it shows the text. */
 const withoutMarks = (text: string) => text.replace(/(\*\*|__|`)(.+?)\1|\[([^\]]+)\]\([^)\s]*\)/g, "$2$3");
+
+/** A wrong time is none. The panel says so, once it is there. */
+const timeOf = (value: number | string | null) => (isValid({ kind: "time" }, value) ? String(value) : "");
 
 /** The launcher, as its greeting needs it. */
 export interface GreetingLauncher extends AgentChatLauncher {
@@ -130,9 +134,9 @@ export class Greeting {
     this.#close.ariaLabel = name;
     const isSeen = this.#memory.state.preview === "seen";
     if (this.#text.textContent === this.#greeted && withoutMarks(preview) !== this.#greeted) this.hide();
-    const after = isSeen ? 0 : Number(previewAfter ?? DEFAULT_AFTER_MS);
+    const after = isSeen ? 0 : Number(timeOf(previewAfter) || DEFAULT_AFTER_MS);
     this.#preview.set(preview.trim() && `${previewAfter} ${preview}`, after, () => this.#greet());
-    this.#opening.set(String(autoOpen ?? ""), Number(autoOpen), () => {
+    this.#opening.set(timeOf(autoOpen), Number(autoOpen), () => {
       if (this.#isWelcome && !smallScreen().matches) void this.#launcher.show();
     });
   }

@@ -4,7 +4,6 @@
  * are loaded when they are needed.
  */
 
-import { attributeOf, initialValue, isValid, type Row } from "../element/properties.ts";
 import type { AgentChat, LauncherProperties, AgentChatLauncher as PublicLauncher } from "../element/public-types.ts";
 import { languageAt } from "../i18n/page-language.ts";
 import type { Lazy } from "../loading/lazy.ts";
@@ -14,8 +13,13 @@ import tokenStyles from "../styles/tokens.css";
 import { element, svgIcon } from "./dom.ts";
 import type { Greeting, GreetingLauncher } from "./greeting.ts";
 import type { LauncherPanel, PanelLauncher } from "./panel.ts";
-import { LAUNCHER } from "./properties.ts";
 import { hasNews, smallScreen } from "./state.ts";
+
+/** The properties by name, with the value of a new launcher; those without one have no attribute: put here by the build. */
+declare const PARLEY_LAUNCHER_PROPERTIES: string;
+
+const properties: readonly (readonly [name: string, initial?: unknown, attribute?: string])[] =
+  JSON.parse(PARLEY_LAUNCHER_PROPERTIES);
 
 /** What the button is called without a label, and where nothing comes behind it, by language: put here by the build. */
 declare const PARLEY_LAUNCHER_TEXTS: string;
@@ -54,24 +58,24 @@ export class AgentChatLauncher
   static defaultServer = "";
 
   /** The panel with the chat, which is loaded when it is needed. */
-  static panel: Pick<Lazy<typeof import("./panel.ts")>, "loadEventually">;
+  static loadPanel: Lazy<typeof import("./panel.ts")>["loadEventually"];
 
-  /** @internal The names behind `data-` of the script tag's other attributes: its panel says what was meant. */
-  unknown: string[] = [];
+  /** @internal The script tag that it was made from: its panel says which misspelt attributes it has. */
+  tag: HTMLScriptElement | undefined;
 
   /** What the launcher does by itself, where a page wants that. */
-  static greeting: Pick<Lazy<typeof import("./greeting.ts")>, "loadEventually">;
+  static loadGreeting: Lazy<typeof import("./greeting.ts")>["loadEventually"];
 
   static {
-    for (const [name, row] of Object.entries(LAUNCHER)) {
-      const attribute = attributeOf(name, row);
-      if (attribute) AgentChatLauncher.observedAttributes.push(attribute);
+    for (const [name, initial, attribute = name] of properties) {
+      const hasAttribute = initial !== undefined;
+      if (hasAttribute) AgentChatLauncher.observedAttributes.push(attribute);
       Object.defineProperty(AgentChatLauncher.prototype, name, {
         get(this: AgentChatLauncher) {
-          return attribute ? this.#valueOf(attribute, row) : (this.#held[name] ?? initialValue(row));
+          return hasAttribute ? this.#valueOf(attribute, initial) : this.#held[name];
         },
         set(this: AgentChatLauncher, value: unknown) {
-          if (!attribute) {
+          if (!hasAttribute) {
             this.#held[name] = value;
             this.#requestDraw();
           } else if (value === false || value == null) this.removeAttribute(attribute);
@@ -113,7 +117,7 @@ export class AgentChatLauncher
     button.type = "button";
     button.part.add("launcher");
     button.ariaExpanded = "false";
-    button.append(slot);
+    button.append(slot, this.#label);
     button.addEventListener("click", (event) => void this.#pressed(event));
     for (const type of ["pointerenter", "focus"]) {
       button.addEventListener(type, () => void this.#load(), { once: true });
@@ -170,7 +174,7 @@ export class AgentChatLauncher
 
   connectedCallback(): void {
     // A property that was set before the element was defined hides the one of the class.
-    for (const name of Object.keys(LAUNCHER).filter((it) => Object.hasOwn(this, it))) {
+    for (const [name] of properties.filter(([it]) => Object.hasOwn(this, it))) {
       const value: unknown = Reflect.get(this, name);
       Reflect.deleteProperty(this, name);
       Reflect.set(this, name, value);
@@ -197,11 +201,11 @@ export class AgentChatLauncher
     this.#requestDraw();
   }
 
-  #valueOf(attribute: string, row: Row): unknown {
+  /** A wrong value is taken away by the panel, which knows the right ones. */
+  #valueOf(attribute: string, initial: unknown): unknown {
     const text = this.getAttribute(attribute);
-    if (row.kind === "boolean") return text !== null;
-    const value = text !== null && isValid(row, text) ? text : initialValue(row);
-    return value || (attribute === "server" ? AgentChatLauncher.defaultServer : value);
+    if (initial === false) return text !== null;
+    return text || (attribute === "server" ? AgentChatLauncher.defaultServer : initial);
   }
 
   #requestDraw(): void {
@@ -220,12 +224,11 @@ export class AgentChatLauncher
     const [openChat = "", reload = ""] = texts[box.lang] ?? [];
     const label = this.#offersReload ? reload : this.label;
     box.dir = direction;
-    this.#sheet.replaceSync(`:host{direction:${direction}!important;${accent && `--_accent:${accent}`}}`);
-    this.#icon.firstElementChild?.setAttribute("d", PATHS[icon]);
+    const colour = accent && CSS.supports("color", accent) ? `--_accent:${accent}` : "";
+    this.#sheet.replaceSync(`:host{direction:${direction}!important;${colour}}`);
+    this.#icon.firstElementChild?.setAttribute("d", PATHS[icon] ?? PATHS.chat);
     this.#icon.classList.toggle("solid", icon === "spark");
     this.#label.textContent = label;
-    if (label) button.firstElementChild?.after(this.#label);
-    else if (this.#label.isConnected) this.#label.remove();
     if (this.#panel) {
       // A change around the launcher is not seen in its shadow root.
       this.#panel.lang = tag;
@@ -243,13 +246,8 @@ export class AgentChatLauncher
   }
 
   /** Opens the panel, unless the person has gone on to something else by the time it can be opened. */
-  async #pressed({ detail }: MouseEvent): Promise<void> {
-    if (this.#panel) {
-      // The second click of two meant the same as the first, and has taken the focus.
-      if (detail < 2) await this.toggle();
-      else if (this.opened) this.#panel.takeFocus();
-      return;
-    }
+  async #pressed(event: MouseEvent): Promise<void> {
+    if (this.#panel) return this.#panel.pressed(event);
     if (this.#offersReload) return location.reload();
     this.#wasPressed = true;
     this.#requestDraw();
@@ -272,7 +270,7 @@ export class AgentChatLauncher
   };
 
   async #greet(): Promise<void> {
-    const module = await AgentChatLauncher.greeting.loadEventually(this.#connection.signal);
+    const module = await AgentChatLauncher.loadGreeting(this.#connection.signal);
     if (!module || !this.isConnected) return;
     this.greeting ??= new module.Greeting(this);
     this.greeting.launcherChanged();
@@ -287,7 +285,7 @@ export class AgentChatLauncher
     const { signal } = this.#connection;
     // Shows what comes while the panel is closed.
     void this.#greet();
-    const module = await AgentChatLauncher.panel.loadEventually(signal, () => {
+    const module = await AgentChatLauncher.loadPanel(signal, () => {
       this.#isMissing = navigator.onLine !== false;
       this.#requestDraw();
     });

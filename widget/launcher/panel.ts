@@ -24,7 +24,7 @@ import { LauncherMemory, smallScreen } from "./state.ts";
 /** The launcher, as its panel needs it. */
 export interface PanelLauncher extends GreetingLauncher {
   greeting: Greeting | undefined;
-  unknown: string[];
+  tag: HTMLScriptElement | undefined;
 }
 
 /** Parts and slots of the chat that a page can reach through the launcher, which are all: put here by the build. */
@@ -118,18 +118,30 @@ export class LauncherPanel extends LitElement {
   #checkAttributes(): void {
     const known = Object.entries(LAUNCHER).flatMap(([name, row]) => attributeOf(name, row) ?? []);
     // Others than the page's author add attributes, too: frameworks, and what asks visitors for their consent.
-    for (const name of this.#launcher.unknown.splice(0)) {
-      const meant = known.find((it) => isNear(it, name, it.length < 5 ? 1 : 2));
-      if (meant) console.warn(`Parley: the script tag has data-${name}. Did you mean data-${meant}?`);
+    for (const { name } of this.#launcher.tag?.attributes ?? []) {
+      const [, word = ""] = /^data-(?!launcher$|(?:api-)?key$)(.+)/.exec(name) ?? [];
+      const meant = !known.includes(word) && known.find((it) => isNear(it, word, it.length < 5 ? 1 : 2));
+      if (meant) console.warn(`Parley: the script tag has ${name}. Did you mean data-${meant}?`);
     }
+    this.#launcher.tag = undefined;
     for (const [name, row] of Object.entries(LAUNCHER)) {
       const attribute = attributeOf(name, row);
       const value = this.#launcher.getAttribute(attribute ?? name);
       if (value === null || this.#checked.get(name) === value) continue;
       this.#checked.set(name, value);
       if (row.kind === "object") warnOfText(this.#launcher, name, value);
-      else if (attribute && value && !isValid(row, value)) warnOfValue(this.#launcher, attribute, row, value);
+      else if (attribute && value && !isValid(row, value)) {
+        warnOfValue(this.#launcher, attribute, row, value);
+        this.#launcher.removeAttribute(attribute);
+      }
     }
+  }
+
+  /** Opens the panel when it is closed, and the other way round. */
+  async pressed({ detail }: MouseEvent): Promise<void> {
+    // The second click of two meant the same as the first, and has taken the focus.
+    if (detail < 2) await this.#launcher.toggle();
+    else if (this.isOpen) this.takeFocus();
   }
 
   /** Opens the panel, and puts the cursor into it. */

@@ -1,7 +1,7 @@
 /** Parts of the element that are loaded when they are first needed, and again after they could not be loaded. */
 
 import { missingParts } from "./missing.ts";
-import { isBroken, isOffline, retry } from "./retry.ts";
+import { isBroken, retry } from "./retry.ts";
 
 export interface Lazy<Module> {
   /** Loads it now, once for all callers. Rejects if that fails; the next call tries again, unless the file is broken or gone. */
@@ -39,7 +39,7 @@ export function lazy<Module>(load: () => Promise<Module>, exported?: keyof Modul
     }
     // A browser may never request a module again that it could not load, except under another address.
     failedUrl = /module: (http[^\s#]+)\S*$/.exec(String(error))?.[1];
-    failures = isOffline() ? 0 : failures + 1;
+    failures = navigator.onLine === false ? 0 : failures + 1;
     if (failures > 0) isOver = await missingParts.failed(part, failures, /http[^\s#)]+/.exec(String(error))?.[0]);
   }
 

@@ -1,7 +1,7 @@
 /** Loading a file as often as it takes. */
 
 /** The longest pause after a failure, in milliseconds: it doubles with each one, up to a minute. */
-const RETRY_MS = 500;
+const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 
 /** The page and the chat have a Lit each, and a policy for Trusted Types that allows only one of them. */
@@ -18,10 +18,6 @@ export function isBroken(error: unknown): boolean {
   return true;
 }
 
-export function isOffline(): boolean {
-  return navigator.onLine === false;
-}
-
 /** `attempt` gets the number of failures so far. Resolves without a result when the signal aborts, or when `isOver` says so of an error. */
 export async function retry<Result>(
   attempt: (failures: number) => Promise<Result>,
@@ -29,31 +25,23 @@ export async function retry<Result>(
   signal?: AbortSignal,
   onFailure?: () => void,
 ): Promise<Result | undefined> {
-  for (let failures = 0; !signal?.aborted; ) {
+  for (let failures = 0; !signal?.aborted; failures += 1) {
     try {
       return await attempt(failures);
     } catch (error) {
       onFailure?.();
       if (isOver(error)) break;
-      failures += 1;
-      await pause(
-        isOffline() ? MAX_RETRY_MS : Math.random() * Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS),
-        signal,
-      );
+      await pause(Math.random() * Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS), signal);
     }
   }
   return undefined;
 }
 
 /** Ends early when the network is back. */
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
+function pause(ms: number, signal?: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => {
-    const end = () => {
-      removeEventListener("online", end);
-      resolve();
-    };
-    setTimeout(end, ms);
-    addEventListener("online", end);
-    signal?.addEventListener("abort", end);
+    setTimeout(resolve, ms);
+    addEventListener("online", resolve, { once: true });
+    signal?.addEventListener("abort", resolve);
   });
 }
