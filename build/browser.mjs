@@ -19,11 +19,12 @@ const css = {
 };
 
 /** The texts that a launcher has before its chat is loaded, by language. */
-const [launcher, hidePreview] = [{ en: [en.openChat, en.reload] }, { en: en.hidePreview }];
+const [openChat, hidePreview, reload] = [{ en: en.openChat }, { en: en.hidePreview }, { en: en.reload }];
 for (const file of readdirSync("widget/i18n/locales")) {
   const { locale } = await import(`../widget/i18n/locales/${file}`);
-  launcher[locale.lang] = [locale.openChat, locale.reload];
+  openChat[locale.lang] = locale.openChat;
   hidePreview[locale.lang] = locale.hidePreview;
+  reload[locale.lang] = locale.reload;
 }
 
 /** What the launcher's button needs of the table of its properties: see `launcher.ts`. */
@@ -40,7 +41,8 @@ const namesOf = (list) => JSON.stringify(list.map(({ name }) => name).join());
 // Texts with JSON: esbuild would put an object into a chunk of its own, which every other chunk imports.
 const textOf = (value) => JSON.stringify(JSON.stringify(value));
 const texts = {
-  PARLEY_LAUNCHER_TEXTS: textOf(launcher),
+  PARLEY_OPEN_CHAT: textOf(openChat),
+  PARLEY_RELOAD: textOf(reload),
   PARLEY_LAUNCHER_PROPERTIES: textOf(properties),
   PARLEY_HIDE_PREVIEW: textOf(hidePreview),
   PARLEY_CHAT_PARTS: namesOf(cssParts),
@@ -84,6 +86,9 @@ const SHARED_BY_PARTS = [
 /** Loaded before the chat, and often instead of it. */
 const GREETING = "widget/launcher/greeting.ts";
 
+/** Loaded when other files are gone, and so under the same name from every build. */
+const RELOAD = "widget/launcher/reload.ts";
+
 /** What an empty chat is shown without, and the first answer needs: to draw it, and to keep it. */
 const FOR_FIRST_ANSWER = ["widget/ui/talk.ts", "widget/session/store.ts"];
 
@@ -119,6 +124,12 @@ export async function buildBrowserFiles(folder, { minify }) {
     entryNames: "[name]-[hash]",
   });
   const greeting = basename(fileOf(greetings, GREETING));
+  const { metafile: reloads } = await build({
+    ...alone,
+    entryPoints: { reload: RELOAD },
+    outdir: `${folder}/chunks`,
+    format: "esm",
+  });
   await build({
     ...alone,
     define: { ...define, PARLEY_CHUNKS: JSON.stringify({ chat, greeting, panel }) },
@@ -131,7 +142,9 @@ export async function buildBrowserFiles(folder, { minify }) {
     footer: { js: "})()" },
   });
   writePages(folder, eager(ENTRIES.page));
-  const scripts = Object.keys({ ...metafile.outputs, ...greetings.outputs }).filter((path) => path.endsWith(".js"));
+  const scripts = Object.keys({ ...metafile.outputs, ...greetings.outputs, ...reloads.outputs }).filter((path) =>
+    path.endsWith(".js"),
+  );
   // The entry of our own page is smaller than the loader of other sites. English is in the chat.
   const toFirstPaint = ["widget.js", ...eager(ENTRIES.chat)];
   return {

@@ -2,9 +2,11 @@
 
 import "./chat.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
+import { texts } from "./launcher/reload.ts";
 import { lazy } from "./loading/lazy.ts";
 
 AgentChatLauncher.loadGreeting = lazy(() => import("./launcher/greeting.ts"), "Greeting").loadEventually;
 AgentChatLauncher.loadPanel = lazy(() => import("./launcher/panel.ts"), "LauncherPanel").loadEventually;
+AgentChatLauncher.importReload = async () => ({ texts });
 
 if (!customElements.get("agent-chat-launcher")) customElements.define("agent-chat-launcher", AgentChatLauncher);

@@ -23,9 +23,11 @@ const script = currentScript instanceof HTMLScriptElement && currentScript.src !
 const server = new URL(script ? "." : "/", script?.src ?? document.baseURI).href;
 
 /** A script of another origin has no base for relative addresses; a module has one, and no other. */
+const chunks = `${script ? server : "./"}chunks/`;
+
+/** A browser may never request a module again that it could not load, except under another address. */
 const loaderOf = (file: string) => (signal?: AbortSignal, onFailure?: () => void) =>
-  // A browser may never request a module again that it could not load, except under another address.
-  retry((n) => import(`${script ? server : "./"}chunks/${file}${n ? `#${n}` : ""}`), isBroken, signal, onFailure);
+  retry((n) => import(`${chunks}${file}${n ? `#${n}` : ""}`), isBroken, signal, onFailure);
 const loadChatFile = loaderOf(PARLEY_CHUNKS.chat);
 
 /** On the launcher of a script tag: distinguishes it, and a router's copy of it, from what the page has placed. */
@@ -103,6 +105,7 @@ if (isFirst) {
   AgentChatLauncher.defaultServer = server;
   AgentChatLauncher.loadGreeting = loaderOf(PARLEY_CHUNKS.greeting);
   AgentChatLauncher.loadPanel = loaderOf(PARLEY_CHUNKS.panel);
+  AgentChatLauncher.importReload = () => import(`${chunks}reload.js#${Date.now()}`);
   customElements.define("agent-chat-launcher", AgentChatLauncher);
 }
 if (!script) {

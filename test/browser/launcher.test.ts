@@ -434,12 +434,12 @@ it("a launcher that a router moves while the chat is loading opens at the next p
 
 it("a button behind which nothing comes any more, after a new build of the server, says so and loads the page again", async (t) => {
   const { page, input } = await visit(t, browser, { expectedComplaints: /Failed to load resource/ });
-  const chunks = "**/chunks/**";
+  const chunks = "**/chunks/*-*";
   // From now on a pause between two requests lasts longer than the test.
-  await page.evaluate("Math.random = () => 1_000");
+  await page.evaluate("Math.random = () => 1_000; document.documentElement.lang = 'de-CH'");
   await page.route(chunks, (route) => route.fulfill({ status: 404 }));
   await button(page).click();
-  const reload = page.getByRole("button", { name: "Reload the page" });
+  const reload = page.getByRole("button", { name: "Seite neu laden" });
   await reload.waitFor();
   await page.unroute(chunks);
   await Promise.all([page.waitForEvent("load"), reload.click()]);

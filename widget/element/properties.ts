@@ -27,8 +27,6 @@ export type RowsOf<Properties> = {
 };
 export type Rows = Readonly<Record<string, Row>>;
 
-const STEP_MODES = ["auto", "open", "closed", "hidden"] as const;
-
 /** The launcher hands these on to its chat. */
 export const SHARED: RowsOf<SharedProperties> = {
   server: {},
@@ -41,8 +39,8 @@ export const SHARED: RowsOf<SharedProperties> = {
   corners: { choices: ["round", "soft", "sharp"], reflect: true },
   persist: { choices: ["session", "none"] },
   follow: { choices: ["question", "end"] },
-  thinking: { choices: STEP_MODES },
-  tools: { choices: [...STEP_MODES, "titles"] },
+  thinking: { choices: ["auto", "open", "closed", "hidden"] },
+  tools: { choices: ["auto", "open", "closed", "hidden", "titles"] },
   actions: { kind: "words", choices: ["all", "none", "copy", "retry", "edit", "code", "table"], reflect: true },
   disclaimer: {},
   conversations: { kind: "boolean" },
@@ -61,7 +59,7 @@ const CHAT_ONLY: RowsOf<Omit<ChatProperties, keyof SharedProperties>> = {
   embed: { kind: "boolean", reflect: true },
 };
 
-/** `PURE`: the loader leaves it out. */
+/** `PURE`: the greeting leaves it out. */
 export const CHAT: Rows = /* @__PURE__ */ Object.assign({}, SHARED, CHAT_ONLY);
 
 /** The name of the attribute, if it has one. */

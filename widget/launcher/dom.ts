@@ -9,12 +9,11 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** As those of `ui/icons.ts`. */
+/** As those of `ui/icons.ts`. The buttons around them have names. */
 export function svgIcon(path: string): SVGSVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("class", "icon");
   svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("aria-hidden", "true");
   svg.appendChild(document.createElementNS(svg.namespaceURI, "path")).setAttribute("d", path);
   return svg;
 }

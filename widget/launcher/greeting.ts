@@ -105,7 +105,6 @@ export class Greeting {
     this.#bubble.append(open, this.#close);
     this.#status.role = "status";
     this.#status.ariaAtomic = "false";
-    for (const button of [open, this.#close]) button.type = "button";
     const { shadowRoot } = launcher;
     shadowRoot?.adoptedStyleSheets.push(...[surfaceStyles, previewStyles].map(sheetOf));
     shadowRoot?.addEventListener("keydown", (event) => this.#keyDown(event as KeyboardEvent));

@@ -21,10 +21,10 @@ declare const PARLEY_LAUNCHER_PROPERTIES: string;
 const properties: readonly (readonly [name: string, initial?: unknown, attribute?: string])[] =
   JSON.parse(PARLEY_LAUNCHER_PROPERTIES);
 
-/** What the button is called without a label, and where nothing comes behind it, by language: put here by the build. */
-declare const PARLEY_LAUNCHER_TEXTS: string;
+/** What the button is called without a label, by language: put here by the build. */
+declare const PARLEY_OPEN_CHAT: string;
 
-const texts: Readonly<Record<string, readonly [openChat: string, reload: string]>> = JSON.parse(PARLEY_LAUNCHER_TEXTS);
+const openChat: Readonly<Record<string, string>> = JSON.parse(PARLEY_OPEN_CHAT);
 
 const PATHS = {
   chat: "M20.5 11.5a8 8 0 0 1-8 8H4.5l1.7-3.1a8 8 0 1 1 14.3-4.9zM9 11.5v.1m3.5-.1v.1m3.5-.1v.1",
@@ -66,6 +66,9 @@ export class AgentChatLauncher
   /** What the launcher does by itself, where a page wants that. */
   static loadGreeting: Lazy<typeof import("./greeting.ts")>["loadEventually"];
 
+  /** What the button says when the panel is gone. */
+  static importReload: () => Promise<typeof import("./reload.ts")>;
+
   static {
     for (const [name, initial, attribute = name] of properties) {
       const hasAttribute = initial !== undefined;
@@ -103,25 +106,21 @@ export class AgentChatLauncher
   #drawing: Promise<boolean> | undefined;
   #loading: Promise<LauncherPanel | undefined> | undefined;
   #panel: LauncherPanel | undefined;
-  /** Whether the panel could not be loaded, though there is a network. */
-  #isMissing = false;
-  #wasPressed = false;
+  /** There where the panel could not be loaded, though there is a network. */
+  #reloadTexts: Readonly<Record<string, string>> | undefined;
 
   constructor() {
     super();
-    this.#root.adoptedStyleSheets = [sheetOf(launcherStyles), sheetOf(tokenStyles), this.#sheet];
+    this.#root.adoptedStyleSheets = [sheetOf(launcherStyles + tokenStyles), this.#sheet];
     const slot = element("slot", "");
     slot.name = "launcher-icon";
     slot.append(this.#icon);
     const { button } = this;
-    button.type = "button";
     button.part.add("launcher");
     button.ariaExpanded = "false";
     button.append(slot, this.#label);
     button.addEventListener("click", (event) => void this.#pressed(event));
-    for (const type of ["pointerenter", "focus"]) {
-      button.addEventListener(type, () => void this.#load(), { once: true });
-    }
+    for (const type of ["pointerenter", "focus"]) button.addEventListener(type, () => void this.#load());
     this.box.append(button);
     this.#root.append(this.box);
   }
@@ -220,9 +219,8 @@ export class AgentChatLauncher
     const [tag, direction] = languageAt(this);
     const [code = ""] = tag.toLowerCase().split("-");
     const { accent, box, button, icon } = this;
-    box.lang = code in texts ? code : "en";
-    const [openChat = "", reload = ""] = texts[box.lang] ?? [];
-    const label = this.#offersReload ? reload : this.label;
+    box.lang = code in openChat ? code : "en";
+    const label = this.#offeredReload?.[box.lang] ?? this.label;
     box.dir = direction;
     const colour = accent && CSS.supports("color", accent) ? `--_accent:${accent}` : "";
     this.#sheet.replaceSync(`:host{direction:${direction}!important;${colour}}`);
@@ -230,38 +228,35 @@ export class AgentChatLauncher
     this.#icon.classList.toggle("solid", icon === "spark");
     this.#label.textContent = label;
     if (this.#panel) {
-      // A change around the launcher is not seen in its shadow root.
-      this.#panel.lang = tag;
-      this.#panel.dir = direction;
-      this.#panel.launcherChanged();
+      this.#panel.launcherChanged(tag, direction);
     } else {
       // Later the panel names it, which knows whether it is open and what is new.
-      button.ariaLabel = label || openChat;
+      button.ariaLabel = label || (openChat[box.lang] ?? "");
     }
     if (!this.isConnected) return;
     if (this.greeting) this.greeting.launcherChanged();
     // After all that the page itself loads.
-    else if (this.preview.trim() || this.shortcut || (this.autoOpen !== null && !smallScreen().matches))
+    else if (this.preview || this.shortcut || (this.autoOpen !== null && !smallScreen().matches))
       afterLoad(() => this.#greet());
   }
 
   /** Opens the panel, unless the person has gone on to something else by the time it can be opened. */
   async #pressed(event: MouseEvent): Promise<void> {
     if (this.#panel) return this.#panel.pressed(event);
-    if (this.#offersReload) return location.reload();
-    this.#wasPressed = true;
-    this.#requestDraw();
+    if (this.#offeredReload) return location.reload();
     const before = document.activeElement;
     this.button.ariaBusy = "true";
+    this.#requestDraw();
     const panel = await this.#load();
     this.button.ariaBusy = null;
+    this.#requestDraw();
     const { activeElement } = document;
     if (activeElement === this || activeElement === document.body || activeElement === before) await panel?.open();
   }
 
-  /** After a new build of the server its files have other names, and only a new page knows them. */
-  get #offersReload(): boolean {
-    return this.#isMissing && this.#wasPressed && !this.#panel;
+  /** Only where somebody waits for the panel. */
+  get #offeredReload(): Readonly<Record<string, string>> | undefined {
+    return this.button.ariaBusy ? this.#reloadTexts : undefined;
   }
 
   /** The panel is open, or has news, where another page of this tab has left it so. */
@@ -285,18 +280,21 @@ export class AgentChatLauncher
     const { signal } = this.#connection;
     // Shows what comes while the panel is closed.
     void this.#greet();
-    const module = await AgentChatLauncher.loadPanel(signal, () => {
-      this.#isMissing = navigator.onLine !== false;
-      this.#requestDraw();
-    });
+    const module = await AgentChatLauncher.loadPanel(signal, () => void this.#prepareReload());
     if (!module || signal.aborted) return undefined;
     this.#panel = new module.LauncherPanel(this);
-    this.#root.adoptedStyleSheets.push(...module.sheets);
     this.#draw();
     // Before the button, so that a bubble is read before the button that it explains.
     this.box.prepend(this.#panel);
     await this.#panel.updateComplete;
     return this.#panel;
+  }
+
+  /** After a new build of the server its files have other names, and only a new page knows them. */
+  async #prepareReload(): Promise<void> {
+    const module = await AgentChatLauncher.importReload().catch(() => undefined);
+    this.#reloadTexts = navigator.onLine ? module?.texts : undefined;
+    this.#requestDraw();
   }
 }
 

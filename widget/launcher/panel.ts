@@ -53,7 +53,7 @@ const forwardFrom = directive(
 );
 
 /** Those of the bubble have rules for both, and the bubble may come later, with sheets of its own. */
-export const sheets = [surfaceStyles, previewStyles, panelStyles].map(sheetOf);
+const sheets = [surfaceStyles, previewStyles, panelStyles].map(sheetOf);
 
 /** Draws into itself, so that the launcher has one shadow root and a page's `::part` rules reach the panel. */
 export class LauncherPanel extends LitElement {
@@ -81,6 +81,7 @@ export class LauncherPanel extends LitElement {
     this.#unread.part.add("unread");
     const fold = svgIcon(FOLD);
     fold.classList.add("fold");
+    launcher.shadowRoot?.adoptedStyleSheets.push(...sheets);
     launcher.button.append(fold);
     launcher.button.setAttribute("aria-controls", "panel");
   }
@@ -108,7 +109,10 @@ export class LauncherPanel extends LitElement {
   }
 
   /** To be called when a property of the launcher or the page's language has changed. */
-  launcherChanged(): void {
+  launcherChanged(lang: string, dir: string): void {
+    // A change around the launcher is not seen in its shadow root.
+    this.lang = lang;
+    this.dir = dir;
     this.#checkAttributes();
     this.#locale.override(this.#launcher.strings);
     this.requestUpdate();
@@ -127,13 +131,14 @@ export class LauncherPanel extends LitElement {
     for (const [name, row] of Object.entries(LAUNCHER)) {
       const attribute = attributeOf(name, row);
       const value = this.#launcher.getAttribute(attribute ?? name);
-      if (value === null || this.#checked.get(name) === value) continue;
+      if (value === null) continue;
+      const isNew = this.#checked.get(name) !== value;
       this.#checked.set(name, value);
-      if (row.kind === "object") warnOfText(this.#launcher, name, value);
-      else if (attribute && value && !isValid(row, value)) {
-        warnOfValue(this.#launcher, attribute, row, value);
-        this.#launcher.removeAttribute(attribute);
-      }
+      if (row.kind === "object" && isNew) warnOfText(this.#launcher, name, value);
+      if (!attribute || !value || isValid(row, value)) continue;
+      if (isNew) warnOfValue(this.#launcher, attribute, row, value);
+      // The default applies, to whoever asks.
+      this.#launcher.removeAttribute(attribute);
     }
   }
 

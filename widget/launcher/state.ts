@@ -31,7 +31,7 @@ export const smallScreen = (): MediaQueryList => matchMedia(SMALL_SCREEN);
 /** Whether the panel was left open in this tab, or an answer came or was expected. Cheap: every page asks. */
 export function hasNews(server: string): boolean {
   const kept = recall(nameFor(server), "sessionStorage") ?? "";
-  return /"awaited":true|"unread":[1-9]/.test(kept) || (kept.includes('"open":true') && !smallScreen().matches);
+  return /"awaited":true|"unread":[1-9]/.test(kept) || (/"open":true/.test(kept) && !smallScreen().matches);
 }
 
 export class LauncherMemory {
