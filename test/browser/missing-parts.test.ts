@@ -33,6 +33,13 @@ async function deploy(page: Page): Promise<Map<string, number>> {
   return requests;
 }
 
+/** What draws messages, and what asks without the card, has come before anything is gone. */
+const talkIsThere = (page: Page) =>
+  page.evaluate(async () => {
+    await customElements.whenDefined("agent-chat-message");
+    await customElements.whenDefined("agent-chat-plain-question");
+  });
+
 /** Pauses between requests are over at once. */
 const hurry = (page: Page) => page.evaluate("Math.random = () => 0");
 
@@ -66,6 +73,7 @@ test("after a new build of the server what waits is asked and decided, the page 
   const { page } = chat;
   const part = (name: string) => page.locator(`[part~="${name}"]`);
   await chat.ask("Hello", "Hi.");
+  await talkIsThere(page);
   const requests = await deploy(page);
   await chat.say("Cancel my order");
   assert.match(
@@ -107,9 +115,8 @@ async function openAskingChat(...[t, options]: Parameters<typeof startAskingSite
   const { page } = await openPage(t, browser);
   await page.goto(url);
   const chat = chatIn(page);
-  // What draws messages has come before anything is gone.
   await chat.input.focus();
-  await page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
+  await talkIsThere(page);
   return { page, chat, turn: agent.turn, part: (name: string) => page.locator(`[part~="${name}"]`) };
 }
 

@@ -7,6 +7,8 @@ import type { ChatContext } from "./context.ts";
 const PARTS = {
   /** The card that asks about tool calls. */
   "agent-chat-approval": lazy(() => import("./approval.ts"), "ApprovalElement"),
+  /** What is asked while that card is not there. */
+  "agent-chat-plain-question": lazy(() => import("./plain-question.ts"), "PlainQuestion"),
   /** The way to what else stands in the place of a message. */
   "agent-chat-alternatives": lazy(() => import("./alternatives.ts"), "AlternativesElement"),
   /** Thoughts and tool calls. */

@@ -3,10 +3,14 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { toolName } from "../i18n/strings.ts";
 import { expiryOf, type ToolBlock } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/plain-question.css";
 import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
 import { icons } from "./icons.ts";
 import { plain } from "./plain-text.ts";
+
+const sheet = sheetOf(styles);
 
 /** Each text of a JSON text by itself, so that one that is written from right to left does not turn what is beside it. */
 const TEXTS = /("(?:[^"\\]|\\[\s\S]?)*"?)/;
@@ -20,6 +24,11 @@ export class PlainQuestion extends ChatPart {
   constructor() {
     super();
     new Standstill(this, ".choices button");
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
   }
 
   protected override render(): TemplateResult {

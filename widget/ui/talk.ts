@@ -5,6 +5,7 @@
 
 import type { LitElement, TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
+import { whenIdle } from "../loading/idle.ts";
 import { warmUpLexer } from "../markdown/lexer.ts";
 import { MarkdownText } from "../markdown/markdown-text.ts";
 import type { Client } from "../session/client.ts";
@@ -16,9 +17,9 @@ import type { ChatContext } from "./context.ts";
 import type { Announcer } from "./controllers/announcer.ts";
 import { AnswerAnnouncer, spokenTexts } from "./controllers/answer-announcer.ts";
 import { ScrollPosition } from "./controllers/scroll-position.ts";
+import { loadPartEventually } from "./lazy-parts.ts";
 import { MessageElement } from "./message.ts";
 import { type MessageListView, PiecewiseDrawing, renderMessages } from "./message-list.ts";
-import { PlainQuestion } from "./plain-question.ts";
 import { tabStop } from "./tab-stop.ts";
 
 export interface TalkOptions {
@@ -29,7 +30,6 @@ export interface TalkOptions {
 
 const elements = {
   "agent-chat-markdown": MarkdownText,
-  "agent-chat-plain-question": PlainQuestion,
   "agent-chat-message": MessageElement,
 };
 for (const [name, element] of Object.entries(elements)) {
@@ -75,3 +75,5 @@ export class Talk {
 }
 
 warmUpLexer();
+// It stands in for a card that a new build takes away, and must be here before that.
+whenIdle(() => void loadPartEventually("agent-chat-plain-question"));
