@@ -41,6 +41,8 @@ async function openAskingChat(...[t, ...rest]: Parameters<typeof startAskingSite
 
 test("several calls are decided one by one, over a reload, and sent with the last mark", async (t) => {
   const { page, part, chat, turn } = await openAskingChat(t);
+  const own = `{ needsDecision: "Please decide", approve: () => "Go ahead" }`;
+  await page.evaluate(`document.querySelector("agent-chat").strings = ${own}`);
   await chat.say("Cancel both");
   const heard = await listen(page);
   (await turn()).send(
@@ -51,6 +53,8 @@ test("several calls are decided one by one, over a reload, and sent with the las
   await untilHeard(page, heard, "! Cancel order 4711? Write to the customer?");
   const card = part("approval");
   assert.match(await shown(card), /Cancel order 4711\?\s+Order id\s+4711\s+Notify\s+Yes/);
+  assert.equal(await card.getAttribute("aria-label"), "Please decide");
+  assert.equal(await part("approve").first().innerText(), "Go ahead");
   assert.match(await shown(card), /Lines › First\s+Dear/);
   assert.equal(await chat.input.evaluate((field) => field.matches(":focus")), true, "the focus stays");
   assert.equal(await chat.input.getAttribute("placeholder"), "Decide above, or write to do something else");

@@ -1,12 +1,14 @@
 /** The texts of the chat in all its languages, a site's own among them, and what stands in them: counts, sizes, failures. */
 
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ERRORS } from "../../server/protocol/errors.ts";
+import "../../widget/i18n/add-part-texts.ts";
 import { formatMediaTypes } from "../../widget/composer/read-file.ts";
 import { formatBytes, formatDuration } from "../../widget/i18n/format.ts";
 import { loadLocale } from "../../widget/i18n/load-strings.ts";
+import { partTexts } from "../../widget/i18n/part-texts.ts";
 import { en, failureText, type Locale, stringsOf } from "../../widget/i18n/strings.ts";
 
 const LANGUAGES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
@@ -49,6 +51,17 @@ test("every file of a language is loaded by its name, another language is Englis
   for (const tag of ["zh", "ZH-CN", "zh-Hans-HK", "zh-SG"]) assert.equal((await loadLocale(tag)).lang, "zh", tag);
   for (const tag of ["en-GB", "he", "", "constructor", "ZH-Hant-TW", "zh-Hant", "zh-TW", "zh-HK"])
     assert.equal(await loadLocale(tag), en, tag);
+});
+
+test("a file that says a text of the lazy parts brings these along", () => {
+  const words = new RegExp(`\\b(?:${Object.keys(partTexts).join("|")})\\b`);
+  const files = readdirSync("widget", { recursive: true, encoding: "utf8" });
+  const saying = files
+    .filter((file) => file.endsWith(".ts") && !file.startsWith("i18n"))
+    .map((file) => [file, readFileSync(`widget/${file}`, "utf8")] as const)
+    .filter(([, code]) => words.test(code.replace(/\/\*.*?\*\/|\/\/[^\n]*/gs, "")));
+  assert.ok(saying.length > 10);
+  for (const [file, code] of saying) assert.match(code, /import "\S*\/i18n\/add-part-texts\.ts";/, file);
 });
 
 test("Spanish says tú throughout", async () => {

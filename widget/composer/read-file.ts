@@ -1,5 +1,6 @@
 /** Judges and reads a file that is to be attached. Loaded with the first one. */
 
+import "../i18n/add-part-texts.ts";
 import {
   type Attachment,
   isMediaType,

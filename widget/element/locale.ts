@@ -1,5 +1,5 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
-import { loadLocale } from "../i18n/load-strings.ts";
+import { loadLocale, partTexts } from "../i18n/load-strings.ts";
 import { languageAt } from "../i18n/page-language.ts";
 import { en, type Locale, type Strings, type StringsOverride, stringsOf } from "../i18n/strings.ts";
 import { PageTable } from "./page-table.ts";
@@ -54,6 +54,16 @@ export class LocaleController implements ReactiveController {
       ([name, text]) => typeof text === "function" || strings[name as keyof Strings] === text,
     );
     if (isAnother || !isSame) this.strings = strings;
+    if (isAnother) void this.#needPartTexts();
+  }
+
+  /** Which of our texts are functions decides how the site's own stand for them. English comes in two parts. */
+  async #needPartTexts(): Promise<void> {
+    const isKnown = (name: string) => Object.hasOwn(this.strings, name);
+    if (Object.keys(this.#override.table).every(isKnown)) return;
+    await partTexts.loadEventually();
+    this.strings = stringsOf(this.#locale, this.#override.table);
+    this.#host.requestUpdate();
   }
 
   /** The nearest element that names a language decides, and without one the browser's setting. */
@@ -79,6 +89,7 @@ export class LocaleController implements ReactiveController {
     this.#locale = locale;
     this.strings = stringsOf(locale, this.#override.table);
     this.#host.requestUpdate();
+    void this.#needPartTexts();
   }
 }
 

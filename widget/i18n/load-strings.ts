@@ -13,6 +13,9 @@ const locales: Readonly<Record<string, Lazy<{ readonly locale: Locale }>>> = {
   zh: lazy(() => import("./locales/zh.ts"), "locale"),
 };
 
+/** English texts of parts, for a page that has its own in place of some of them. */
+export const partTexts = lazy(() => import("./add-part-texts.ts"));
+
 /**
  * The texts for a language tag such as `de-CH`; English where there is no translation. Resolves when they are there,
  * however often that has to be tried, and to English when the signal aborts. `onFailure` is called when they could not

@@ -1,8 +1,9 @@
 /** Every text that a person can read or hear, in English. A text that depends on something is a function. */
 
 import type { Refusal, ToolBlock, ToolStatus } from "../session/messages.ts";
+import type { partTexts } from "./part-texts.ts";
 
-export const en = {
+const texts = {
   /** A language tag: numbers are written and screen readers pronounce the texts by it. */
   lang: "en",
 
@@ -38,8 +39,6 @@ export const en = {
   pending: (agent: string) => `Sent when ${agent} is done`,
   /** In place of the rest of the answer. */
   sendNow: "Send now",
-  /** On a button: the answer was stopped, or has failed. */
-  sendAnyway: "Send anyway?",
   /** Why Enter sends nothing. */
   pendingFull: "Three messages are waiting already. Send them now, or remove one.",
   /** On the button to the end, while the reader is still above. */
@@ -75,8 +74,6 @@ export const en = {
   startOver: "Send without the earlier messages",
   askAgain: "Answer again",
   editMessage: "Change this message",
-  /** Answers to one message, and a message as it was changed: which one is shown. */
-  answerOf: (number: number, count: number) => `Answer ${number} of ${count}`,
   messageOf: (number: number, count: number) => `Message ${number} of ${count}`,
   previous: "Previous",
   next: "Next",
@@ -87,27 +84,8 @@ export const en = {
 
   /** The list of conversations that this browser keeps. */
   conversations: "Conversations",
-  closeList: "Close the list",
-  searchConversations: "Search",
-  nothingFound: "Nothing found.",
-  conversationsFound: (count: number) => `Results: ${count}`,
-  /** The dot beside a conversation whose answer is coming, or has come while another one was shown. */
-  unreadAnswer: "Answer not read yet",
-  conversationOptions: (title: string) => `Options for “${title}”`,
   rename: "Rename",
-  exportConversation: "Export",
-  deleteConversation: "Delete",
   deleted: "Conversation deleted.",
-  keptHere: "Kept in this browser only.",
-  forgetAll: "Forget everything",
-  forgetAllSure: (count: number) =>
-    count === 1 ? "Delete this conversation for good?" : `Delete all ${count} conversations for good?`,
-  keepConversations: "Keep",
-  /** There are too many: old ones were deleted. */
-  conversationsDropped: (count: number) =>
-    count === 1
-      ? "The oldest conversation was deleted to make room."
-      : `The ${count} oldest conversations were deleted to make room.`,
   /** Ends the sentence about a message that waits for the connection. */
   queued: "Waiting to be sent",
   change: "Change",
@@ -158,14 +136,10 @@ export const en = {
   openImage: (host: string) => `Open image at ${host}`,
   /** Name of the button that a picture without a text of its own is. */
   enlargeImage: "Enlarge image",
-  previousImage: "Previous image",
-  nextImage: "Next image",
   imageFailed: "The image could not be loaded",
   taskDone: "Completed task",
   taskOpen: "Open task",
   footnotes: "Footnotes",
-  /** From a footnote to where the text refers to it. */
-  backToText: (number: number) => `Back to the text, footnote ${number}`,
 
   // Titles of boxes in an answer.
   alertNote: "Note",
@@ -175,57 +149,27 @@ export const en = {
   alertCaution: "Caution",
 
   // Thoughts and tool calls.
-  thoughtBriefly: "Thought briefly",
-  thoughtFor: (duration: string) => `Thought for ${duration}`,
   /** Thoughts and tool calls in a row, folded into one line. At least three. */
   steps: (count: number) => `${count} steps`,
   /** How many of them failed, beside their number. At least one. */
   stepsFailed: (count: number) => `${count} failed`,
-  /** `size` is that of the whole text, of which only the beginning is shown. */
-  showAll: (size: string) => `Show all (${size})`,
-  toolArguments: "Arguments",
-  toolOutput: "Output",
-  toolError: "Error",
-  emptyOutput: "(empty)",
 
   // Tool calls that wait for approval.
-  approve: "Approve",
-  decline: "Decline",
-  approveAll: "Approve all",
-  whyDeclined: "Why? (optional)",
   details: "Details",
-  /** Has the agent ask once more what can no longer be decided. */
-  askMeAgain: "Ask again",
-  /** What is sent for that. */
-  pleaseAskAgain: "Please ask me again.",
   checkValue: "Please check this value.",
-  // In place of what would push the end of a value out of view. At least three, and more than a line has.
-  emptyLines: (count: number) => `${count} empty lines`,
-  spaces: (count: number) => `${count} spaces`,
   /** What `true` and `false` are called. */
   yes: "Yes",
   no: "No",
-  needsDecision: (agent: string) => `${agent} needs your decision`,
   /** In the text field, while calls wait. */
   decideOrWrite: "Decide above, or write to do something else",
   writingDeclines: "If you send this, what is asked above is declined.",
-  /** Beside the tool's name. `time` is that of a clock, such as "14:02". */
-  approvedAt: (time: string) => `approved by you at ${time}`,
-  declinedAt: (time: string) => `declined by you at ${time}`,
 
   // Code blocks and tables.
-  wrapLines: "Wrap lines",
-  showAllLines: (lines: number) => `Show all ${lines} lines`,
-  showFewerLines: "Show fewer lines",
-  showAllRows: (rows: number) => `Show all ${rows} rows`,
-  showFewerRows: "Show fewer rows",
   /** Spoken in place of a long program; the language may be empty. */
   spokenCode: (language: string, lines: number) => `Code, ${language && `${language}, `}${lines} lines`,
   /** Spoken in place of a long table. */
   spokenTable: (columns: number, rows: number) =>
     `Table, ${columns} ${columns === 1 ? "column" : "columns"}, ${rows} rows`,
-  copyAsMarkdown: "Copy as Markdown",
-  copyAsCsv: "Copy as CSV",
   /** Shows a wide table or program in the whole window. */
   enlarge: "Enlarge",
   /** Accessible name of a table's scroll box. */
@@ -233,29 +177,16 @@ export const en = {
 
   // Files, and why some are not taken.
   dropHere: "Drop files to attach them",
-  attachedFiles: "Attached files",
   /** Before a number of per cent. */
   uploading: "Sending the files…",
   remove: (name: string) => `Remove ${name}`,
   dismiss: "Dismiss",
 
-  noFilesTaken: (agent: string) => `${agent} does not take files.`,
-  fileTooLarge: (names: string, limit: string) => `${names}: larger than ${limit}.`,
-  fileAlreadyAttached: (names: string) => `${names}: attached already.`,
-  fileEmpty: (names: string) => `${names}: empty.`,
   fileUnreadable: (names: string) => `${names}: could not be read.`,
   /** After a reload, of a file that was to be sent. */
   fileLost: (names: string) => `${names}: no longer here, please attach again.`,
   /** Spoken when a file was taken. */
   fileAttached: (name: string) => `${name} attached.`,
-  /** `types` is a list in words. */
-  fileTypeRefused: (names: string, types: string) => `${names}: only ${types} files are taken.`,
-  fileTypeFalse: (names: string, type: string) => `${names}: not a ${type} file, whatever the name says.`,
-  /** `limit` is what is left for the files of the message, which may be less in a long conversation. */
-  filesTooLarge: (names: string, limit: string) =>
-    `${names}: not attached, the files of this message may have ${limit} together.`,
-  tooManyFiles: (names: string, limit: number) =>
-    `${names}: not attached, a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
 
   /** Below a message that is being changed. */
   editing: "The earlier version stays, with all that follows it.",
@@ -265,38 +196,16 @@ export const en = {
   edited: "The conversation goes on from the changed message.",
 
   // What a person thinks of an answer.
-  rateUp: "Good answer",
-  rateDown: "Bad answer",
-  feedbackQuestion: "What was wrong? (optional)",
-  reasonIncorrect: "Not correct",
-  reasonIncomplete: "Incomplete",
-  reasonOffTopic: "Not what I asked for",
-  reasonHarmful: "Harmful",
-  feedbackComment: "In your own words",
   /** Sends this, or a message that was changed. */
   submit: "Send",
-  feedbackClose: "Close",
-  feedbackThanks: "Thank you.",
 
   // A conversation that was kept.
   /** In the place of its messages. It is damaged, or not of this version of the chat. */
   notShown: "This conversation was kept by another version and cannot be shown here.",
-  storageFailed: "The browser could not do this. Please try again.",
   earlierCut: "Earlier messages are no longer shown here.",
   notKept: "The browser does not keep this conversation: it is gone when you leave the page or load it again.",
   forgotten: (agent: string) =>
     `${agent} no longer knows what is above, because files are not kept when a page is loaded again.`,
-
-  // The form that asks for a key.
-  keyTitle: "Enter your key",
-  keyReason: (name: string, kept: boolean) =>
-    `${name} asks for an access key. ${kept ? "It is kept in this browser only." : "This browser does not let it be kept, so you will be asked again on your next visit."}`,
-  keyLabel: "Access key",
-  keySubmit: "Continue",
-  keyChecking: "Checking…",
-  keyRefused: "That key was not accepted. Check it and enter it again.",
-  keyForbidden: "That key may not be used on this page. Enter another one.",
-  keyWaiting: "Your message will be sent as soon as the key is accepted.",
 
   // The launcher.
   openChat: "Open chat",
@@ -309,13 +218,16 @@ export const en = {
 };
 
 /** The texts of one language. */
-export type Strings = Texts<typeof en>;
+export type Strings = Texts<typeof texts & typeof partTexts>;
 
 type Texts<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends (...args: infer Args) => string
     ? (...args: Args) => string
     : string;
 };
+
+/** English. What only a lazy part says comes with the part. */
+export const en = texts as Strings;
 
 /** A translation. English stands in for what it lacks, but a test wants all of it. */
 export type Locale = Partial<Strings> & Pick<Strings, "lang">;
@@ -330,9 +242,10 @@ export type StringsOverride = {
  * that throws must not stop the chat.
  */
 export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Strings {
-  const strings: Record<string, unknown> = { ...en, ...locale };
+  // English texts that come later are found in the prototype.
+  const strings: Record<string, unknown> = Object.assign(Object.create(en), en, locale);
   for (const [name, text] of Object.entries(own ?? {})) {
-    if (text === undefined || text === null || !Object.hasOwn(en, name) || name === "lang") continue;
+    if (text === undefined || text === null || !Object.hasOwn(strings, name) || name === "lang") continue;
     const usual = strings[name];
     const say = (...args: unknown[]): string => {
       try {

@@ -1,5 +1,6 @@
 /** The numbers of footnotes, their links, and the list of notes at an answer's end. Loaded with the first footnote. */
 
+import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/footnotes.css";

@@ -1,6 +1,7 @@
 /** The way to what else stands in the place of a message. Loaded with the first that has alternatives. */
 
 import { html, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import type { Message } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/alternatives.css";

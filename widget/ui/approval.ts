@@ -1,6 +1,7 @@
 /** The card that asks the person about tool calls. Loaded with the first call that waits. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import { formatBytes } from "../i18n/format.ts";
 import { type Strings, toolName } from "../i18n/strings.ts";
 import { expiryOf, type ToolBlock } from "../session/messages.ts";

@@ -2,6 +2,7 @@
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
+import "../i18n/add-part-texts.ts";
 import { daysSince } from "../i18n/format.ts";
 import { lazy } from "../loading/lazy.ts";
 import type { ConversationKeeper } from "../session/keeper.ts";

@@ -1,6 +1,7 @@
 /** Thumbs on answers. Loaded where the page asks for them. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import type { AssistantMessage, Failure, Feedback, FeedbackReason } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";

@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { type AttributePart, Directive, directive } from "lit/directive.js";
+import "../i18n/add-part-texts.ts";
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";

@@ -1,6 +1,7 @@
 /** Texts that a person decides about, without what would only push their end out of view: it is counted instead. */
 
 import { html, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { plain } from "./plain-text.ts";
 

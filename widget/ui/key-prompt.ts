@@ -1,6 +1,7 @@
 /** The form that asks for the key. Loaded where the server wants one. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import { ApiKey, type KeyPrompt } from "../session/api-key.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/key-prompt.css";

@@ -1,6 +1,7 @@
 /** Shows the images of a message large, one after the other, and wide tables and programs. Loaded with the first one that is opened. */
 
 import { html, nothing, render, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
 import type { SentFile } from "../session/messages.ts";

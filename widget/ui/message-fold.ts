@@ -1,6 +1,7 @@
 /** Opens a long message of the person, of which the beginning is shown. Loaded with the first one. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/message-fold.css";
 import { ChatPart } from "./chat-part.ts";

@@ -1,6 +1,7 @@
 /** Messages that were written while an answer was running, above the text field. Loaded with the first one. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import type { ChatSession, SessionStatus } from "../session/chat-session.ts";
 import type { PendingMessage } from "../session/conversation.ts";
 import { asks, isSendable, lacksFiles } from "../session/pending.ts";

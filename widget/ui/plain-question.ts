@@ -1,6 +1,7 @@
 /** What the person is asked about tool calls while the card for it is not there: nothing is left out, and no field is needed. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import { toolName } from "../i18n/strings.ts";
 import { expiryOf, type ToolBlock } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";

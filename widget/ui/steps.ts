@@ -1,6 +1,7 @@
 /** Thoughts and tool calls, loaded with the first of them. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import "../i18n/add-part-texts.ts";
 import { copyText } from "../clipboard/clipboard.ts";
 import { formatBytes, formatDuration, formatSeconds, formatTime } from "../i18n/format.ts";
 import { toolName, toolStatusText } from "../i18n/strings.ts";

@@ -7,6 +7,7 @@
  * `data-ui-`.
  */
 
+import "../../i18n/add-part-texts.ts";
 import { COPIED, COPY, copyFrom, copyText } from "../../clipboard/clipboard.ts";
 import type { Strings } from "../../i18n/strings.ts";
 import { lazy } from "../../loading/lazy.ts";

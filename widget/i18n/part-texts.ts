@@ -1,0 +1,110 @@
+/** English texts that only the lazy parts say. They bring them along: see `add-part-texts.ts`. */
+
+export const partTexts = {
+  /** On a button: the answer was stopped, or has failed. */
+  sendAnyway: "Send anyway?",
+  /** Answers to one message, and a message as it was changed: which one is shown. */
+  answerOf: (number: number, count: number) => `Answer ${number} of ${count}`,
+
+  // The list of conversations that this browser keeps.
+  closeList: "Close the list",
+  searchConversations: "Search",
+  nothingFound: "Nothing found.",
+  conversationsFound: (count: number) => `Results: ${count}`,
+  /** The dot beside a conversation whose answer is coming, or has come while another one was shown. */
+  unreadAnswer: "Answer not read yet",
+  conversationOptions: (title: string) => `Options for “${title}”`,
+  exportConversation: "Export",
+  deleteConversation: "Delete",
+  keptHere: "Kept in this browser only.",
+  forgetAll: "Forget everything",
+  forgetAllSure: (count: number) =>
+    count === 1 ? "Delete this conversation for good?" : `Delete all ${count} conversations for good?`,
+  keepConversations: "Keep",
+  /** There are too many: old ones were deleted. */
+  conversationsDropped: (count: number) =>
+    count === 1
+      ? "The oldest conversation was deleted to make room."
+      : `The ${count} oldest conversations were deleted to make room.`,
+  storageFailed: "The browser could not do this. Please try again.",
+
+  // Images, and notes below a text.
+  previousImage: "Previous image",
+  nextImage: "Next image",
+  /** From a footnote to where the text refers to it. */
+  backToText: (number: number) => `Back to the text, footnote ${number}`,
+
+  // Thoughts and tool calls.
+  thoughtBriefly: "Thought briefly",
+  thoughtFor: (duration: string) => `Thought for ${duration}`,
+  /** `size` is that of the whole text, of which only the beginning is shown. */
+  showAll: (size: string) => `Show all (${size})`,
+  toolArguments: "Arguments",
+  toolOutput: "Output",
+  toolError: "Error",
+  emptyOutput: "(empty)",
+
+  // Tool calls that wait for approval.
+  approve: "Approve",
+  decline: "Decline",
+  approveAll: "Approve all",
+  whyDeclined: "Why? (optional)",
+  /** Has the agent ask once more what can no longer be decided. */
+  askMeAgain: "Ask again",
+  /** What is sent for that. */
+  pleaseAskAgain: "Please ask me again.",
+  // In place of what would push the end of a value out of view. At least three, and more than a line has.
+  emptyLines: (count: number) => `${count} empty lines`,
+  spaces: (count: number) => `${count} spaces`,
+  needsDecision: (agent: string) => `${agent} needs your decision`,
+  /** Beside the tool's name. `time` is that of a clock, such as "14:02". */
+  approvedAt: (time: string) => `approved by you at ${time}`,
+  declinedAt: (time: string) => `declined by you at ${time}`,
+
+  // Code blocks and tables.
+  wrapLines: "Wrap lines",
+  showAllLines: (lines: number) => `Show all ${lines} lines`,
+  showFewerLines: "Show fewer lines",
+  showAllRows: (rows: number) => `Show all ${rows} rows`,
+  showFewerRows: "Show fewer rows",
+  copyAsMarkdown: "Copy as Markdown",
+  copyAsCsv: "Copy as CSV",
+
+  // Files, and why some are not taken.
+  attachedFiles: "Attached files",
+  noFilesTaken: (agent: string) => `${agent} does not take files.`,
+  fileTooLarge: (names: string, limit: string) => `${names}: larger than ${limit}.`,
+  fileAlreadyAttached: (names: string) => `${names}: attached already.`,
+  fileEmpty: (names: string) => `${names}: empty.`,
+  /** `types` is a list in words. */
+  fileTypeRefused: (names: string, types: string) => `${names}: only ${types} files are taken.`,
+  fileTypeFalse: (names: string, type: string) => `${names}: not a ${type} file, whatever the name says.`,
+  /** `limit` is what is left for the files of the message, which may be less in a long conversation. */
+  filesTooLarge: (names: string, limit: string) =>
+    `${names}: not attached, the files of this message may have ${limit} together.`,
+  tooManyFiles: (names: string, limit: number) =>
+    `${names}: not attached, a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
+
+  // What a person thinks of an answer.
+  rateUp: "Good answer",
+  rateDown: "Bad answer",
+  feedbackQuestion: "What was wrong? (optional)",
+  reasonIncorrect: "Not correct",
+  reasonIncomplete: "Incomplete",
+  reasonOffTopic: "Not what I asked for",
+  reasonHarmful: "Harmful",
+  feedbackComment: "In your own words",
+  feedbackClose: "Close",
+  feedbackThanks: "Thank you.",
+
+  // The form that asks for a key.
+  keyTitle: "Enter your key",
+  keyReason: (name: string, kept: boolean) =>
+    `${name} asks for an access key. ${kept ? "It is kept in this browser only." : "This browser does not let it be kept, so you will be asked again on your next visit."}`,
+  keyLabel: "Access key",
+  keySubmit: "Continue",
+  keyChecking: "Checking…",
+  keyRefused: "That key was not accepted. Check it and enter it again.",
+  keyForbidden: "That key may not be used on this page. Enter another one.",
+  keyWaiting: "Your message will be sent as soon as the key is accepted.",
+};
