@@ -2,11 +2,6 @@
 
 import type { Strings } from "../i18n/strings.ts";
 
-/** The icons of buttons that copy, and that have copied, on a grid of 24 by 24. */
-export const COPY =
-  "M11 9h7a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2zM5.5 15A1.5 1.5 0 0 1 4 13.5V6a2 2 0 0 1 2-2h7.5A1.5 1.5 0 0 1 15 5.5";
-export const COPIED = "M5 12.8l4.4 4.4L19 7.2";
-
 /** What of a drawn answer's elements goes with the copy. */
 const KEPT_ATTRIBUTES = new Set(["href", "start", "type", "checked", "alt", "src"]);
 

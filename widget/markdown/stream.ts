@@ -1,5 +1,5 @@
 import type { MarkedToken } from "marked";
-import { copyFrom, copyText } from "../clipboard/clipboard.ts";
+import { clipboard } from "../clipboard/copying.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
 import { create } from "./create.ts";
@@ -354,7 +354,7 @@ class BoxTools {
   constructor(root: HTMLElement, strings: Strings, signal: AbortSignal) {
     this.#strings = strings;
     this.#signal = signal;
-    root.addEventListener("click", ({ target }) => this.#copy(target as Element), { signal });
+    root.addEventListener("click", ({ target }) => void this.#copy(target as Element), { signal });
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
@@ -377,10 +377,12 @@ class BoxTools {
     if (node.isConnected && !this.#signal.aborted) module?.addTools(node, isSettled, this.#strings);
   }
 
-  #copy(target: Element): void {
+  async #copy(target: Element): Promise<void> {
     const button = target.closest<HTMLButtonElement>("button.copy");
     const code = button?.closest(".code")?.querySelector("code");
-    if (button && code) void copyFrom(button, copyText(code.textContent, button), this.#strings);
+    if (!button || !code) return;
+    const loaded = await clipboard.load().catch(() => undefined);
+    await loaded?.copyFrom(button, loaded.copyText(code.textContent, button), this.#strings);
   }
 }
 

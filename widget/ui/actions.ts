@@ -1,7 +1,7 @@
 /** Buttons for rows of actions, and what several of them do. */
 
 import type { TemplateResult } from "lit";
-import { copyFrom } from "../clipboard/clipboard.ts";
+import { type Clipboard, clipboard } from "../clipboard/copying.ts";
 import type { ChatContext } from "./context.ts";
 import { iconButton } from "./controls.ts";
 import type { Action } from "./extensions.ts";
@@ -48,13 +48,15 @@ async function run<Port>(action: Action<Port, unknown>, port: Port, event: Mouse
 /** Copies for the button that was pressed, which says for a moment how that went. */
 export async function copyOn(
   { currentTarget }: Event,
-  copy: (button: HTMLElement) => Promise<boolean>,
+  copy: (clipboard: Clipboard, button: HTMLElement) => Promise<boolean>,
   { strings, actions }: ChatContext,
 ): Promise<void> {
   const button = currentTarget as HTMLElement;
   // Lit knows what stands in a button with a text, but for that of a span.
   const label = button.querySelector("span") ?? button;
-  if (!(await copyFrom(label, copy(button), strings))) actions.alert(strings.copyFailed);
+  const loaded = await clipboard.load().catch(() => undefined);
+  const isCopied = await loaded?.copyFrom(label, copy(loaded, button), strings);
+  if (!isCopied) actions.alert(strings.copyFailed);
 }
 
 function warn({ name }: Named, error: unknown): void {

@@ -4,7 +4,7 @@
  */
 
 import { html, type TemplateResult } from "lit";
-import { COPIED, COPY } from "../clipboard/clipboard.ts";
+import { COPIED, COPY } from "../clipboard/copying.ts";
 
 /** A line in the colour of the text, or with the class `solid` a filled shape. */
 export const icon = (path: string, className = "icon"): TemplateResult => html`

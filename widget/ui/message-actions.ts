@@ -1,7 +1,6 @@
 /** The registry of message actions: buttons below an answer. */
 
 import type { TemplateResult } from "lit";
-import { copyDrawn } from "../clipboard/clipboard.ts";
 import type { AssistantMessage } from "../session/messages.ts";
 import { copyOn } from "./actions.ts";
 import type { ChatContext } from "./context.ts";
@@ -26,7 +25,8 @@ export function messageActions({ strings }: ChatContext): readonly Action<Answer
       label: strings.copyAnswer,
       icon: icons.copy,
       isAvailable: hasText,
-      run: ({ text, context, drawn }, event) => copyOn(event, (button) => copyDrawn(text, drawn(), button), context),
+      run: ({ text, context, drawn }, event) =>
+        copyOn(event, ({ copyDrawn }, button) => copyDrawn(text, drawn(), button), context),
     },
     {
       name: "ask-again",

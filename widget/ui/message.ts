@@ -1,6 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { EndReason } from "../../server/protocol/chat.ts";
-import { copyText } from "../clipboard/clipboard.ts";
 import { formatClock, formatMoment, formatSeconds, formatTime } from "../i18n/format.ts";
 import { failureText, type TextName } from "../i18n/strings.ts";
 import {
@@ -233,7 +232,7 @@ export class MessageElement extends ChatPart {
   }
 
   #renderCopy({ text }: UserMessage | PageMessage): TemplateResult | typeof nothing {
-    const copy = (event: Event) => void copyOn(event, (button) => copyText(text, button), this.context);
+    const copy = (event: Event) => void copyOn(event, ({ copyText }, button) => copyText(text, button), this.context);
     return text === "" ? nothing : iconButton("copy", this.context.strings.copyMessage, icons.copy, copy);
   }
 
@@ -421,7 +420,7 @@ export class MessageElement extends ChatPart {
   #renderReport({ code, reference = "", at = Date.now() }: Failure): TemplateResult {
     const page = location.origin + location.pathname;
     const report = `Reference: ${reference}\nCode: ${code}\nTime: ${new Date(at).toISOString()}\nPage: ${page}`;
-    const copy = (event: Event) => void copyOn(event, (button) => copyText(report, button), this.context);
+    const copy = (event: Event) => void copyOn(event, ({ copyText }, button) => copyText(report, button), this.context);
     return smallButton("copy", html`<span .textContent=${this.context.strings.copyReport}></span>`, copy);
   }
 

@@ -2,7 +2,6 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
-import { copyText } from "../clipboard/clipboard.ts";
 import { formatBytes, formatDuration, formatSeconds, formatTime } from "../i18n/format.ts";
 import { toolName, toolStatusText } from "../i18n/strings.ts";
 import { linesInChunks } from "../markdown/lines.ts";
@@ -240,7 +239,7 @@ class StepElement extends ChatPart {
         <div class="data-head">
           <span>${label}</span>
           ${iconButton("copy", `${strings.copy}: ${label}`, icons.copy, (event) => {
-            void copyOn(event, (button) => copyText(this.#format(data), button), this.context);
+            void copyOn(event, ({ copyText }, button) => copyText(this.#format(data), button), this.context);
           })}
         </div>
         <pre dir="auto" tabindex="0" role="group" aria-label=${label}>${

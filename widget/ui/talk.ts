@@ -4,6 +4,7 @@
  */
 
 import type { LitElement, TemplateResult } from "lit";
+import { clipboard } from "../clipboard/copying.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { whenIdle } from "../loading/idle.ts";
 import { warmUpLexer } from "../markdown/lexer.ts";
@@ -75,5 +76,8 @@ export class Talk {
 }
 
 warmUpLexer();
-// It stands in for a card that a new build takes away, and must be here before that.
-whenIdle(() => void loadPartEventually("agent-chat-plain-question"));
+whenIdle(() => {
+  void clipboard.loadEventually();
+  // It stands in for a card that a new build takes away, and must be here before that.
+  void loadPartEventually("agent-chat-plain-question");
+});

@@ -8,7 +8,8 @@
  */
 
 import "../../i18n/add-part-texts.ts";
-import { COPIED, COPY, copyFrom, copyText } from "../../clipboard/clipboard.ts";
+import { copyFrom, copyText } from "../../clipboard/clipboard.ts";
+import { COPIED, COPY } from "../../clipboard/copying.ts";
 import type { Strings } from "../../i18n/strings.ts";
 import { lazy } from "../../loading/lazy.ts";
 import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
