@@ -85,13 +85,14 @@ export async function askApproval(
   const ms = settings.approvalSeconds * 1000;
   const name = await ledger.name(ms);
   const expires_at = new Date(Date.now() + ms).toISOString();
-  const calls = asked.map(({ call, shown, editable, isQuestion, kept }): WaitingCall => {
+  const calls = asked.map(({ call, shown, editable, isQuestion, question, kept }): WaitingCall => {
     const { id, name, arguments: args } = call;
     return {
       ...{ id, name, arguments: args },
       ...(editable ? { editable } : {}),
       ...(shown === undefined || shown.id === id ? {} : { shownId: shown.id }),
       ...(isQuestion ? { isQuestion } : {}),
+      ...(question ? { question } : {}),
       ...(kept === undefined ? {} : { kept }),
     };
   });
@@ -99,12 +100,16 @@ export async function askApproval(
   return { waiting: { calls, nonce: randomUUID(), ledger: name, expires_at }, approvals };
 }
 
-function approvalOf({ call, shown, text = "", danger, editable }: AskedCall, expires_at: string): ToolApproval {
+function approvalOf(
+  { call, shown, text = "", danger, editable, question }: AskedCall,
+  expires_at: string,
+): ToolApproval {
   return {
     ...(shown ?? { id: call.id, tool: call.name, arguments: call.arguments }),
     text: plainText(text) || `The assistant wants to use "${call.name}".`,
     ...(danger ? { danger } : {}),
     ...(editable ? { editable } : {}),
+    ...(question ? { question } : {}),
     expires_at,
   };
 }
@@ -237,9 +242,13 @@ async function checkEdited(tool: Tool | undefined, call: ToolCall, param: string
 async function declineAll(waiting: WaitingCalls, run: ApprovingRun, observer: RunObserver): Promise<Decided> {
   // The message goes on in any case, and so does the conversation.
   const outcome = await run.ledger.use(waiting.nonce, waiting.ledger).catch(() => "lost");
-  for (const call of waiting.calls) observer.approval(call, "declined");
+  // To an agent that wants words, the message is the answer, once.
+  const approved = waiting.calls.filter(({ question }) => question && outcome === "new");
+  const others = waiting.calls.filter((call) => !approved.includes(call));
+  for (const call of approved) observer.approval(call, "approved");
+  for (const call of others) observer.approval(call, "declined");
   const text = outcome === "new" ? UNDECIDED : UNKNOWN;
-  return { approved: [], declined: waiting.calls.map((call) => declinedAnswer(call, text)), edited: new Set() };
+  return { approved, declined: others.map((call) => declinedAnswer(call, text)), edited: new Set() };
 }
 
 const UNDECIDED = "The user did not decide on this call and wrote something else, so it was not carried out.";

@@ -66,6 +66,8 @@ export interface AskedApproval {
   danger?: boolean;
   /** Whether the person may change the arguments. */
   editable?: boolean;
+  /** The person is asked for words, which come back as `reason` of a yes. */
+  question?: boolean;
   /** Any JSON. */
   kept?: unknown;
 }

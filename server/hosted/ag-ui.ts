@@ -1,7 +1,9 @@
 /** AG-UI: the events that agents send over HTTP, in any language. */
 
-import { asString, isRecord, records } from "../protocol/json.ts";
-import { type Answer, failure } from "./answer.ts";
+import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
+import type { ToolCall } from "../providers/provider.ts";
+import { type Answer, failureInWords } from "./answer.ts";
+import { Interrupts, wordsAndValues } from "./langgraph.ts";
 import { type Handlers, ignored, readByType, type Shape, type ShapeReader } from "./shape.ts";
 
 export const AG_UI: Shape = {
@@ -10,6 +12,8 @@ export const AG_UI: Shape = {
   reader: () => new AgUiReader(),
 };
 
+type Interrupt = Record<string, unknown>;
+
 class AgUiReader implements ShapeReader {
   /** Calls whose arguments are still coming. */
   readonly #calls = new Map<string, { name: unknown; args: string }>();
@@ -17,19 +21,29 @@ class AgUiReader implements ShapeReader {
   readonly #due = new Set<string>();
   #chunk: string | undefined;
   #messageId: unknown;
+  /** Ids of messages whose text was streamed. */
+  readonly #streamed = new Set<unknown>();
+  /** Whether something was said, and no tool has ended since. */
+  #hasSpoken = false;
+  /** The last list of the thread's messages. */
+  #snapshot: Record<string, unknown>[] | undefined;
+  /** What a person is asked, by its id: some agents say it twice. */
+  readonly #interrupts = new Map<unknown, Interrupt>();
+  /** Whether the agent has said itself that it waits for nothing. */
+  #isComplete = false;
 
   readonly #handlers: Handlers = {
     ...ignored("RUN_STARTED", "STEP_STARTED", "STEP_FINISHED", "TEXT_MESSAGE_END", "REASONING_START", "REASONING_END"),
-    ...ignored("REASONING_MESSAGE_START", "REASONING_MESSAGE_END", "REASONING_ENCRYPTED_VALUE", "RAW", "CUSTOM"),
+    ...ignored("REASONING_MESSAGE_START", "REASONING_MESSAGE_END", "REASONING_ENCRYPTED_VALUE", "RAW"),
     ...ignored("THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START", "THINKING_TEXT_MESSAGE_END"),
-    // They repeat what was said, draw something of their own, or are of agents that this one asks.
-    ...ignored("MESSAGES_SNAPSHOT", "STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"),
+    // They are the agent's own, draw something of their own, or are of agents that this one asks.
+    ...ignored("STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"),
     ...ignored("SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR"),
     TEXT_MESSAGE_START: ({ messageId }, answer) => this.#beginMessage(messageId, answer),
-    TEXT_MESSAGE_CONTENT: ({ delta }, answer) => answer.text(delta),
-    TEXT_MESSAGE_CHUNK: ({ messageId, delta }, answer) => {
-      if (messageId !== undefined) this.#beginMessage(messageId, answer);
-      answer.text(delta);
+    TEXT_MESSAGE_CONTENT: ({ messageId, delta }, answer) => this.#say(messageId, delta, answer),
+    TEXT_MESSAGE_CHUNK: ({ messageId = this.#messageId, delta }, answer) => {
+      this.#beginMessage(messageId, answer);
+      this.#say(messageId, delta, answer);
     },
     REASONING_MESSAGE_CONTENT: ({ delta }, answer) => answer.thinking(delta),
     REASONING_MESSAGE_CHUNK: ({ delta }, answer) => answer.thinking(delta),
@@ -49,15 +63,22 @@ class AgUiReader implements ShapeReader {
     TOOL_CALL_RESULT: ({ toolCallId, content }, answer) => {
       this.#endCall(asString(toolCallId), answer);
       answer.result(toolCallId, content);
+      this.#hasSpoken = false;
+    },
+    MESSAGES_SNAPSHOT: ({ messages }) => {
+      this.#snapshot = records(messages);
+    },
+    CUSTOM: ({ name, value, rawEvent }) => {
+      if (name === "on_interrupt") this.#interrupt(interruptOf(value, rawEvent));
     },
     RUN_FINISHED: ({ outcome, usage }, answer) => {
-      if (isRecord(outcome) && outcome.type === "interrupt") {
-        for (const interrupt of records(outcome.interrupts)) ask(interrupt, answer);
-      }
+      const { type, interrupts } = isRecord(outcome) ? outcome : {};
+      this.#isComplete = type === "success";
+      if (type === "interrupt") for (const one of records(interrupts)) this.#interrupt(one);
       for (const { inputTokens, outputTokens } of records(usage)) answer.addUsage(inputTokens, outputTokens);
     },
     RUN_ERROR: ({ message, code }) => {
-      throw failure("The agent reports an error.", Object.assign(new Error(asString(message)), { code }));
+      throw failureInWords("The agent reports an error", Object.assign(new Error(asString(message)), { code }));
     },
   };
 
@@ -66,8 +87,44 @@ class AgUiReader implements ShapeReader {
     return readByType(this.#handlers, item, answer);
   }
 
+  /** The answer is over: what was not streamed, and which calls have not ended, is known. */
   end(answer: Answer): void {
     this.#endChunk(answer);
+    this.#sayUnstreamed(answer);
+    const graph = new Interrupts({ isGraph: true });
+    const open = answer.openCalls();
+    for (const one of this.#interrupts.values()) {
+      const { metadata } = one;
+      const { langgraph } = isRecord(metadata) ? metadata : {};
+      if (isRecord(langgraph)) graph.read({ __interrupt__: [{ id: one.id, value: langgraph.raw }] });
+      else ask(one, this.#interrupts.size === 1 && open.length === 1 ? open[0] : undefined, answer);
+    }
+    graph.ask(answer);
+    // A call that the run leaves open is the client's to answer, where nothing else says what has become of it.
+    const isLeft = this.#interrupts.size === 0 && !this.#isComplete && this.#snapshot === undefined && !this.#hasSpoken;
+    if (isLeft) for (const call of open) answer.askApproval({ ...call, tool: call.name, kept: { call: call.id } });
+  }
+
+  #interrupt(interrupt: Interrupt): void {
+    this.#interrupts.set(interrupt.id, { ...this.#interrupts.get(interrupt.id), ...interrupt });
+  }
+
+  #say(id: unknown, delta: unknown, answer: Answer): void {
+    if (asString(delta) === "") return;
+    this.#streamed.add(id);
+    this.#hasSpoken = true;
+    answer.text(delta);
+  }
+
+  /** The last message of the thread is the answer, if it is one that the client does not have. */
+  #sayUnstreamed(answer: Answer): void {
+    const messages = this.#snapshot ?? [];
+    const { role, id, content } = messages.at(-1) ?? {};
+    if (role !== "assistant" || this.#streamed.has(id)) return;
+    // Some agents give what they have streamed another id there.
+    if (this.#streamed.size > 0 && !messages.some((one) => this.#streamed.has(one.id))) return;
+    this.#beginMessage(id, answer);
+    this.#say(id, textOf(content), answer);
   }
 
   #beginMessage(id: unknown, answer: Answer): void {
@@ -80,6 +137,7 @@ class AgUiReader implements ShapeReader {
   }
 
   #beginCall(id: unknown, name: unknown, answer: Answer): void {
+    this.#hasSpoken = false;
     this.#calls.set(asString(id), { name, args: "" });
     answer.expect(this.#due.add(asString(id)).size);
   }
@@ -94,7 +152,9 @@ class AgUiReader implements ShapeReader {
     if (call === undefined) return;
     this.#calls.delete(id);
     this.#due.delete(id);
-    answer.call(id, call.name, call.args);
+    const asked = confirmationOf(id, call);
+    if (asked === undefined) answer.call(id, call.name, call.args);
+    else if (asked !== "known") this.#interrupt(asked);
     answer.expect(this.#due.size);
   }
 
@@ -104,13 +164,72 @@ class AgUiReader implements ShapeReader {
   }
 }
 
-/** An interrupt is about a call, or anything else that the agent wants to know. */
-function ask({ id, reason, message, toolCallId, responseSchema }: Record<string, unknown>, answer: Answer): void {
-  const call = answer.openCallOf(toolCallId);
-  const { properties } = isRecord(responseSchema) ? responseSchema : {};
+/** LangGraph's value as a text, beside the interrupt itself; CrewAI has it as AG-UI does. */
+function interruptOf(value: unknown, rawEvent: unknown): Interrupt {
+  const known = tryParse(asString(value)) ?? value;
+  if (!isRecord(rawEvent) && isRecord(known) && typeof known.id === "string") return known;
+  const { id, value: raw = known } = isRecord(rawEvent) ? rawEvent : {};
+  return { id: asString(id), metadata: { langgraph: { raw } } };
+}
+
+/** The call by which Google's kit asks. */
+export const CONFIRMATION = "adk_request_confirmation";
+
+/** For calls by which frameworks ask whether another one may be made. Microsoft's says it in its outcome, too. */
+function confirmationOf(id: string, { name, args }: { name: unknown; args: string }): Interrupt | "known" | undefined {
+  const given = tryParse(args);
+  if (!isRecord(given)) return undefined;
+  if (name === "confirm_changes" && "function_call_id" in given) return "known";
+  return name === CONFIRMATION ? { id, metadata: { adk: given } } : undefined;
+}
+
+/** An interrupt is about a call, or anything else that the agent wants to know. Where it has no message, `metadata` says it. */
+function ask(interrupt: Interrupt, only: ToolCall | undefined, answer: Answer): void {
+  const { id, reason, message, toolCallId, responseSchema, metadata } = interrupt;
+  const { adk, crewai, reason: ofStrands } = isRecord(metadata) ? metadata : {};
+  if (isRecord(adk)) {
+    askOfGoogle(id, adk, answer);
+    return;
+  }
+  const call = toolCallId === undefined ? only : answer.openCallOf(toolCallId);
+  const { properties, type, enum: choices } = isRecord(responseSchema) ? responseSchema : {};
+  const about = isRecord(crewai) ? { output: crewai.output } : message === undefined ? metadata : undefined;
+  const { text, values } = wordsAndValues(ofStrands ?? about);
+  const isQuestion = toolCallId === undefined && call === undefined;
+  const takesWords = type === "string" || isRecord(crewai) || (responseSchema === undefined && values === undefined);
+  const question = isQuestion && takesWords && reason !== "confirmation";
+  const asked = message ?? text;
   answer.askApproval({
-    ...{ id: toolCallId ?? id, tool: call?.name ?? reason, arguments: call?.arguments, text: message },
-    ...{ editable: isRecord(properties) && "editedArgs" in properties, isQuestion: toolCallId === undefined },
-    kept: { interrupt: id },
+    ...{ id: call?.id ?? toolCallId ?? id, tool: call?.name ?? reason, arguments: values ?? call?.arguments },
+    ...{ text: Array.isArray(choices) ? `${asked} (${choices.join(", ")})` : asked, isQuestion, question },
+    editable: isRecord(properties) && "editedArgs" in properties,
+    kept: {
+      ...{ interrupt: id, ...(question ? { question } : {}) },
+      ...(isRecord(properties) && !("reason" in properties) ? { takesReason: false } : {}),
+    },
   });
+}
+
+/** What Google's kit says where the tool's author has said nothing: it is for programmers. */
+const STANDARD_HINT = /^Please approve or reject the tool call /;
+
+function askOfGoogle(id: unknown, { originalFunctionCall, toolConfirmation }: Record<string, unknown>, answer: Answer) {
+  const { id: callId, name, args } = isRecord(originalFunctionCall) ? originalFunctionCall : {};
+  const { hint } = isRecord(toolConfirmation) ? toolConfirmation : {};
+  const text = STANDARD_HINT.test(asString(hint)) ? undefined : hint;
+  answer.askApproval({
+    id: callId ?? id,
+    tool: name,
+    arguments: args,
+    text,
+    kept: { interrupt: id, takesReason: false },
+  });
+}
+
+/** A text, or the texts of its parts. */
+function textOf(content: unknown): string {
+  if (!Array.isArray(content)) return asString(content);
+  return records(content)
+    .map(({ text }) => asString(text))
+    .join("");
 }

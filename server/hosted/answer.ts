@@ -14,8 +14,6 @@ import { textContent } from "../providers/history.ts";
 import type { AskedCall, ModelEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { MAX_STREAM_BYTES } from "../providers/transport/upstream-response.ts";
 
-import { PatchedDocument } from "./json-patch.ts";
-
 /** Clients get it in place of what a tool threw. */
 const HIDDEN = "The tool failed.";
 
@@ -47,8 +45,20 @@ export interface Question {
   editable?: boolean;
   /** No tool is called: the agent that asks goes on with the answer. */
   isQuestion?: boolean;
+  /** The agent wants words, not a decision. */
+  question?: boolean;
   /** What the framework needs to go on. */
   kept?: unknown;
+}
+
+/** A call that a person has approved, with what they have said. */
+export type ApprovedCall = WaitingCall & { reason?: string | undefined };
+
+/** A call of before: `isDue` may still end. */
+export interface KnownCall {
+  call: ToolCall;
+  isDue: boolean;
+  isDeclined: boolean;
 }
 
 /** What the framework needs to go on with all that waits, from one of the objects that had its stream. */
@@ -63,8 +73,8 @@ export class Answer {
   usage: Usage | undefined;
   /** The last `state` that was yielded. */
   state: unknown;
-  /** The same, as long as it changes. */
-  #changing: PatchedDocument | undefined;
+  /** Gives the same, as long as it changes. */
+  #changing: (() => unknown) | undefined;
   #events: ModelEvent[] = [];
   /** Calls that have no result yet, and when each began. */
   readonly #open = new Map<string, ToolCall & { startedAt: number }>();
@@ -91,7 +101,7 @@ export class Answer {
   readonly #limits: Limits;
   readonly #context: Pick<RunContext, "suggest">;
   /** Calls of before, by their ids: `isDue` may still end. */
-  #before: ReadonlyMap<string, { call: ToolCall; isDue: boolean }> = new Map();
+  #before: ReadonlyMap<string, KnownCall> = new Map();
 
   constructor(limits: Limits, context: Pick<RunContext, "suggest">) {
     this.#limits = limits;
@@ -171,10 +181,13 @@ export class Answer {
     return this.#called.has(id) || this.#before.has(id);
   }
 
-  /** A call begins. A second one of the same id is the same call. Gives its id. */
+  /** A call begins. A second one of the same id is the same call, and so is one that a person has declined. Gives its id. */
   call(id: unknown, name: unknown, args: unknown): string {
     const call = toCall(id, name, args);
     if (this.#called.has(call.id) || this.asked.has(call.id)) return call.id;
+    // Its tool may be what asks, and then it runs.
+    const { call: declined, isDeclined } = this.#before.get(call.id) ?? {};
+    if (isDeclined && declined?.name === call.name) return call.id;
     this.#count(call.arguments);
     this.#called.add(call.id);
     this.#open.set(call.id, { ...call, startedAt: performance.now() });
@@ -234,11 +247,11 @@ export class Answer {
   }
 
   /** Calls that a person has approved begin now, others of `before` when they are heard of. Gives whether any begin. */
-  settle(approved: readonly WaitingCall[], before: readonly { call: ToolCall; isDue: boolean }[]): boolean {
+  settle(approved: readonly ApprovedCall[], before: readonly KnownCall[]): boolean {
     this.#before = new Map(before.map((known) => [known.call.id, known]));
-    for (const { id, name, arguments: args, isQuestion } of approved) {
+    for (const { id, name, arguments: args, isQuestion, question, reason = "" } of approved) {
       this.call(id, name, args);
-      if (isQuestion) this.result(id, "");
+      if (isQuestion) this.#finish(id, question ? reason : "", false);
     }
     this.release();
     return approved.length > 0;
@@ -279,7 +292,7 @@ export class Answer {
 
   /** One that changes is read when the answer is over. @throws ApiError for what is no JSON, too large or too deep */
   keep(state: unknown): void {
-    this.#changing = state instanceof PatchedDocument ? state : undefined;
+    this.#changing = typeof state === "function" ? (state as () => unknown) : undefined;
     if (this.#changing !== undefined) return;
     this.state = this.#checked(state);
   }
@@ -313,7 +326,7 @@ export class Answer {
 
   /** The state does not change any more. @throws ApiError as `keep` does */
   keepChanging(): void {
-    if (this.#changing !== undefined) this.keep(this.#changing.document);
+    if (this.#changing !== undefined) this.keep(this.#changing());
   }
 
   /** Why the model stopped, in the words of any framework. */
@@ -377,6 +390,14 @@ function depthOf(text: string): number {
 /** A failure in words for the operator. */
 export function failure(detail: string, cause?: unknown): ApiError {
   return providerError("provider_error", detail, { cause });
+}
+
+/** Characters of what was thrown, in sentences for the operator. */
+const MAX_WORDS = 300;
+
+/** The same, with what was thrown in its own words. */
+export function failureInWords(sentence: string, thrown: unknown): ApiError {
+  return failure(`${sentence}: ${wordsOf(thrown).slice(0, MAX_WORDS)}`, thrown);
 }
 
 /** What somebody's code has thrown, in its own words: it may be anything, even what cannot become a text. */

@@ -5,12 +5,13 @@ import type { AssistantMessage, HistoryMessage, HistoryToolCall, ToolMessage, Us
 import { assistantMessage, CANCELLED, textOf, toHistoryCall, toolMessage } from "../providers/history.ts";
 import type { ModelEvent, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
+import type { KnownCall } from "./answer.ts";
 
 interface Call {
   call: HistoryToolCall;
   /** Absent as long as the call may still end. */
   result?: ToolMessage;
-  /** Whether the result says that a person has declined: the agent may have another one. */
+  /** Whether the result says that a person has declined. */
   isDeclined?: boolean;
 }
 
@@ -51,12 +52,12 @@ export class Exchange {
     return said.map((entry) => ("calls" in entry ? entry.text.toString() : "")).join("");
   }
 
-  /** All calls of before: `isDue` may still end. */
-  calls(): { call: ToolCall; isDue: boolean }[] {
+  /** All calls of before. */
+  calls(): KnownCall[] {
     return this.#entries.flatMap((entry) => {
       const calls = "calls" in entry ? entry.calls : [];
-      return calls.map(({ call: { id, function: called }, result }) => {
-        return { call: { id, ...called }, isDue: result === undefined };
+      return calls.map(({ call: { id, function: called }, result, isDeclined = false }) => {
+        return { call: { id, ...called }, isDue: result === undefined, isDeclined };
       });
     });
   }
@@ -106,7 +107,7 @@ export class Exchange {
   #call(call: ToolCall): void {
     const known = this.#calls.get(call.id);
     const { function: called } = toHistoryCall(call);
-    const isKnown = known?.result === undefined || known.isDeclined || isDeepStrictEqual(known.call.function, called);
+    const isKnown = known?.result === undefined || isDeepStrictEqual(known.call.function, called);
     if (known === undefined || !isKnown) this.#addCall(call);
   }
 

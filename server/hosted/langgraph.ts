@@ -105,6 +105,12 @@ class GraphReader implements ShapeReader {
 export class Interrupts {
   /** What each says, by its id: graphs within the graph report the same ones. */
   readonly #found = new Map<string, unknown>();
+  readonly #more: object;
+
+  /** `more` is kept with each. */
+  constructor(more: object = {}) {
+    this.#more = more;
+  }
 
   read(data: unknown): void {
     for (const { id, value } of records(isRecord(data) ? data.__interrupt__ : undefined)) {
@@ -117,58 +123,87 @@ export class Interrupts {
     const open = answer.openCalls();
     const only = this.#found.size === 1 && open.length === 1 ? open[0] : undefined;
     for (const [interrupt, value] of this.#found) {
-      if (isRecord(value) && Array.isArray(value.actionRequests)) askHuman(interrupt, value, answer);
-      else askOne(interrupt, value, only ?? open.find(({ id }) => isRecord(value) && id === value.toolCallId), answer);
+      const kept = { interrupt, ...this.#more };
+      const human = isRecord(value) ? (value.actionRequests ?? value.action_requests) : undefined;
+      if (isRecord(value) && Array.isArray(human)) askHuman(kept, value, human, answer);
+      else askOne(kept, value, only ?? answer.openCalls().find((call) => isAbout(value, call)), answer);
     }
   }
 }
 
-/** Asks with the value that `interrupt` was called with. Several at once may be about any of the calls that have not ended. */
-function askOne(interrupt: string, value: unknown, call: ToolCall | undefined, answer: Answer): void {
-  const { question, message, description, toolCallId: _call, ...more } = isRecord(value) ? value : {};
+/** A value names its call, in TypeScript or in Python, or shows what the call was made with. */
+function isAbout(value: unknown, { id, arguments: args }: ToolCall): boolean {
+  const named = isRecord(value) ? (value.toolCallId ?? value.tool_call_id) : undefined;
+  return named === undefined ? isDeepStrictEqual(wordsAndValues(value).values, tryParse(args)) : named === id;
+}
+
+type Kept = { interrupt: string };
+
+/** What a person is asked, and what it is about, of what an agent's author has written for them. */
+export function wordsAndValues(value: unknown): { text?: unknown; values: object | undefined } {
+  if (!isRecord(value)) return { text: value, values: undefined };
+  const { question, message, description, toolCallId: _camel, tool_call_id: _snake, ...more } = value;
+  const text = question ?? message ?? description;
+  return { ...(text === undefined ? {} : { text }), values: Object.keys(more).length > 0 ? more : undefined };
+}
+
+/**
+ * Asks with the value that `interrupt` was called with. Several at once may be about any of the calls that have not ended. A text
+ * alone, about no call, wants words.
+ */
+function askOne(kept: Kept, value: unknown, call: ToolCall | undefined, answer: Answer): void {
+  const { text, values } = wordsAndValues(value);
+  const question = call === undefined && typeof value === "string";
   answer.askApproval({
-    ...{ id: call?.id ?? interrupt, tool: call?.name ?? "interrupt", isQuestion: call === undefined },
-    arguments: Object.keys(more).length > 0 ? more : call?.arguments,
-    text: question ?? message ?? description ?? value,
-    kept: { interrupt },
+    ...{ id: call?.id ?? kept.interrupt, tool: call?.name ?? "interrupt", isQuestion: call === undefined, question },
+    ...{ arguments: values ?? call?.arguments, text, kept: question ? { ...kept, question } : kept },
   });
 }
 
 /** What LangChain's `humanInTheLoopMiddleware` asks: about several calls at once, none of which has begun. */
-function askHuman(interrupt: string, value: Record<string, unknown>, answer: Answer): void {
-  for (const [action, { name, args, description }] of records(value.actionRequests).entries()) {
+function askHuman(kept: Kept, value: Record<string, unknown>, requests: unknown[], answer: Answer): void {
+  const isPython = "action_requests" in value;
+  const reviews = records(isPython ? value.review_configs : value.reviewConfigs);
+  for (const [action, { name, args, description }] of records(requests).entries()) {
     const calls = answer.openCalls();
     const call = calls.find((one) => one.name === name && isDeepStrictEqual(tryParse(one.arguments), args));
-    const review = records(value.reviewConfigs).find(({ actionName }) => actionName === name);
-    const { allowedDecisions: allowed } = review ?? {};
+    const review = reviews.find(({ actionName, action_name }) => (actionName ?? action_name) === name);
+    const allowed = review?.allowedDecisions ?? review?.allowed_decisions;
     answer.askApproval({
-      ...{ id: call?.id ?? `${interrupt}.${action}`, tool: name, arguments: args, text: description },
+      ...{ id: call?.id ?? `${kept.interrupt}.${action}`, tool: name, arguments: args, text: description },
       ...{ editable: Array.isArray(allowed) && allowed.includes("edit"), isQuestion: call === undefined },
-      kept: { interrupt, action },
+      kept: { ...kept, action, ...(isPython ? { isPython } : {}) },
     });
   }
 }
 
 /**
- * The `resume` of LangGraph's `Command`, from what a person has decided: each `interrupt` gives `{ approved, reason }`, and the
- * one of `humanInTheLoopMiddleware` what that expects.
+ * The `resume` of LangGraph's `Command`, from what a person has decided: each `interrupt` gives `{ approved, reason }`, the words
+ * of the person where it asks for them, and the one of `humanInTheLoopMiddleware` what that expects.
  */
 export function toResume(approvals: readonly DecidedCall[]): Record<string, unknown> {
-  const resume: Record<string, { approved?: boolean; reason?: string | undefined; decisions?: object[] }> = {};
+  const resume: Record<string, unknown> = {};
+  const decisions = new Map<string, object[]>();
   for (const decision of approvals) {
-    const { approved, reason, kept } = decision;
-    if (kept.action === undefined) resume[kept.interrupt] = { approved, reason };
+    const { interrupt, action } = decision.kept;
+    const { approved, reason } = decision;
+    if (action === undefined) resume[interrupt] = wordsOf(decision) ?? { approved, reason };
     else {
-      resume[kept.interrupt] ??= { decisions: [] };
-      resume[kept.interrupt]?.decisions?.push(toHumanDecision(decision));
+      const before = decisions.get(interrupt) ?? [];
+      decisions.set(interrupt, [...before, toHumanDecision(decision)]);
+      resume[interrupt] = { decisions: decisions.get(interrupt) };
     }
   }
   return resume;
 }
 
-function toHumanDecision({ tool, approved, reason, arguments: args }: DecidedCall): object {
+/** The words of a person who was asked for them, unless they have declined. */
+export function wordsOf({ approved, reason, kept }: DecidedCall): string | undefined {
+  return kept.question && approved ? reason : undefined;
+}
+
+function toHumanDecision({ tool, approved, reason, arguments: args, kept }: DecidedCall): object {
   if (!approved) return { type: "reject", ...(reason === undefined ? {} : { message: reason }) };
-  return args === undefined
-    ? { type: "approve" }
-    : { type: "edit", editedAction: { name: tool, args: tryParse(args) } };
+  if (args === undefined) return { type: "approve" };
+  return { type: "edit", [kept.isPython ? "edited_action" : "editedAction"]: { name: tool, args: tryParse(args) } };
 }

@@ -29,7 +29,7 @@ const HANDLERS: Handlers = {
   suggestions: ({ data }, answer) => answer.suggest(data),
   state: ({ data }, answer) => answer.keep(data),
   tool_approval({ data }, answer) {
-    const { id, tool, arguments: args, text, danger, editable, kept } = fieldsOf("tool_approval", data);
+    const { id, tool, arguments: args, text, danger, editable, question, kept } = fieldsOf("tool_approval", data);
     answer.askApproval({
       ...{
         id: textOf("tool_approval.data.id", id),
@@ -39,6 +39,7 @@ const HANDLERS: Handlers = {
         kept,
       },
       ...{ danger: danger === true, editable: editable === true },
+      ...{ question: question === true, isQuestion: question === true },
     });
   },
   // The rest is what `remote.ts` says of agents behind HTTP.

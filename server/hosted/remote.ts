@@ -8,11 +8,10 @@ import {
   type RunFunction,
   type RunInput,
 } from "../agent/run-function.ts";
-import { AgentNotice, ConfigError } from "../errors.ts";
-import type { AssistantMessage, DecidedCall } from "../protocol/chat.ts";
-import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
+import { ConfigError } from "../errors.ts";
+import { asString, isRecord, records } from "../protocol/json.ts";
 import { UpstreamFailure, UpstreamTruncation } from "../providers/failures.ts";
-import { CostlyPatch, PatchedDocument } from "./json-patch.ts";
+import { AgUiThread } from "./ag-ui-thread.ts";
 
 export interface RemoteOptions {
   /** Sent with each request, such as `authorization`. */
@@ -37,55 +36,19 @@ function at(url: string, protocol: string, run: RunFunction): RunFunction {
 export function agUi(url: string, { headers = {} }: RemoteOptions = {}): RunFunction {
   checkUrl("agUi", url);
   return at(url, "AG-UI", async function* (input) {
-    const { message, messages, attachments, state, ctx, signal } = input;
-    const own = new PatchedDocument(state ?? {});
-    const { approvals } = ctx;
-    const all = approvals.length === 0 ? messages : [...messagesUntilAsked(input), ...exchangeOf(input)];
-    const sent = all.map((one, index) => ({ id: `${ctx.conversation}-${index}`, ...one }));
-    const last = sent.at(-1);
-    const body = {
-      threadId: ctx.conversation,
-      runId: ctx.run.id,
-      state: own.document,
-      messages:
-        attachments.length === 0 || last === undefined
-          ? sent
-          : [...sent.slice(0, -1), { ...last, content: [...textParts(message, "text"), ...attachments.map(agUiPart)] }],
-      tools: [],
-      context: [],
-      forwardedProps: {},
-      ...(isResumed(input) ? { resume: approvals.map(resumeEntry) } : {}),
-    };
-    for await (const event of await posted(url, body, headers, signal)) {
-      yield* readState(event, own);
-      yield event ?? SIGN_OF_LIFE;
-      if (event?.type === "RUN_FINISHED" || event?.type === "RUN_ERROR") return;
+    const thread = new AgUiThread(input);
+    for (const request of thread.requests()) {
+      let isOver = false;
+      for await (const event of await posted(url, request, headers, input.signal)) {
+        yield { type: "state", data: thread.kept };
+        if (event === undefined) continue;
+        yield* thread.read(event);
+        isOver = event.type === "RUN_FINISHED" || event.type === "RUN_ERROR";
+        if (isOver) break;
+      }
+      if (!isOver) throw new UpstreamTruncation("its stream ended without RUN_FINISHED");
     }
-    throw new UpstreamTruncation("its stream ended without RUN_FINISHED");
   });
-}
-
-/** Files have no place in what is resumed: with them, the agent gets a conversation in which nothing waits. */
-function isResumed({ ctx, attachments }: RunInput): boolean {
-  return ctx.approvals.length > 0 && attachments.length === 0;
-}
-
-/** What followed the message that is still being answered, with the calls that have waited. */
-function exchangeOf(input: RunInput): object[] {
-  const { exchange, ctx, message } = input;
-  const known = exchange.slice(1).map((one) => {
-    if (one.role === "tool") return { role: "tool", toolCallId: one.tool_call_id, content: outputText(one.content) };
-    const { role, content, tool_calls: toolCalls } = one as AssistantMessage;
-    return { role, ...(content ? { content } : {}), ...(toolCalls === undefined ? {} : { toolCalls }) };
-  });
-  if (isResumed(input)) return known;
-  const results = ctx.approvals.map(({ id, reason }) => ({ role: "tool", toolCallId: id, content: reason }));
-  return [...known, ...results, { role: "user", content: message }];
-}
-
-function resumeEntry({ kept, approved, reason, arguments: args }: DecidedCall): object {
-  const edited = args === undefined ? {} : { editedArgs: tryParse(args) };
-  return { interruptId: kept?.interrupt, status: "resolved", payload: { approved, reason, ...edited } };
 }
 
 /** The `run` of an agent that is served with the Responses API at this address. It gets the whole conversation each time. */
@@ -138,33 +101,11 @@ function base64(data: Uint8Array): string {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
 }
 
-function agUiPart({ type, mimeType, data }: RunAttachment): object {
-  return { type: type === "image" ? "image" : "document", source: { type: "data", value: base64(data), mimeType } };
-}
-
 function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
   const url = `data:${mimeType};base64,${base64(data)}`;
   return type === "image"
     ? { type: "input_image", image_url: url }
     : { type: "input_file", filename: name, file_data: url };
-}
-
-/** The agent's own state, as its events change it. A change that does not fit is left out, as clients of AG-UI do; one that costs too much ends the answer. */
-function* readState(event: Record<string, unknown> | undefined, own: PatchedDocument): Generator<object> {
-  if (event?.type === "STATE_SNAPSHOT") own.document = event.snapshot;
-  else if (event?.type !== "STATE_DELTA") return;
-  else {
-    try {
-      own.patch(event.delta);
-    } catch (cause) {
-      if (cause instanceof CostlyPatch) throw new Error(`a STATE_DELTA costs too much: ${cause.message}`);
-      yield {
-        type: "notice",
-        data: new AgentNotice("The agent sent a STATE_DELTA that does not fit its state.", { cause }),
-      };
-    }
-  }
-  yield { type: "state", data: own };
 }
 
 /** An event of a response, as events of ours. */

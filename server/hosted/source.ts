@@ -35,7 +35,7 @@ import {
 } from "../providers/failures.ts";
 import { endEvent, partsOf, slimHistory, textOf, userMessage } from "../providers/history.ts";
 import type { Conversation, ConversationStart, ModelEvent, ToolAnswer } from "../providers/provider.ts";
-import { Answer, failure, wordsOf } from "./answer.ts";
+import { Answer, type ApprovedCall, failure, failureInWords, wordsOf } from "./answer.ts";
 import { Exchange } from "./exchange.ts";
 import { Items } from "./items.ts";
 import { ItemReader } from "./shapes.ts";
@@ -186,22 +186,26 @@ class HostedConversation implements Conversation {
     };
   }
 
-  /** A message in their place declines all that waits. */
+  /** A message in their place declines all that waits, but is the answer where words are wanted. */
   #decisions(): readonly DecidedCall[] {
     const { approvals } = this.#context;
     if (approvals.length > 0) return approvals;
     const { message, state } = this.#start;
-    const declined = this.#declined.map(({ id, content }) => {
-      return { id, approved: false, reason: `${textOf(content)} They wrote: ${message}` };
+    const decided = (state.open?.waiting?.calls ?? []).map((call) => {
+      const { shownId: id = call.id } = call;
+      const refusal = this.#declined.find((one) => one.id === call.id);
+      if (refusal === undefined) return { id, approved: true, reason: message };
+      return { id, approved: false, reason: `${textOf(refusal.content)} They wrote: ${message}` };
     });
-    return decidedCalls({ state, approvals: declined });
+    return decidedCalls({ state, approvals: decided });
   }
 
-  #approved({ ctx: { approvals } }: RunInput): WaitingCall[] {
+  #approved({ ctx: { approvals } }: RunInput): ApprovedCall[] {
     const waiting = this.#start.state.open?.waiting?.calls ?? [];
     return waiting.flatMap((call) => {
       const decision = approvals.find(({ id }) => id === call.id);
-      return decision?.approved ? [{ ...call, arguments: decision.arguments ?? call.arguments }] : [];
+      if (!decision?.approved) return [];
+      return [{ ...call, arguments: decision.arguments ?? call.arguments, reason: decision.reason }];
     });
   }
 
@@ -295,7 +299,7 @@ class HostedConversation implements Conversation {
       });
     }
     if (isToolError(error)) return new ApiError("provider_error", wordsOf(error), { cause: error, retryable });
-    const { message, detail } = failure(`The agent's run failed: ${wordsOf(error).slice(0, MAX_WORDS)}`);
+    const { message, detail } = failureInWords("The agent's run failed", error);
     return new ApiError("provider_error", message, { detail, cause: error, retryable });
   }
 
@@ -361,9 +365,6 @@ function isOfUpstream(error: unknown): boolean {
   const kinds = [UpstreamTimeout, UpstreamRefusal, UpstreamFailure, UpstreamGarbage, UpstreamTruncation];
   return kinds.some((kind) => error instanceof kind);
 }
-
-/** Characters of what was thrown, in sentences for the operator. */
-const MAX_WORDS = 300;
 
 /**
  * The message that begins an exchange; absent where decisions come alone. The agent gets its files once: of those before, it gets

@@ -141,6 +141,8 @@ export interface WaitingCall {
   shownId?: string | undefined;
   /** No tool is called: the agent that asks goes on with the answer. */
   isQuestion?: true;
+  /** A message in place of the decision is the answer. */
+  question?: true;
   /** What an agent that is written elsewhere needs to go on with this one. */
   kept?: unknown;
 }
@@ -196,6 +198,8 @@ export interface ToolApproval {
   danger?: boolean;
   /** A decision may bring other arguments. */
   editable?: boolean;
+  /** The agent wants words: `reason` of a yes, or a plain message. */
+  question?: boolean;
   /** ISO 8601, in UTC. */
   expires_at: string;
 }
@@ -205,7 +209,7 @@ export interface ApprovalDecision {
   /** The `id` of the call. */
   readonly id: string;
   readonly approved: boolean;
-  /** Why it was declined, for the model. At most 1,000 characters. */
+  /** Why it was declined, for the model, or the answer to a question. At most 1,000 characters. */
   readonly reason?: string;
   /** Changed arguments, as one JSON text, for a tool that lets them be edited. */
   readonly arguments?: string;

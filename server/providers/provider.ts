@@ -60,6 +60,7 @@ export interface AskedCall {
   danger?: boolean | undefined;
   editable?: boolean | undefined;
   isQuestion?: boolean | undefined;
+  question?: boolean | undefined;
   kept?: unknown;
 }
 

@@ -257,7 +257,9 @@ function see(rows: Rows, event: StreamEvent): void {
     return;
   }
   const called = `${event.data.tool}${event.data.arguments}`;
-  const isAnother = event.type === "tool_call" ? last?.now === "done" && last.called !== called : last?.now !== "open";
+  const isOther =
+    last?.called !== called && (last?.now === "done" || last?.called.startsWith(event.data.tool) === false);
+  const isAnother = event.type === "tool_call" ? last?.now !== "open" && isOther : last?.now !== "open";
   if (last === undefined || isAnother) known.push({ now: "open", called });
 }
 

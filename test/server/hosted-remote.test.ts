@@ -136,7 +136,7 @@ test("an agent behind the Responses API shows its own tools, and gets the conver
 });
 
 test("an agent that speaks AG-UI gets decisions as resume, with the calls, and edited arguments where it takes them", async (t) => {
-  const responseSchema = { type: "object", properties: { approved: {}, editedArgs: {} } };
+  const responseSchema = { type: "object", properties: { approved: {}, editedArgs: {}, reason: {} } };
   const interrupts = ["c1", "c2"].map((toolCallId) => ({ id: `i-${toolCallId}`, toolCallId, responseSchema }));
   const calls = ["c0", "c1", "c2"].flatMap((toolCallId) => [
     { type: "TOOL_CALL_START", toolCallId, toolCallName: "refund" },
@@ -176,11 +176,178 @@ test("an agent that speaks AG-UI gets decisions as resume, with the calls, and e
   );
   const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
   await send.json(t, server, { message: "See this", attachments, state });
-  const closed = remote.asked[2]?.body as typeof body;
+  // Files have no place in decisions: these are declined, and the message follows them.
+  const [declined, closed] = remote.asked.slice(2).map((one) => one.body as typeof body);
+  assert.deepEqual([declined?.resume].flat().length, 2);
   assert.deepEqual(
-    [closed.resume, closed.messages.map(({ role }) => role)],
+    [closed?.resume, closed?.messages.map(({ role }) => role)],
     [undefined, ["user", "assistant", "tool", "tool", "tool", "user"]],
   );
+});
+
+const CALLED = [
+  { type: "TOOL_CALL_START", toolCallId: "c1", toolCallName: "refund" },
+  { type: "TOOL_CALL_END", toolCallId: "c1" },
+];
+const asks = (interrupt: object) => ({ ...FINISHED, outcome: { type: "interrupt", interrupts: [interrupt] } });
+const graph = (id: string, value: unknown) => {
+  return [{ type: "CUSTOM", name: "on_interrupt", value: JSON.stringify(value), rawEvent: { id, value } }, FINISHED];
+};
+const human = { action_requests: [{ name: "refund", args: {} }], review_configs: [] };
+const strict = asks({ id: "i1", toolCallId: "c1", responseSchema: { type: "object", properties: { approved: {} } } });
+const resume = (payload: unknown) => ({ resume: [{ interruptId: "i1", status: "resolved", payload }] });
+const command = (value: unknown) => ({ forwardedProps: { command: { resume: value } } });
+
+/** What an agent says when it asks, what the person answers, and where the agent gets that. */
+const ANSWERED: [name: string, asked: object[], answer: object, sent: object][] = [
+  ["LangGraph", [...CALLED, ...graph("i1", { a: 1 })], { approved: true }, command({ i1: { approved: true } })],
+  [
+    "LangGraph, which is declined",
+    [...CALLED, ...graph("i1", { a: 1 })],
+    { approved: false, reason: "No" },
+    command({ i1: { approved: false, reason: "No" } }),
+  ],
+  ["LangGraph without ids", graph("", { a: 1 }), { approved: true }, command({ approved: true })],
+  [
+    "LangGraph, which wants words",
+    graph("i1", "Your name?"),
+    { approved: true, reason: "Ada" },
+    command({ i1: "Ada" }),
+  ],
+  ["LangGraph, which wants words, by a message", graph("i1", "Your name?"), { message: "Ada" }, command({ i1: "Ada" })],
+  [
+    "LangGraph, which wants words and gets none",
+    graph("i1", "Your name?"),
+    { approved: false },
+    command({ i1: { approved: false } }),
+  ],
+  [
+    "LangChain's middleware in Python",
+    [...CALLED, ...graph("i1", human)],
+    { approved: true },
+    command({ i1: { decisions: [{ type: "approve" }] } }),
+  ],
+  [
+    "an agent that takes no reason",
+    [...CALLED, strict],
+    { approved: false, reason: "No" },
+    resume({ approved: false }),
+  ],
+  [
+    "CrewAI",
+    [asks({ id: "i1", message: "Fine?", responseSchema: { type: "string" } })],
+    { message: "Yes" },
+    resume("Yes"),
+  ],
+  ["an agent that asks in general", [asks({ id: "i1", message: "2?" })], { message: "Yes" }, resume("Yes")],
+  [
+    "an agent that wants a confirmation",
+    [asks({ id: "i1", reason: "confirmation", message: "Sure?" })],
+    { approved: true },
+    resume({ approved: true }),
+  ],
+];
+
+for (const [name, asked, { message, ...decision }, sent] of ANSWERED as [
+  string,
+  object[],
+  { message?: string },
+  object,
+][]) {
+  test(`the answer to ${name} behind AG-UI comes back where it expects it`, async (t) => {
+    const text = { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Thanks." };
+    const remote: Remote = await remoteAgent(t, (res, body, req) => {
+      const answer = remote.asked.length === 1 ? sse(...asked) : sse(text, FINISHED);
+      answer(res, body, req);
+    });
+    const server = await serve(t, agUi(remote.url));
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.ok(last.type === "done" && last.finish_reason === "approval_required", JSON.stringify(last));
+    const approvals = last.approvals?.map(({ id }) => ({ id, ...decision }));
+    const second = await send.sse(t, server, { ...(message ? { message } : { approvals }), state: last.state });
+    assert.deepEqual([second.last.type, second.last.data], ["done", "Thanks."]);
+    const { resume, forwardedProps } = remote.asked[1]?.body ?? {};
+    assert.deepEqual({ resume, forwardedProps }, { resume: undefined, forwardedProps: {}, ...sent });
+    assert.equal(remote.asked.length, 2);
+  });
+}
+
+test("a call that an agent behind AG-UI leaves open gets its result from the person", async (t) => {
+  const remote: Remote = await remoteAgent(t, (res, body, req) => {
+    const result = { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" };
+    const answer = remote.asked.length === 1 ? sse(...CALLED, FINISHED) : sse(...CALLED, result, FINISHED);
+    answer(res, body, req);
+  });
+  const server = await serve(t, agUi(remote.url));
+  for (const [approved, reason] of [[true], [false, "No"]]) {
+    remote.asked.length = 0;
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    const approvals = [{ id: "c1", approved, ...(reason === undefined ? {} : { reason }) }];
+    const { events } = await send.sse(t, server, { approvals, state: last.state });
+    const { messages, resume } = remote.asked[1]?.body ?? {};
+    const { id: _id, ...sent } = (messages as Record<string, unknown>[]).at(-1) ?? {};
+    const content = JSON.stringify({ accepted: approved, note: reason });
+    assert.deepEqual([resume, sent], [undefined, { role: "tool", toolCallId: "c1", content }]);
+    // What was declined stands once, whatever the agent says of it.
+    const rows = events.filter(({ type }) => type === "tool_call" || type === "tool_result");
+    assert.equal(rows.length, approved ? 2 : 1);
+  }
+});
+
+test("what is written in place of a decision reaches an agent that takes no reason, behind its answer", async (t) => {
+  const remote: Remote = await remoteAgent(t, (res, body, req) => {
+    const text = (delta: string) => ({ type: "TEXT_MESSAGE_CHUNK", messageId: delta, delta });
+    const answers = [sse(...CALLED, strict), sse(text("Declined."), FINISHED), sse(text("Fine."), FINISHED)];
+    answers[remote.asked.length - 1]?.(res, body, req);
+  });
+  const server = await serve(t, agUi(remote.url));
+  const first = await send.sse(t, server, { message: "Hi" });
+  const { last } = await send.sse(t, server, { message: "Look instead", state: first.last.state });
+  assert.equal(last.data, "Fine.");
+  const messages = remote.asked[2]?.body.messages as { role: string; content: string }[];
+  assert.deepEqual([messages.length, messages.at(-1)?.role, messages.at(-1)?.content], [4, "user", "Look instead"]);
+});
+
+test("an agent that keeps its thread finds in each message what it knows under the ids that it knows, and a picture once", async (t) => {
+  const large = "x".repeat(400_000);
+  const remote: Remote = await remoteAgent(t, (res, body, req) => {
+    const id = `lc-${remote.asked.length}`;
+    // As LangGraph's servers do: the whole thread stands in the state, and the answer in the list of messages alone.
+    const thread = [{ type: "human", content: large, additional_kwargs: {} }];
+    const known = body.messages as object[];
+    const messages = [...known, { id, role: "assistant", content: `Answer ${remote.asked.length}` }];
+    const own = { type: "STATE_SNAPSHOT", snapshot: { n: 1, messages: thread } };
+    sse(own, { type: "MESSAGES_SNAPSHOT", messages }, FINISHED)(res, body, req);
+  });
+  const server = await serve(t, agUi(remote.url), { accepts: ["image/png"] });
+  const attachments = [{ type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0KGgo=" }];
+  let state: unknown;
+  for (const [n, more] of [{ attachments }, {}, {}, {}].entries()) {
+    const { last } = await send.json(t, server, { message: `Message ${n}`, state, ...more });
+    assert.equal(last.data, `Answer ${n + 1}`);
+    state = last.state;
+  }
+  const sent = remote.asked.map(({ body }) => body.messages as { id: string; role: string }[]);
+  const [picture, second, third] = [0, 1, 2].map((n) => sent[n]?.at(-1)?.id);
+  assert.equal(new Set([picture, second, third]).size, 3);
+  assert.deepEqual(
+    sent.slice(1).map((messages) => messages.slice(0, -1).map(({ id }) => id)),
+    [["lc-1"], ["lc-1", second, "lc-2"], ["lc-1", second, "lc-2", third, "lc-3"]],
+  );
+  assert.deepEqual(remote.asked[3]?.body.state, { n: 1, messages: [] });
+});
+
+test("a message that is changed, or answered once more, is another one for an agent, and one without its file, too", async (t) => {
+  const text = { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Hello" };
+  const remote = await remoteAgent(t, sse(text, FINISHED));
+  const server = await serve(t, agUi(remote.url), { accepts: ["application/pdf"] });
+  const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
+  const { last } = await send.json(t, server, { message: "Hi", attachments });
+  for (const message of ["And?", "And?", "Or?"]) await send.json(t, server, { message, state: last.state });
+  const sent = remote.asked.map(({ body }) => (body.messages as { id: string }[]).map(({ id }) => id));
+  assert.equal(new Set(sent.map((ids) => ids.at(-1))).size, 4);
+  assert.notEqual(sent[1]?.[0], sent[0]?.[0]);
+  assert.deepEqual(sent[1]?.slice(0, 2), sent[2]?.slice(0, 2));
 });
 
 test("an agent behind the Responses API gets its approval requests back with the decisions", async (t) => {
@@ -231,7 +398,7 @@ const FAULTS: [name: string, answer: Answer, code: string, detail?: RegExp][] = 
     },
     "provider_truncated",
   ],
-  ["reports an error", sse({ type: "RUN_ERROR", message: "secret" }), "provider_error"],
+  ["reports an error", sse({ type: "RUN_ERROR", message: "no key" }), "provider_error", /reports an error: no key/],
   ["says nothing", () => {}, "provider_timeout"],
 ];
 

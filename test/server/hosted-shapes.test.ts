@@ -26,7 +26,10 @@ function inShort(events: readonly StreamEvent[]): string[] {
     if (event.type === "thinking") short.push(`(${event.data})`);
     if (event.type === "tool_call") short.push(`${event.data.tool}${event.data.arguments}`);
     if (event.type === "tool_result") short.push(`${event.data.status === "failed" ? "!" : "="}${event.data.output}`);
-    if (event.type === "tool_approval") short.push(`?${event.data.tool}${event.data.arguments}: ${event.data.text}`);
+    if (event.type === "tool_approval") {
+      const { tool, arguments: args, text, question } = event.data;
+      short.push(`?${tool}${args}: ${text}${question ? " (in words)" : ""}`);
+    }
     if (event.type === "done") short.push(`${event.finish_reason}: ${event.data}`);
     if (event.type === "error") short.push(`error: ${event.code}`);
   }

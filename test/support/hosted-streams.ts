@@ -237,6 +237,17 @@ const MASTRA_CHUNKS: Items = [
 
 // AG-UI
 
+const agUiText = (messageId: string, delta: string): Items => [
+  { type: "TEXT_MESSAGE_START", messageId, role: "assistant" },
+  { type: "TEXT_MESSAGE_CONTENT", messageId, delta },
+  { type: "TEXT_MESSAGE_END", messageId },
+];
+/** Messages by id; those of the person have a "u" in theirs. */
+const agUiSnapshot = (...messages: [id: string, content: string][]) => ({
+  type: "MESSAGES_SNAPSHOT",
+  messages: messages.map(([id, content]) => ({ id, role: id.startsWith("u") ? "user" : "assistant", content })),
+});
+
 const AG_UI_EVENTS: Items = [
   { type: "RUN_STARTED", threadId: "t", runId: "r" },
   { type: "REASONING_MESSAGE_CONTENT", messageId: "m0", delta: "Hm." },
@@ -371,6 +382,26 @@ export const STREAMS: [name: string, items: Items, events: string[]][] = [
   ],
   ["AG-UI's events", AG_UI_EVENTS, withoutFailure("=found", "=there")],
   [
+    "LangGraph's node behind AG-UI, which says a whole message behind one that was streamed",
+    [...agUiText("m1", "Let me look."), agUiSnapshot(["u1", "Hi"], ["m1", "Let me look."], ["m2", "Here it is."])],
+    ["Let me look.\n\nHere it is.", "stop: Here it is."],
+  ],
+  [
+    "Strands behind AG-UI, which lists its thread again and again",
+    [
+      agUiSnapshot(["u1", "Hi"]),
+      ...agUiText("m1", "Here it is."),
+      agUiSnapshot(["u1", "Hi"], ["m1", "Here it is."]),
+      { type: "RUN_FINISHED", outcome: { type: "success" } },
+    ],
+    END,
+  ],
+  [
+    "Google's kit behind AG-UI, which lists what it has streamed under other ids",
+    [...agUiText("m1", "Here it is."), agUiSnapshot(["u1", "Hi"], ["x1", "Here it is."]), { type: "RUN_FINISHED" }],
+    END,
+  ],
+  [
     "an answer that the token limit cut",
     [
       { type: "text-delta", text: "Hel" },
@@ -407,9 +438,14 @@ const agUiCall = (id: string, name: string, args: string): Items => [
   { type: "TOOL_CALL_ARGS", toolCallId: id, delta: args },
   { type: "TOOL_CALL_END", toolCallId: id },
 ];
-const agUiInterrupted = (...interrupts: object[]) => ({
+const agUiFinished = (...interrupts: object[]) => ({
   type: "RUN_FINISHED",
-  outcome: { type: "interrupt", interrupts },
+  ...(interrupts.length === 0 ? {} : { outcome: { type: "interrupt", interrupts } }),
+});
+/** As LangGraph's servers say it by default. */
+const onInterrupt = (id: string, value: unknown) => ({
+  ...{ type: "CUSTOM", name: "on_interrupt", value: typeof value === "string" ? value : JSON.stringify(value) },
+  rawEvent: { id, value },
 });
 const HUMAN = {
   actionRequests: [
@@ -474,8 +510,8 @@ export const INTERRUPTS: [
   [
     "a node of LangGraph, told twice",
     [interrupted({ id: "i1", value: "Go on?" }), ["values", { __interrupt__: [{ id: "i1", value: "Go on?" }] }]],
-    ["?interrupt{}: Go on?", "approval_required: Go on?"],
-    [{ interrupt: "i1" }],
+    ["?interrupt{}: Go on? (in words)", "approval_required: Go on?"],
+    [{ interrupt: "i1", question: true }],
     mode("messages", GRAPH_ANSWER),
     ["interrupt{}", "=", ...END],
   ],
@@ -505,8 +541,8 @@ export const INTERRUPTS: [
   [
     "LangChain's events",
     [event("on_chain_stream", { chunk: { __interrupt__: [{ id: "i1", value: "Go on?" }] } })],
-    ["?interrupt{}: Go on?", "approval_required: Go on?"],
-    [{ interrupt: "i1" }],
+    ["?interrupt{}: Go on? (in words)", "approval_required: Go on?"],
+    [{ interrupt: "i1", question: true }],
     CHAIN_EVENTS.slice(-4),
     ["interrupt{}", "=", ...END],
   ],
@@ -522,18 +558,172 @@ export const INTERRUPTS: [
     "AG-UI, about a call and about something else",
     [
       ...agUiCall("c1", "refund", '{"a":1}'),
-      agUiInterrupted(
-        { id: "i1", toolCallId: "c1", message: "Refund?" },
-        { id: "i2", reason: "budget", message: "2?" },
-      ),
+      agUiFinished({ id: "i1", toolCallId: "c1", message: "Refund?" }, { id: "i2", reason: "budget", message: "2?" }),
     ],
-    ['?refund{"a":1}: Refund?', "?budget{}: 2?", "approval_required: Refund?\n2?"],
-    [{ interrupt: "i1" }, { interrupt: "i2" }],
+    ['?refund{"a":1}: Refund?', "?budget{}: 2? (in words)", "approval_required: Refund?\n2?"],
+    [{ interrupt: "i1" }, { interrupt: "i2", question: true }],
     [
       { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" },
       { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Here it is." },
     ],
     ['refund{"a":1}', "budget{}", "=", "=done", ...END],
+  ],
+  [
+    "LangGraph behind AG-UI, about a tool's call, whose answer is in the list of messages alone",
+    [
+      ...agUiCall("c1", "refund", '{"a":1}'),
+      agUiSnapshot(["u1", "Hi"], ["m1", ""]),
+      onInterrupt("i1", { question: "Sure?", a: 1 }),
+      agUiFinished(),
+    ],
+    ['?refund{"a":1}: Sure?', "approval_required: Sure?"],
+    [{ interrupt: "i1", isGraph: true }],
+    [
+      ...agUiCall("c1", "refund", '{"a": 1}'),
+      { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" },
+      agUiSnapshot(["u1", "Hi"], ["m1", ""], ["m2", "Here it is."]),
+      agUiFinished(),
+    ],
+    REFUNDED,
+  ],
+  [
+    "LangGraph behind AG-UI, about two calls, told twice",
+    [
+      ...agUiCall("c1", "refund", '{"a":1}'),
+      ...agUiCall("c2", "refund", '{"a":2}'),
+      onInterrupt("i2", { message: "Two?", a: 2 }),
+      onInterrupt("i1", { message: "One?", a: 1 }),
+      agUiFinished(
+        {
+          id: "i2",
+          reason: "langgraph:interrupt",
+          message: "Two?",
+          metadata: { langgraph: { raw: { message: "Two?", a: 2 } } },
+        },
+        {
+          id: "i1",
+          reason: "langgraph:interrupt",
+          message: "One?",
+          metadata: { langgraph: { raw: { message: "One?", a: 1 } } },
+        },
+      ),
+    ],
+    ['?refund{"a":2}: Two?', '?refund{"a":1}: One?', "approval_required: Two?\nOne?"],
+    [
+      { interrupt: "i2", isGraph: true },
+      { interrupt: "i1", isGraph: true },
+    ],
+    agUiText("m2", "Here it is."),
+    [
+      'refund{"a":2}',
+      'refund{"a":1}',
+      "Here it is.",
+      "!It was not finished.",
+      "!It was not finished.",
+      "stop: Here it is.",
+    ],
+  ],
+  [
+    "LangGraph's node behind AG-UI, which wants words",
+    [onInterrupt("i1", "Your name?"), agUiFinished()],
+    ["?interrupt{}: Your name? (in words)", "approval_required: Your name?"],
+    [{ interrupt: "i1", isGraph: true, question: true }],
+    agUiText("m2", "Here it is."),
+    ["interrupt{}", "=", ...END],
+  ],
+  [
+    "LangChain's middleware in Python, behind AG-UI",
+    [
+      ...agUiCall("c1", "refund", '{"a":1}'),
+      onInterrupt("i1", {
+        action_requests: [{ name: "refund", args: { a: 1 }, description: "Refund 1?" }],
+        review_configs: [{ action_name: "refund", allowed_decisions: ["approve", "edit"] }],
+      }),
+      agUiFinished(),
+    ],
+    ['?refund{"a":1}: Refund 1?', "approval_required: Refund 1?"],
+    [{ interrupt: "i1", isGraph: true, action: 0, isPython: true }],
+    [{ type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" }, ...agUiText("m2", "Here it is.")],
+    REFUNDED,
+  ],
+  [
+    "Strands behind AG-UI, in a tool",
+    [
+      ...agUiCall("c1", "refund", '{"a":1}'),
+      agUiFinished({ id: "v1:c1:x", reason: "confirm", metadata: { reason: { question: "Sure?", sum: 1 } } }),
+    ],
+    ['?refund{"sum":1}: Sure?', "approval_required: Sure?"],
+    [{ interrupt: "v1:c1:x" }],
+    [{ type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" }, ...agUiText("m2", "Here it is.")],
+    ['refund{"sum":1}', "=done", ...END],
+  ],
+  [
+    "Google's kit behind AG-UI, by a call of its own",
+    [
+      ...agUiCall("c1", "refund", '{"a":1}'),
+      ...agUiCall(
+        "adk-1",
+        "adk_request_confirmation",
+        JSON.stringify({
+          originalFunctionCall: { id: "c1", args: { a: 1 }, name: "refund" },
+          toolConfirmation: { hint: "Please approve or reject the tool call refund() by responding with …" },
+        }),
+      ),
+      agUiFinished(),
+    ],
+    ASKED_REFUND,
+    [{ interrupt: "adk-1", takesReason: false }],
+    [{ type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" }, ...agUiText("m2", "Here it is.")],
+    REFUNDED,
+  ],
+  [
+    "Microsoft's framework behind AG-UI, by a call of its own beside the interrupt",
+    [
+      ...agUiCall("c1", "refund", '{"a":1}'),
+      ...agUiCall("x", "confirm_changes", '{"function_name":"refund","function_call_id":"c1"}'),
+      agUiFinished({
+        ...{ id: "af-1", reason: "tool_call", message: "Sure?", toolCallId: "c1", metadata: { agent_framework: {} } },
+        responseSchema: { type: "object", properties: { approved: {}, editedArgs: {} }, additionalProperties: false },
+      }),
+    ],
+    ['?refund{"a":1}: Sure?', "approval_required: Sure?"],
+    [{ interrupt: "af-1", takesReason: false }],
+    [{ type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" }, ...agUiText("m2", "Here it is.")],
+    REFUNDED,
+  ],
+  [
+    "Agno behind AG-UI, by leaving the call open",
+    [...agUiText("m1", "I need confirmation."), ...agUiCall("c1", "refund", '{"a":1}'), agUiFinished()],
+    ["I need confirmation.", `?refund{"a":1}: ${WANTS}`, "approval_required: I need confirmation."],
+    [{ call: "c1" }],
+    [
+      ...agUiCall("c1", "refund", '{"a": 1}'),
+      { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" },
+      ...agUiText("m2", "Here it is."),
+    ],
+    REFUNDED,
+  ],
+  [
+    "CrewAI behind AG-UI, which wants feedback",
+    [
+      {
+        ...{ type: "CUSTOM", name: "on_interrupt" },
+        value: {
+          ...{
+            id: "t",
+            reason: "crewai:human_feedback",
+            message: "Fine?",
+            responseSchema: { type: "string", enum: ["yes", "no"] },
+          },
+          metadata: { crewai: { flowId: "t", methodName: "draft", output: "A draft" } },
+        },
+      },
+      agUiFinished(),
+    ],
+    ['?crewai:human_feedback{"output":"A draft"}: Fine? (yes, no) (in words)', "approval_required: Fine? (yes, no)"],
+    [{ interrupt: "t", question: true }],
+    agUiText("m2", "Here it is."),
+    ['crewai:human_feedback{"output":"A draft"}', "=", ...END],
   ],
   [
     "an event of ours",

@@ -1,0 +1,180 @@
+/** The thread of an agent that speaks AG-UI: what it is sent of it, and what is kept of it until the next message. */
+
+import { createHash } from "node:crypto";
+import { messagesUntilAsked, type RunAttachment, type RunInput, type TextMessage } from "../agent/run-function.ts";
+import { AgentNotice } from "../errors.ts";
+import type { AssistantMessage, DecidedCall } from "../protocol/chat.ts";
+import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
+import { partsOf, textOf } from "../providers/history.ts";
+import { CONFIRMATION } from "./ag-ui.ts";
+import { CostlyPatch, PatchedDocument } from "./json-patch.ts";
+import { toResume, wordsOf } from "./langgraph.ts";
+
+type Event = Record<string, unknown>;
+
+/** What is kept: the agent's own state, and the ids of the conversation's texts, in their order. */
+interface Kept {
+  ag_ui: unknown;
+  ids: string[];
+}
+
+export class AgUiThread {
+  readonly #input: RunInput;
+  readonly #document: PatchedDocument;
+  /** Ids of the texts that are known to the agent. */
+  readonly #ids: string[];
+  /** Id of the message that the agent said last. */
+  #said: string | undefined;
+  /** Whether the agent asks. */
+  #waits = false;
+
+  constructor(input: RunInput) {
+    const { state } = input;
+    const { ag_ui, ids } = isKept(state) ? state : { ag_ui: state, ids: [] };
+    this.#input = input;
+    this.#document = new PatchedDocument(ag_ui ?? {});
+    this.#ids = ids;
+  }
+
+  /** Until the answer is over, it changes. */
+  readonly kept = (): Kept => ({
+    ag_ui: this.#document.document,
+    ids: [...this.#ids, ...(this.#said === undefined ? [] : [this.#said])],
+  });
+
+  /** What the agent is sent, one after another. What a person has sent in place of decisions follows them, if it has no place in them. */
+  *requests(): Generator<object> {
+    const { message, attachments, ctx } = this.#input;
+    const { approvals } = ctx;
+    const known = this.#known();
+    if (approvals.length === 0) return yield this.#request(known);
+    const open = exchangeOf(this.#input);
+    const answers = approvals.filter(({ kept }) => kept?.call !== undefined).map(toolMessageOf);
+    yield { ...this.#request([...known, ...this.#numbered([...open, ...answers])]), ...resumption(approvals) };
+    const isHeard = attachments.length === 0 && !approvals.some(({ kept }) => kept?.takesReason === false);
+    const isBeside = message !== "" || attachments.length > 0;
+    if (!isBeside || isHeard || this.#waits) return;
+    const results = approvals.map(({ id, reason }) => ({ role: "tool", toolCallId: id, content: reason }));
+    const last = { role: "user", content: attachments.length === 0 ? message : this.#parts() };
+    yield this.#request([...known, ...this.#numbered([...open, ...results, last])]);
+  }
+
+  #request(messages: object[]): object {
+    const { conversation: threadId, run } = this.#input.ctx;
+    const state = this.#document.document;
+    return { threadId, runId: run.id, state, messages, tools: [], context: [], forwardedProps: {} };
+  }
+
+  /** Reads what an event says of the thread. Gives the event, without what the agent was sent. */
+  *read(event: Event): Generator<object> {
+    const { type, messageId, messages, snapshot, delta, outcome, name, toolCallName } = event;
+    if (name === "on_interrupt" || toolCallName === CONFIRMATION) this.#waits = true;
+    if (isRecord(outcome) && outcome.type === "interrupt") this.#waits = true;
+    if (asString(type).startsWith("TEXT_MESSAGE_") && typeof messageId === "string") this.#said = messageId;
+    if (type === "STATE_SNAPSHOT") this.#document.document = withoutThread(snapshot);
+    if (type === "STATE_DELTA") yield* this.#patch(delta);
+    if (type !== "MESSAGES_SNAPSHOT") return yield event;
+    const unknown = records(messages).filter(({ id }) => !this.#ids.includes(asString(id)));
+    const last = unknown.at(-1);
+    if (last?.role === "assistant") this.#said = asString(last.id);
+    yield { ...event, messages: unknown };
+  }
+
+  /** A change that does not fit is left out, as clients of AG-UI do; one that costs too much ends the answer. */
+  *#patch(delta: unknown): Generator<object> {
+    try {
+      this.#document.patch(delta);
+    } catch (cause) {
+      if (cause instanceof CostlyPatch) throw new Error(`a STATE_DELTA costs too much: ${cause.message}`);
+      const notice = new AgentNotice("The agent sent a STATE_DELTA that does not fit its state.", { cause });
+      yield { type: "notice", data: notice };
+    }
+  }
+
+  /** A message that the agent knows goes under the id that it is known by; where its content is another one, under another id. */
+  #known(): object[] {
+    const { messages, attachments, ctx } = this.#input;
+    const isNew = ctx.approvals.length === 0;
+    const texts = isNew ? messages : messagesUntilAsked(this.#input);
+    const all = texts.map((text, index) => this.#named(text, index, isNew && index === texts.length - 1));
+    this.#ids.splice(0, this.#ids.length, ...all.map(({ id }) => id));
+    // A thread of LangGraph's has those that were changed as they were.
+    const { messages: ofGraph } = isRecord(this.#document.document) ? this.#document.document : {};
+    const isChanged = ({ role, id }: { role: string; id: string }) =>
+      role === "user" && id.startsWith(ctx.conversation);
+    const known = Array.isArray(ofGraph) ? all.filter((one) => !isChanged(one)) : all;
+    const last = known.at(-1);
+    const hasFiles = isNew && attachments.length > 0 && last !== undefined;
+    return hasFiles ? [...known.slice(0, -1), { ...last, content: this.#parts() }] : known;
+  }
+
+  #numbered(messages: object[]): object[] {
+    return messages.map((one, index) => ({ id: `${this.#input.ctx.run.id}-${index}`, ...one }));
+  }
+
+  #parts(): object[] {
+    const { message, attachments } = this.#input;
+    return [...(message === "" ? [] : [{ type: "text", text: message }]), ...attachments.map(toPart)];
+  }
+
+  #named(text: TextMessage, index: number, isNew: boolean): TextMessage & { id: string } {
+    const { ctx, attachments } = this.#input;
+    const known = this.#ids[index];
+    if (text.role === "assistant") return { id: known ?? `${ctx.conversation}-${index}`, ...text };
+    // The same for as long as it is sent alike.
+    const digest = createHash("sha256").update(text.content).digest("hex").slice(0, 8);
+    const own = isNew ? ctx.run.id : `${ctx.conversation}-${index}`;
+    const id =
+      !isNew && known?.endsWith(digest) ? known : `${own}-${isNew && attachments.length > 0 ? "files" : digest}`;
+    return { id, ...text };
+  }
+}
+
+function isKept(state: unknown): state is Kept {
+  return isRecord(state) && "ag_ui" in state && Array.isArray(state.ids);
+}
+
+/** LangGraph's servers repeat their thread in the state, whatever its length, and do not want it back. */
+function withoutThread(state: unknown): unknown {
+  if (!isRecord(state) || !records(state.messages).some((one) => "additional_kwargs" in one)) return state;
+  return { ...state, messages: [] };
+}
+
+/** What followed the message that is still being answered, with the calls that have waited. */
+function exchangeOf({ exchange }: RunInput): object[] {
+  return exchange.slice(1).map((one) => {
+    if (one.role === "tool") return { role: "tool", toolCallId: one.tool_call_id, content: textOf(partsOf(one)) };
+    const { role, content, tool_calls: toolCalls } = one as AssistantMessage;
+    return { role, ...(content ? { content } : {}), ...(toolCalls === undefined ? {} : { toolCalls }) };
+  });
+}
+
+/** The decisions, where the agent expects them: LangGraph's servers know one place for several of them. */
+function resumption(approvals: readonly DecidedCall[]): object {
+  const graph = toResume(approvals.filter(({ kept }) => kept?.isGraph));
+  const entries = approvals.filter(({ kept }) => kept?.interrupt !== undefined && !kept.isGraph).map(toEntry);
+  const isGraph = Object.keys(graph).length > 0;
+  return {
+    ...(entries.length > 0 ? { resume: entries } : {}),
+    // Former versions give interrupts no id.
+    ...(isGraph ? { forwardedProps: { command: { resume: "" in graph ? graph[""] : graph } } } : {}),
+  };
+}
+
+function toEntry(decision: DecidedCall): object {
+  const { kept, approved, reason, arguments: args } = decision;
+  const why = kept.takesReason === false ? {} : { reason };
+  const edited = args === undefined ? {} : { editedArgs: tryParse(args) };
+  const payload = wordsOf(decision) ?? { approved, ...why, ...edited };
+  return { interruptId: kept.interrupt, status: "resolved", payload };
+}
+
+/** The result of a call that the agent left to its client, as Agno reads it. */
+function toolMessageOf({ id, approved, reason }: DecidedCall): object {
+  return { role: "tool", toolCallId: id, content: JSON.stringify({ accepted: approved, note: reason }) };
+}
+
+function toPart({ type, mimeType, data }: RunAttachment): object {
+  const value = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
+  return { type: type === "image" ? "image" : "document", source: { type: "data", value, mimeType } };
+}
