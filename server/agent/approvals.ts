@@ -255,6 +255,11 @@ const UNDECIDED = "The user did not decide on this call and wrote something else
 const UNKNOWN =
   "The user did not decide on this call here and wrote something else. It was not carried out, unless they had approved it elsewhere.";
 
+/** Whether nobody knows if the call was decided on before. */
+export function mayBeDecided({ reason }: ApprovalDecision): boolean {
+  return reason?.startsWith(UNKNOWN) === true;
+}
+
 function declinedText(decision: ApprovalDecision | undefined): string {
   const reason = decision?.reason?.trim() ?? "";
   const text = "The user declined this call, so it was not carried out.";

@@ -1,6 +1,7 @@
 /** The thread of an agent that speaks AG-UI: what it is sent of it, and what is kept of it until the next message. */
 
 import { createHash } from "node:crypto";
+import { mayBeDecided } from "../agent/approvals.ts";
 import { messagesUntilAsked, type RunAttachment, type RunInput, type TextMessage } from "../agent/run-function.ts";
 import { AgentNotice } from "../errors.ts";
 import type { AssistantMessage, DecidedCall } from "../protocol/chat.ts";
@@ -16,6 +17,8 @@ type Event = Record<string, unknown>;
 interface Kept {
   ag_ui: unknown;
   ids: string[];
+  /** A server of LangGraph's keeps the thread. */
+  isGraph: boolean;
 }
 
 export class AgUiThread {
@@ -23,40 +26,51 @@ export class AgUiThread {
   readonly #document: PatchedDocument;
   /** Ids of the texts that are known to the agent. */
   readonly #ids: string[];
+  #isGraph: boolean;
   /** Id of the message that the agent said last. */
   #said: string | undefined;
   /** Whether the agent asks. */
   #waits = false;
+  /** Whether the agent may not wait for the decisions any more, and whether it has said so. */
+  #mayBeLate = false;
+  #isLate = false;
 
   constructor(input: RunInput) {
     const { state } = input;
-    const { ag_ui, ids } = isKept(state) ? state : { ag_ui: state, ids: [] };
+    const { ag_ui, ids, isGraph } = isKept(state) ? state : { ag_ui: state, ids: [], isGraph: false };
     this.#input = input;
     this.#document = new PatchedDocument(ag_ui ?? {});
     this.#ids = ids;
+    this.#isGraph = isGraph;
   }
 
   /** Until the answer is over, it changes. */
   readonly kept = (): Kept => ({
     ag_ui: this.#document.document,
     ids: [...this.#ids, ...(this.#said === undefined ? [] : [this.#said])],
+    isGraph: this.#isGraph,
   });
 
-  /** What the agent is sent, one after another. What a person has sent in place of decisions follows them, if it has no place in them. */
+  /** What the agent is sent, one after another: a message in place of decisions follows them where it has no place in them. */
   *requests(): Generator<object> {
     const { message, attachments, ctx } = this.#input;
     const { approvals } = ctx;
     const known = this.#known();
     if (approvals.length === 0) return yield this.#request(known);
     const open = exchangeOf(this.#input);
-    const answers = approvals.filter(({ kept }) => kept?.call !== undefined).map(toolMessageOf);
-    yield { ...this.#request([...known, ...this.#numbered([...open, ...answers])]), ...resumption(approvals) };
-    const isHeard = attachments.length === 0 && !approvals.some(({ kept }) => kept?.takesReason === false);
-    const isBeside = message !== "" || attachments.length > 0;
-    if (!isBeside || isHeard || this.#waits) return;
+    this.#mayBeLate = approvals.some(mayBeDecided);
+    const isGraph = this.#isGraph || approvals.some(({ kept }) => kept?.isGraph);
+    // A thread of LangGraph's that does not wait any more would tell its last answer again; one that waits asks again.
+    if (!this.#mayBeLate || !isGraph) {
+      const answers = approvals.filter(({ kept }) => kept?.call !== undefined).map(toolMessageOf);
+      yield { ...this.#request([...known, ...this.#numbered([...open, ...answers])]), ...resumption(approvals) };
+      const isHeard = attachments.length === 0 && approvals.every(({ kept }) => kept?.takesReason !== false);
+      const isBeside = message !== "" || attachments.length > 0;
+      if (!isBeside || this.#waits || (isHeard && !this.#isLate)) return;
+    }
     const results = approvals.map(({ id, reason }) => ({ role: "tool", toolCallId: id, content: reason }));
     const last = { role: "user", content: attachments.length === 0 ? message : this.#parts() };
-    yield this.#request([...known, ...this.#numbered([...open, ...results, last])]);
+    yield this.#request([...known, ...this.#numbered(isGraph ? [last] : [...open, ...results, last])]);
   }
 
   #request(messages: object[]): object {
@@ -71,13 +85,26 @@ export class AgUiThread {
     if (name === "on_interrupt" || toolCallName === CONFIRMATION) this.#waits = true;
     if (isRecord(outcome) && outcome.type === "interrupt") this.#waits = true;
     if (asString(type).startsWith("TEXT_MESSAGE_") && typeof messageId === "string") this.#said = messageId;
-    if (type === "STATE_SNAPSHOT") this.#document.document = withoutThread(snapshot);
+    if (type === "STATE_SNAPSHOT") this.#setState(snapshot);
     if (type === "STATE_DELTA") yield* this.#patch(delta);
+    if (type === "RUN_ERROR" && this.#mayBeLate && !this.#isLate) {
+      this.#isLate = true;
+      const notice = new AgentNotice(`The agent did not take decisions that may be late: ${asString(event.message)}`);
+      return yield { type: "notice", data: notice };
+    }
     if (type !== "MESSAGES_SNAPSHOT") return yield event;
     const unknown = records(messages).filter(({ id }) => !this.#ids.includes(asString(id)));
     const last = unknown.at(-1);
     if (last?.role === "assistant") this.#said = asString(last.id);
     yield { ...event, messages: unknown };
+  }
+
+  /** Some agents repeat their thread in their state, whatever its length, and do not need it back. */
+  #setState(state: unknown): void {
+    const { messages } = isRecord(state) ? state : {};
+    const isThread = Array.isArray(messages) && messages.every((one) => isRecord(one) && "content" in one);
+    this.#isGraph ||= records(messages).some((one) => "additional_kwargs" in one);
+    this.#document.document = isThread ? { ...(state as object), messages: [] } : state;
   }
 
   /** A change that does not fit is left out, as clients of AG-UI do; one that costs too much ends the answer. */
@@ -99,10 +126,9 @@ export class AgUiThread {
     const all = texts.map((text, index) => this.#named(text, index, isNew && index === texts.length - 1));
     this.#ids.splice(0, this.#ids.length, ...all.map(({ id }) => id));
     // A thread of LangGraph's has those that were changed as they were.
-    const { messages: ofGraph } = isRecord(this.#document.document) ? this.#document.document : {};
     const isChanged = ({ role, id }: { role: string; id: string }) =>
       role === "user" && id.startsWith(ctx.conversation);
-    const known = Array.isArray(ofGraph) ? all.filter((one) => !isChanged(one)) : all;
+    const known = this.#isGraph ? all.filter((one) => !isChanged(one)) : all;
     const last = known.at(-1);
     const hasFiles = isNew && attachments.length > 0 && last !== undefined;
     return hasFiles ? [...known.slice(0, -1), { ...last, content: this.#parts() }] : known;
@@ -132,12 +158,6 @@ export class AgUiThread {
 
 function isKept(state: unknown): state is Kept {
   return isRecord(state) && "ag_ui" in state && Array.isArray(state.ids);
-}
-
-/** LangGraph's servers repeat their thread in the state, whatever its length, and do not want it back. */
-function withoutThread(state: unknown): unknown {
-  if (!isRecord(state) || !records(state.messages).some((one) => "additional_kwargs" in one)) return state;
-  return { ...state, messages: [] };
 }
 
 /** What followed the message that is still being answered, with the calls that have waited. */

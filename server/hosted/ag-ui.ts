@@ -116,9 +116,12 @@ class AgUiReader implements ShapeReader {
     answer.text(delta);
   }
 
-  /** The last message of the thread is the answer, if it is one that the client does not have. */
+  /** The last message of the thread is the answer, if it is one that the client does not have. So are results. */
   #sayUnstreamed(answer: Answer): void {
     const messages = this.#snapshot ?? [];
+    for (const { toolCallId, content } of messages) {
+      if (answer.isOpen(asString(toolCallId))) answer.result(toolCallId, textOf(content));
+    }
     const { role, id, content } = messages.at(-1) ?? {};
     if (role !== "assistant" || this.#streamed.has(id)) return;
     // Some agents give what they have streamed another id there.

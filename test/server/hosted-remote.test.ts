@@ -308,6 +308,33 @@ test("what is written in place of a decision reaches an agent that takes no reas
   assert.deepEqual([messages.length, messages.at(-1)?.role, messages.at(-1)?.content], [4, "user", "Look instead"]);
 });
 
+test("a message from before decisions reaches an agent that does not wait for them any more, and the log says so", async (t) => {
+  for (const [asked, errors] of [
+    [[...CALLED, strict], 1],
+    [graph("i1", { a: 1 }), 0],
+  ] as const) {
+    const remote: Remote = await remoteAgent(t, (res, body, req) => {
+      const { messages, resume, forwardedProps } = body as { messages: { content: unknown }[] } & Record<
+        string,
+        object
+      >;
+      const isResumed = resume !== undefined || Object.keys(forwardedProps ?? {}).length > 0;
+      const isLate = isResumed && remote.asked.length > 2;
+      const text = { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: `${messages.at(-1)?.content}` };
+      const error = { type: "RUN_ERROR", message: "nothing waits" };
+      const answer = remote.asked.length === 1 ? sse(...asked) : isLate ? sse(error) : sse(text, FINISHED);
+      answer(res, body, req);
+    });
+    const server = await serve(t, agUi(remote.url));
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    const approvals = last.type === "done" ? last.approvals?.map(({ id }) => ({ id, approved: true })) : [];
+    await send.sse(t, server, { approvals, state: last.state });
+    const branch = await send.sse(t, server, { message: "Something else", state: last.state });
+    assert.equal(branch.last.data, "Something else");
+    assert.equal(server.log.filter((record) => record.includes("nothing waits")).length, errors);
+  }
+});
+
 test("an agent that keeps its thread finds in each message what it knows under the ids that it knows, and a picture once", async (t) => {
   const large = "x".repeat(400_000);
   const remote: Remote = await remoteAgent(t, (res, body, req) => {

@@ -237,6 +237,11 @@ const MASTRA_CHUNKS: Items = [
 
 // AG-UI
 
+const agUiCall = (id: string, name: string, args: string): Items => [
+  { type: "TOOL_CALL_START", toolCallId: id, toolCallName: name },
+  { type: "TOOL_CALL_ARGS", toolCallId: id, delta: args },
+  { type: "TOOL_CALL_END", toolCallId: id },
+];
 const agUiText = (messageId: string, delta: string): Items => [
   { type: "TEXT_MESSAGE_START", messageId, role: "assistant" },
   { type: "TEXT_MESSAGE_CONTENT", messageId, delta },
@@ -387,6 +392,16 @@ export const STREAMS: [name: string, items: Items, events: string[]][] = [
     ["Let me look.\n\nHere it is.", "stop: Here it is."],
   ],
   [
+    "CrewAI behind AG-UI, whose results stand in its list of messages alone",
+    [
+      ...agUiCall("c1", "look", '{"a":1}'),
+      ...agUiText("m1", "Here it is."),
+      { type: "MESSAGES_SNAPSHOT", messages: [{ id: "x", role: "tool", toolCallId: "c1", content: "found" }] },
+      { type: "RUN_FINISHED" },
+    ],
+    ['look{"a":1}', "Here it is.", "=found", "stop: Here it is."],
+  ],
+  [
     "Strands behind AG-UI, which lists its thread again and again",
     [
       agUiSnapshot(["u1", "Hi"]),
@@ -433,11 +448,6 @@ const GRAPH_REFUNDED: Items = [
   ...mode("messages", GRAPH_ANSWER),
 ];
 const interrupted = (...interrupts: object[]) => ["updates", { __interrupt__: interrupts }];
-const agUiCall = (id: string, name: string, args: string): Items => [
-  { type: "TOOL_CALL_START", toolCallId: id, toolCallName: name },
-  { type: "TOOL_CALL_ARGS", toolCallId: id, delta: args },
-  { type: "TOOL_CALL_END", toolCallId: id },
-];
 const agUiFinished = (...interrupts: object[]) => ({
   type: "RUN_FINISHED",
   ...(interrupts.length === 0 ? {} : { outcome: { type: "interrupt", interrupts } }),
