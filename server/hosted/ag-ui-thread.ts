@@ -1,6 +1,6 @@
 /** The thread of an agent that speaks AG-UI: what it is sent of it, and what is kept of it until the next message. */
 
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mayBeDecided } from "../agent/approvals.ts";
 import { messagesUntilAsked, type RunAttachment, type RunInput, type TextMessage } from "../agent/run-function.ts";
 import { AgentNotice } from "../errors.ts";
@@ -29,6 +29,8 @@ export class AgUiThread {
   #isGraph: boolean;
   /** Id of the message that the agent said last. */
   #said: string | undefined;
+  /** The last list of its messages. */
+  #snapshot: object[] | undefined;
   /** Whether the agent asks. */
   #waits = false;
   /** Whether the agent may not wait for the decisions any more, and whether it has said so. */
@@ -62,15 +64,16 @@ export class AgUiThread {
     const isGraph = this.#isGraph || approvals.some(({ kept }) => kept?.isGraph);
     // A thread of LangGraph's that does not wait any more would tell its last answer again; one that waits asks again.
     if (!this.#mayBeLate || !isGraph) {
-      const answers = approvals.filter(({ kept }) => kept?.call !== undefined).map(toolMessageOf);
-      yield { ...this.#request([...known, ...this.#numbered([...open, ...answers])]), ...resumption(approvals) };
+      const beside = [...confirmationsOf(approvals), ...approvals.filter(({ kept }) => kept?.call).map(toolMessageOf)];
+      yield { ...this.#request([...known, ...this.#numbered([...open, ...beside])]), ...resumption(approvals) };
       const isHeard = attachments.length === 0 && approvals.every(({ kept }) => kept?.takesReason !== false);
       const isBeside = message !== "" || attachments.length > 0;
       if (!isBeside || this.#waits || (isHeard && !this.#isLate)) return;
     }
     const results = approvals.map(({ id, reason }) => ({ role: "tool", toolCallId: id, content: reason }));
-    const last = { role: "user", content: attachments.length === 0 ? message : this.#parts() };
-    yield this.#request([...known, ...this.#numbered(isGraph ? [last] : [...open, ...results, last])]);
+    const before = this.#snapshot ?? [...known, ...(isGraph ? [] : this.#numbered([...open, ...results]))];
+    const content = attachments.length === 0 ? message : this.#parts();
+    yield this.#request([...before, { id: randomUUID(), role: "user", content }]);
   }
 
   #request(messages: object[]): object {
@@ -93,7 +96,9 @@ export class AgUiThread {
       return yield { type: "notice", data: notice };
     }
     if (type !== "MESSAGES_SNAPSHOT") return yield event;
-    const unknown = records(messages).filter(({ id }) => !this.#ids.includes(asString(id)));
+    this.#snapshot = records(messages);
+    const known = new Set<unknown>(this.#ids);
+    const unknown = records(messages).filter(({ id }) => !known.has(id));
     const last = unknown.at(-1);
     if (last?.role === "assistant") this.#said = asString(last.id);
     yield { ...event, messages: unknown };
@@ -149,10 +154,8 @@ export class AgUiThread {
     if (text.role === "assistant") return { id: known ?? `${ctx.conversation}-${index}`, ...text };
     // The same for as long as it is sent alike.
     const digest = createHash("sha256").update(text.content).digest("hex").slice(0, 8);
-    const own = isNew ? ctx.run.id : `${ctx.conversation}-${index}`;
-    const id =
-      !isNew && known?.endsWith(digest) ? known : `${own}-${isNew && attachments.length > 0 ? "files" : digest}`;
-    return { id, ...text };
+    if (isNew) return { id: `${randomUUID()}-${attachments.length > 0 ? "files" : digest}`, ...text };
+    return { id: known?.endsWith(digest) ? known : `${ctx.conversation}-${index}-${digest}`, ...text };
   }
 }
 
@@ -172,7 +175,10 @@ function exchangeOf({ exchange }: RunInput): object[] {
 /** The decisions, where the agent expects them: LangGraph's servers know one place for several of them. */
 function resumption(approvals: readonly DecidedCall[]): object {
   const graph = toResume(approvals.filter(({ kept }) => kept?.isGraph));
-  const entries = approvals.filter(({ kept }) => kept?.interrupt !== undefined && !kept.isGraph).map(toEntry);
+  // Microsoft's framework asks about a declined call again and again if another one was approved beside it.
+  const isMixed = approvals.some(({ kept }) => kept?.alike) && approvals.some((one) => !one.approved);
+  const others = approvals.filter(({ kept }) => kept?.interrupt !== undefined && !kept.isGraph);
+  const entries = others.map((one) => toEntry(isMixed ? { ...one, approved: false } : one));
   const isGraph = Object.keys(graph).length > 0;
   return {
     ...(entries.length > 0 ? { resume: entries } : {}),
@@ -187,6 +193,14 @@ function toEntry(decision: DecidedCall): object {
   const edited = args === undefined ? {} : { editedArgs: tryParse(args) };
   const payload = wordsOf(decision) ?? { approved, ...why, ...edited };
   return { interruptId: kept.interrupt, status: "resolved", payload };
+}
+
+/** The calls by which an agent has asked, which are no rows: it looks for them together. */
+function confirmationsOf(approvals: readonly DecidedCall[]): object[] {
+  const calls = approvals.flatMap(({ kept }) => {
+    return kept?.by ? [{ id: kept.interrupt, type: "function", function: { name: kept.by, arguments: "{}" } }] : [];
+  });
+  return calls.length === 0 ? [] : [{ role: "assistant", toolCalls: calls }];
 }
 
 /** The result of a call that the agent left to its client, as Agno reads it. */

@@ -189,7 +189,7 @@ function confirmationOf(id: string, { name, args }: { name: unknown; args: strin
 /** An interrupt is about a call, or anything else that the agent wants to know. Where it has no message, `metadata` says it. */
 function ask(interrupt: Interrupt, only: ToolCall | undefined, answer: Answer): void {
   const { id, reason, message, toolCallId, responseSchema, metadata } = interrupt;
-  const { adk, crewai, reason: ofStrands } = isRecord(metadata) ? metadata : {};
+  const { adk, crewai, agent_framework: microsoft, reason: ofStrands } = isRecord(metadata) ? metadata : {};
   if (isRecord(adk)) {
     askOfGoogle(id, adk, answer);
     return;
@@ -209,6 +209,7 @@ function ask(interrupt: Interrupt, only: ToolCall | undefined, answer: Answer): 
     kept: {
       ...{ interrupt: id, ...(question ? { question } : {}) },
       ...(isRecord(properties) && !("reason" in properties) ? { takesReason: false } : {}),
+      ...(microsoft === undefined ? {} : { alike: true }),
     },
   });
 }
@@ -220,13 +221,8 @@ function askOfGoogle(id: unknown, { originalFunctionCall, toolConfirmation }: Re
   const { id: callId, name, args } = isRecord(originalFunctionCall) ? originalFunctionCall : {};
   const { hint } = isRecord(toolConfirmation) ? toolConfirmation : {};
   const text = STANDARD_HINT.test(asString(hint)) ? undefined : hint;
-  answer.askApproval({
-    id: callId ?? id,
-    tool: name,
-    arguments: args,
-    text,
-    kept: { interrupt: id, takesReason: false },
-  });
+  const kept = { interrupt: id, takesReason: false, by: CONFIRMATION };
+  answer.askApproval({ id: callId ?? id, tool: name, arguments: args, text, kept });
 }
 
 /** A text, or the texts of its parts. */

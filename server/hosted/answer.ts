@@ -216,9 +216,9 @@ export class Answer {
     return undefined;
   }
 
-  /** The call of this id, if it has no result yet. */
+  /** The call of this id, if it has no result yet, or is one of before. */
   openCallOf(id: unknown): ToolCall | undefined {
-    return this.#open.get(asString(id));
+    return this.#open.get(asString(id)) ?? this.#before.get(asString(id))?.call;
   }
 
   /** The calls that have no result yet. */

@@ -1,7 +1,8 @@
 /**
  * Real agents of several frameworks behind the real command, each through the same tests: npm run test:agents. With
  * `AGENTS=short` each answers once over each wire; with `AGENTS=node-22` those do whose packages have newer versions for
- * Node 22; with `AGENTS=newest` the newest packages are installed.
+ * Node 22; with `AGENTS=newest` the newest packages are installed; with `AGENTS=python` all servers in Python are tried, and
+ * nothing else. Their names may follow: `AGENTS=python:adk,crewai`.
  */
 
 import assert from "node:assert/strict";
@@ -24,34 +25,64 @@ const isOfNode22 = process.env.AGENTS === "node-22";
 
 const isShort = process.env.AGENTS === "short" || isOfNode22;
 
+/** An agent of Parley's that asks a server in Python, by AG-UI. */
+const AG_UI = "test/agents/ag-ui";
+
+interface PythonServer {
+  /** Where it is below its origin. */
+  path?: string;
+  /** Whether it asks before a tool runs. */
+  asks?: false;
+  /** Whether its model gets to know why a person has declined. */
+  hearsWhy?: false;
+  /** Whether one no is a no to all. */
+  decidesAlike?: true;
+}
+
+/** By their folders: each has an environment of its own. */
+const PYTHON: Record<string, PythonServer> = {
+  pydantic: {},
+  langgraph: {},
+  agno: { path: "agui" },
+  strands: { hearsWhy: false },
+  adk: { hearsWhy: false },
+  microsoft: { hearsWhy: false, decidesAlike: true },
+  crewai: { asks: false },
+};
+
+const [isOfPython, wanted] = /^python(?::(.+))?$/.exec(process.env.AGENTS ?? "") ?? [];
+
+const SERVERS = isOfNode22 ? [] : isOfPython ? (wanted?.split(",") ?? Object.keys(PYTHON)) : ["pydantic", "langgraph"];
+
+const named = (servers: string[]) => Object.fromEntries(servers.map((name) => [`${name} by AG-UI`, AG_UI]));
+
 /** Folder of each agent. Those of the examples are what their readers copy. */
-const AGENTS = {
-  "AI SDK": "examples/ai-sdk",
-  "OpenAI Agents SDK": "examples/openai-agents",
-  ...(isOfNode22
+const AGENTS: Record<string, string> = {
+  ...(isOfPython ? {} : { "AI SDK": "examples/ai-sdk", "OpenAI Agents SDK": "examples/openai-agents" }),
+  ...(isOfPython || isOfNode22
     ? {}
     : {
         LangGraph: "examples/langgraph",
         "LangGraph with a sub-graph": "test/agents/sub-graph",
         "a generator": "test/agents/generator",
-        "Pydantic AI by AG-UI": "test/agents/pydantic",
       }),
+  ...named(SERVERS),
 };
 
 /** Agents with a tool that needs approval. */
-const APPROVING = {
-  "AI SDK": "test/agents/approval/ai-sdk",
-  "OpenAI Agents SDK": "test/agents/approval/openai-agents",
-  ...(isOfNode22
+const APPROVING: Record<string, string> = {
+  ...(isOfPython
     ? {}
-    : { LangGraph: "test/agents/approval/langgraph", "Pydantic AI by AG-UI": "test/agents/pydantic" }),
+    : { "AI SDK": "test/agents/approval/ai-sdk", "OpenAI Agents SDK": "test/agents/approval/openai-agents" }),
+  ...(isOfPython || isOfNode22 ? {} : { LangGraph: "test/agents/approval/langgraph" }),
+  ...named(SERVERS.filter((name) => PYTHON[name]?.asks !== false)),
 };
 
 /** Such agents with a second tool, which needs none. */
 const TWO_TOOLS: Record<string, string> = {
   ...APPROVING,
-  "OpenAI Agents SDK": "test/agents/two-tools/openai-agents",
-  ...(isOfNode22 ? {} : { LangGraph: "test/agents/two-tools/langgraph" }),
+  ...(isOfPython ? {} : { "OpenAI Agents SDK": "test/agents/two-tools/openai-agents" }),
+  ...(isOfPython || isOfNode22 ? {} : { LangGraph: "test/agents/two-tools/langgraph" }),
 };
 
 const PATHS = new Set([AGENTS, APPROVING, TWO_TOOLS].flatMap((agents) => Object.values<string>(agents)));
@@ -102,25 +133,32 @@ mock.addFixture({
   },
   response: { toolCalls: [{ name: "get_order_status", arguments: '{"order":"4711"}' }] },
 });
+// Behind what has been looked up.
+mock.onMessage("look instead", { content: ANSWER });
 mock.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER }, chunkSize: 6 });
 await mock.start();
 after(() => mock.stop());
 
-/** Starts the agent that is written in Python. Without Python, its tests are skipped. */
-async function startPython(): Promise<string | undefined> {
-  const python = join(folder, "python/bin/python");
+/** Starts a server in Python. Without Python, its tests are skipped. */
+async function startPython(name: string): Promise<string | undefined> {
+  const python = join(folder, name, "bin/python");
   try {
-    execFileSync("python3", ["-m", "venv", join(folder, "python")], { stdio: "ignore" });
+    execFileSync("python3", ["-m", "venv", join(folder, name)], { stdio: "ignore" });
   } catch {
     return undefined;
   }
+  const list = join(AG_UI, name, "requirements.txt");
+  const lines = readFileSync(list, "utf8").trim().split("\n");
+  const newest = ["--upgrade", ...lines.map((line) => line.replace(/==.*/, ""))];
   const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-  const lift =
-    process.env.AGENTS === "newest" ? ["--upgrade", "ag-ui-protocol", "pydantic-ai-slim[ag-ui,openai]", "uvicorn"] : [];
-  const wanted = lift.length > 0 ? lift : ["-r", "test/agents/pydantic/requirements.txt"];
-  await twice(() => execFileSync(python, [...pip, ...wanted]));
-  const child = spawn(python, ["test/agents/pydantic/agent.py"], {
-    env: { ...process.env, OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1`, NO_PROXY: "*" },
+  const packages = process.env.AGENTS === "newest" ? newest : ["-r", list];
+  await twice(() => execFileSync(python, [...pip, ...packages]));
+  const child = spawn(python, [join(AG_UI, name, "agent.py")], {
+    env: {
+      ...{ ...process.env, OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1`, NO_PROXY: "*" },
+      // They would look for what they do not find on a machine without a network.
+      ...{ LITELLM_LOCAL_MODEL_COST_MAP: "True", OTEL_SDK_DISABLED: "true", CREWAI_DISABLE_TELEMETRY: "true" },
+    },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const kill = () => child.kill("SIGKILL");
@@ -131,18 +169,18 @@ async function startPython(): Promise<string | undefined> {
     const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
     if (url === undefined) continue;
     child.stderr.resume();
-    return `${url}/`;
+    return `${url}/${PYTHON[name]?.path ?? ""}`;
   }
-  throw new Error("the agent in Python did not start");
+  throw new Error(`the agent in ${name} did not start`);
 }
 
-const pythonUrl = isOfNode22 ? undefined : await startPython();
+const urls = new Map<string, string | undefined>();
+for (const name of SERVERS) urls.set(`${name} by AG-UI`, await startPython(name));
 
 const env = {
   OPENAI_API_KEY: "mock",
   OPENAI_BASE_URL: `${mock.url}/v1`,
   OPENAI_AGENTS_DISABLE_TRACING: "1",
-  AGENT_URL: pythonUrl,
   PARLEY_RATE_PER_ADDRESS: "100000",
   PARLEY_MAX_RUNS_PER_ADDRESS: "1000",
 };
@@ -165,11 +203,12 @@ function told(events: readonly StreamEvent[]): any[] {
 }
 
 for (const [name, path] of Object.entries(AGENTS)) {
-  if (path === "test/agents/pydantic" && pythonUrl === undefined) {
+  if (path === AG_UI && urls.get(name) === undefined) {
     test(name, { skip: "there is no python3 with venv on this machine" });
     continue;
   }
-  const serve = (t: Cleanup) => start(t, [join(folder, path)], { env });
+  const own = { ...env, AGENT_URL: urls.get(name) };
+  const serve = (t: Cleanup) => start(t, [join(folder, path)], { env: own });
 
   test(`${name}: the same events over every wire, with its tool as a row`, async (t) => {
     const server = await serve(t);
@@ -239,7 +278,7 @@ for (const [name, path] of Object.entries(AGENTS)) {
   });
 
   test(`${name}: a failure of its model is one error, whose causes stay in the log`, async (t) => {
-    const server = await start(t, [join(folder, path)], { env: { ...env, PARLEY_API_KEY: KEY } });
+    const server = await start(t, [join(folder, path)], { env: { ...own, PARLEY_API_KEY: KEY } });
     const headers = { authorization: `Bearer ${KEY}` };
     const before = mock.getRequests().length;
     const answer = await post(server, { message: "fail", stream: false }, { headers });
@@ -263,10 +302,12 @@ for (const [name, path] of Object.entries(AGENTS)) {
 }
 
 for (const [name, path] of Object.entries(APPROVING)) {
-  if (path === "test/agents/pydantic" && pythonUrl === undefined) continue;
+  if (path === AG_UI && urls.get(name) === undefined) continue;
+  const own = { ...env, AGENT_URL: urls.get(name) };
+  const { hearsWhy = true, decidesAlike = false } = PYTHON[name.split(" by ")[0] ?? ""] ?? {};
 
   const ask = async (t: Cleanup, more: Record<string, string> = {}) => {
-    const server = await start(t, [join(folder, path)], { env: { ...env, ...more } });
+    const server = await start(t, [join(folder, path)], { env: { ...own, ...more } });
     const { last } = await send.sse(t, server, { message: "cancel them" });
     assert.ok(last.type === "done" && last.finish_reason === "approval_required", JSON.stringify(last));
     const asked = last.approvals?.map((one) => [one.tool, JSON.parse(one.arguments)]);
@@ -283,13 +324,13 @@ for (const [name, path] of Object.entries(APPROVING)) {
   };
   const lastAsked = () => JSON.stringify(mock.getRequests().at(-1)?.body);
 
-  for (const transport of ["json", "sse", "socket"] as const) {
+  for (const transport of decidesAlike ? [] : (["json", "sse", "socket"] as const)) {
     test(`${name}: of two calls one is approved and one is declined with a reason, once (${transport})`, async (t) => {
       const { server, state, approvals } = await ask(t);
       const outcome = await send[transport](t, server, { approvals, state });
       assert.deepEqual([outcome.last.type, outcome.last.data], ["done", ANSWER]);
       assert.match(lastAsked(), /cancelled A1/);
-      assert.match(lastAsked(), /Too late/);
+      if (hearsWhy) assert.match(lastAsked(), /Too late/);
       assert.doesNotMatch(lastAsked(), /cancelled B2/);
       if (transport !== "json") {
         const rows = told(outcome.events)
@@ -309,7 +350,7 @@ for (const [name, path] of Object.entries(APPROVING)) {
   }
 
   test(`${name}: whatever is decided, another tool may follow it, and the conversation goes on`, async (t) => {
-    const server = await start(t, [join(folder, TWO_TOOLS[name] ?? path)], { env });
+    const server = await start(t, [join(folder, TWO_TOOLS[name] ?? path)], { env: own });
     for (const decided of [{ approved: true }, { approved: false, reason: "then look" }, { message: "look instead" }]) {
       const { last } = await send.sse(t, server, { message: "cancel, then look" });
       assert.ok(last.type === "done" && last.finish_reason === "approval_required", JSON.stringify(last));
@@ -369,7 +410,12 @@ test("the agents compile against their frameworks' own types", () => {
   });
 });
 
-test("docs/hosting.md has the examples as they are, and names the versions that were tried", () => {
+/** The version of what speaks AG-UI. */
+const OWN_PACKAGE = /^(?:ag[-_]ui[-_](?!protocol)\w+|agno|agent-framework-ag-ui|pydantic-ai-slim.*)==(.+)$/m;
+
+test("docs/hosting.md has the examples as they are, and names the versions that were tried", {
+  skip: isOfPython !== undefined,
+}, () => {
   const page = readFileSync("docs/hosting.md", "utf8");
   const shown = [...Object.values(AGENTS), ...Object.values(APPROVING)].filter((one) =>
     /^examples|approval.(open|lang)/.test(one),
@@ -380,9 +426,13 @@ test("docs/hosting.md has the examples as they are, and names the versions that 
   for (const name of ["ai", "@openai/agents", "@langchain/langgraph", "@langchain/core"]) {
     assert.ok(page.includes(dependencies[name] ?? ""), name);
   }
+  for (const name of Object.keys(PYTHON)) {
+    const [, own] = readFileSync(join(AG_UI, name, "requirements.txt"), "utf8").match(OWN_PACKAGE) ?? [];
+    assert.ok(own !== undefined && page.includes(own), `${name} ${own}`);
+  }
 });
 
-test("each example names the packages that it imports", { skip: isOfNode22 }, () => {
+test("each example names the packages that it imports", { skip: isOfNode22 || isOfPython !== undefined }, () => {
   for (const path of Object.values(AGENTS).filter((one) => one.startsWith("examples/"))) {
     const source = readFileSync(join(path, "agent.ts"), "utf8");
     const imported = [...source.matchAll(/from "((?:@[^/"]+\/)?[^/"]+)/g)].map(([, name]) => name ?? "");

@@ -294,6 +294,45 @@ test("a call that an agent behind AG-UI leaves open gets its result from the per
   }
 });
 
+test("decisions on several calls reach Google's kit in one message, and Microsoft's framework alike: it knows no others", async (t) => {
+  const ids = ["c1", "c2"];
+  const confirm = (id: string) => [
+    { type: "TOOL_CALL_START", toolCallId: `adk-${id}`, toolCallName: "adk_request_confirmation" },
+    {
+      type: "TOOL_CALL_ARGS",
+      toolCallId: `adk-${id}`,
+      delta: `{"originalFunctionCall":{"id":"${id}","name":"refund"}}`,
+    },
+    { type: "TOOL_CALL_END", toolCallId: `adk-${id}` },
+  ];
+  const properties = { approved: {} };
+  const interrupts = ids.map((id) => {
+    return { id: `i-${id}`, toolCallId: id, responseSchema: { properties }, metadata: { agent_framework: {} } };
+  });
+  const microsoft = { ...FINISHED, outcome: { type: "interrupt", interrupts } };
+  for (const [asked, last, yes] of [
+    [[...ids.flatMap(confirm), FINISHED], { role: "assistant", ids: ["adk-c1", "adk-c2"] }, true],
+    [[microsoft], { role: "assistant", ids }, false],
+  ] as const) {
+    const text = { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Fine." };
+    const remote: Remote = await remoteAgent(t, (res, body, req) => {
+      const answer = remote.asked.length === 1 ? sse(...asked) : sse(text, FINISHED);
+      answer(res, body, req);
+    });
+    const server = await serve(t, agUi(remote.url));
+    const first = await send.sse(t, server, { message: "Hi" });
+    const approvals = ids.map((id) => ({ id, approved: id === "c1" }));
+    await send.sse(t, server, { approvals, state: first.last.state });
+    const { messages, resume } = (remote.asked[1]?.body ?? {}) as Record<string, Record<string, unknown>[]>;
+    const calls = messages?.at(-1)?.toolCalls as { id: string }[];
+    assert.deepEqual({ role: messages?.at(-1)?.role, ids: calls.map(({ id }) => id) }, last);
+    assert.deepEqual(
+      resume?.map(({ payload }) => payload),
+      [{ approved: yes }, { approved: false }],
+    );
+  }
+});
+
 test("what is written in place of a decision reaches an agent that takes no reason, behind its answer", async (t) => {
   const remote: Remote = await remoteAgent(t, (res, body, req) => {
     const text = (delta: string) => ({ type: "TEXT_MESSAGE_CHUNK", messageId: delta, delta });
