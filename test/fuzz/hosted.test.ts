@@ -118,7 +118,9 @@ class Stage {
     else if (act.does === "begins") yield* this.#begin(n);
     else if (act.does === "asks") {
       this.#open.delete(act.id);
-      const data = { id: act.id, tool: "pay", arguments: { n }, editable: true, kept: `K${n}` };
+      const question = n % 4 === 0;
+      const kept = `${question ? "Q" : "K"}${n}`;
+      const data = { id: act.id, tool: "pay", arguments: { n }, editable: true, question, kept };
       yield { type: "tool_approval", data };
     } else if (act.does === "streams" || act.does === "repeats") {
       this.#open.clear();
@@ -148,9 +150,9 @@ class Stage {
   }
 }
 
-/** Own calls that a person has approved, and those that were not finished beside them. */
+/** Own calls that a person has approved, and those that were not finished beside them. A question ends with its answer. */
 function openIn({ exchange, ctx }: RunInput): string[] {
-  const approved = ctx.approvals.filter((one) => one.approved && typeof one.kept === "string").map((one) => one.id);
+  const approved = ctx.approvals.filter((one) => one.approved && /^K/.test(one.kept)).map((one) => one.id);
   const last = new Map(
     exchange.flatMap((one) => (one.role === "tool" ? [[one.tool_call_id, one.content] as const] : [])),
   );
