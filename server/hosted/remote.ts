@@ -11,7 +11,6 @@ import {
 import { ConfigError } from "../errors.ts";
 import { asString, isRecord, records } from "../protocol/json.ts";
 import { UpstreamFailure, UpstreamTruncation } from "../providers/failures.ts";
-import { AgUiThread } from "./ag-ui-thread.ts";
 
 export interface RemoteOptions {
   /** Sent with each request, such as `authorization`. */
@@ -36,6 +35,7 @@ function at(url: string, protocol: string, run: RunFunction): RunFunction {
 export function agUi(url: string, { headers = {} }: RemoteOptions = {}): RunFunction {
   checkUrl("agUi", url);
   return at(url, "AG-UI", async function* (input) {
+    const { AgUiThread } = await import("./ag-ui-thread.ts");
     const thread = new AgUiThread(input);
     for (const request of thread.requests()) {
       let isOver = false;
