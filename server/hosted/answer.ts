@@ -393,7 +393,7 @@ export function failure(detail: string, cause?: unknown): ApiError {
 }
 
 /** Characters of what was thrown, in sentences for the operator. */
-const MAX_WORDS = 300;
+export const MAX_WORDS = 300;
 
 /** The same, with what was thrown in its own words. */
 export function failureInWords(sentence: string, thrown: unknown): ApiError {

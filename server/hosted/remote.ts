@@ -9,8 +9,8 @@ import {
   type RunInput,
 } from "../agent/run-function.ts";
 import { ConfigError } from "../errors.ts";
-import { asString, isRecord, records } from "../protocol/json.ts";
-import { UpstreamFailure, UpstreamTruncation } from "../providers/failures.ts";
+import { UpstreamTruncation } from "../providers/failures.ts";
+import { ResponseEvents } from "./response-events.ts";
 
 export interface RemoteOptions {
   /** Sent with each request, such as `authorization`. */
@@ -56,13 +56,14 @@ export function responses(url: string, { headers = {} }: RemoteOptions = {}): Ru
   checkUrl("responses", url);
   return at(url, "the Responses API", async function* (input) {
     const body = { input: responsesInput(input), stream: true };
+    const events = new ResponseEvents();
     for await (const event of await posted(url, body, headers, input.signal)) {
       yield SIGN_OF_LIFE;
       if (event === undefined) continue;
-      yield* readResponse(event);
-      if (event.type === "response.completed" || event.type === "response.incomplete") return;
+      yield* events.read(event);
+      if (events.isOver) return;
     }
-    throw new UpstreamTruncation("its stream ended without response.completed");
+    if (!events.isComplete) throw new UpstreamTruncation("its stream ended without response.completed or [DONE]");
   });
 }
 
@@ -106,50 +107,4 @@ function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
   return type === "image"
     ? { type: "input_image", image_url: url }
     : { type: "input_file", filename: name, file_data: url };
-}
-
-/** An event of a response, as events of ours. */
-function* readResponse({ type, delta, item, response, ...rest }: Record<string, unknown>): Generator<object> {
-  if (type === "response.output_text.delta" || type === "response.refusal.delta") {
-    yield { type: "token", data: asString(delta) };
-  } else if (type === "response.reasoning_summary_text.delta" || type === "response.reasoning_text.delta") {
-    yield { type: "thinking", data: asString(delta) };
-  } else if (type === "response.output_item.done" && isRecord(item)) {
-    yield* readItem(item);
-  } else if (type === "response.failed" || type === "error") {
-    throw new UpstreamFailure(isRecord(response) ? response.error : { type, ...rest });
-  } else if (type === "response.completed" || type === "response.incomplete") {
-    const { usage, incomplete_details: details } = isRecord(response) ? response : {};
-    if (isRecord(usage)) yield { type: "usage", data: usage };
-    const isCut = isRecord(details) && details.reason === "max_output_tokens";
-    if (isCut) yield { type: "finish_reason", data: "length" };
-  }
-}
-
-/** Tools of the agent's own: a call with its result beside it, or in another item. */
-function* readItem(item: Record<string, unknown>): Generator<object> {
-  const { type, id, call_id: callId, name, arguments: args, output, error, status } = item;
-  if (type === "function_call") {
-    yield { type: "tool_call", data: { id: asString(callId), tool: asString(name), arguments: args } };
-  } else if (type === "function_call_output") {
-    yield { type: "tool_result", data: { id: callId, output: outputText(output) } };
-  } else if (type === "mcp_approval_request") {
-    yield { type: "tool_approval", data: { id: asString(id), tool: asString(name), arguments: args, kept: item } };
-  } else if (asString(type).endsWith("_call") && typeof id === "string") {
-    const tool = asString(name) || asString(type).replace(/_call$/, "");
-    // An approved call goes on in the row of its request.
-    const row = asString(item.approval_request_id) || id;
-    yield { type: "tool_call", data: { id: row, tool, arguments: args ?? item.action ?? {} } };
-    const failed = Boolean(error) || status === "failed";
-    const shown = failed ? "The tool failed." : outputText(output);
-    yield { type: "tool_result", data: { id: row, output: shown, status: failed ? "failed" : "completed" } };
-  }
-}
-
-function outputText(output: unknown): unknown {
-  return Array.isArray(output)
-    ? records(output)
-        .map(({ text }) => asString(text))
-        .join("\n")
-    : (output ?? "");
 }

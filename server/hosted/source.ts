@@ -35,7 +35,7 @@ import {
 } from "../providers/failures.ts";
 import { endEvent, partsOf, slimHistory, textOf, userMessage } from "../providers/history.ts";
 import type { Conversation, ConversationStart, ModelEvent, ToolAnswer } from "../providers/provider.ts";
-import { Answer, type ApprovedCall, failure, failureInWords, wordsOf } from "./answer.ts";
+import { Answer, type ApprovedCall, failure, failureInWords, MAX_WORDS, wordsOf } from "./answer.ts";
 import { Exchange } from "./exchange.ts";
 import { Items } from "./items.ts";
 import { ItemReader } from "./shapes.ts";
@@ -294,7 +294,8 @@ class HostedConversation implements Conversation {
       const isRefused =
         error instanceof UpstreamRefusal && error.status < 500 && /^provider_(?:error|auth)$/.test(code);
       return new ApiError(code, message, {
-        ...{ detail: isRefused ? refusalOf(error) : detail, cause, retryable: retryable ?? known.retryable },
+        ...{ detail: isRefused ? refusalOf(error) : withWords(detail, error), cause },
+        retryable: retryable ?? known.retryable,
         retryAfter: known.retryAfter,
       });
     }
@@ -358,6 +359,12 @@ function refusalOf({ status, headers }: UpstreamRefusal): string {
   const type = status < 300 ? ` and the content type ${headers.get("content-type") ?? "(none)"}` : "";
   const advice = status === 401 || status === 403 ? "the headers that it is sent" : "its address, and what it speaks";
   return `The agent answered with HTTP status ${status}${type}. Check ${advice}.`;
+}
+
+/** Adds what an agent behind HTTP says of its failure, as what `run` throws is said. */
+function withWords(detail: string | undefined, error: unknown): string | undefined {
+  const text = error instanceof UpstreamFailure ? error.detail.text : "";
+  return text === "" ? detail : `${detail} It says: ${text.slice(0, MAX_WORDS)}`;
 }
 
 /** A limit of time, or a failure of an agent behind HTTP. */

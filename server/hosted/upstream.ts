@@ -12,8 +12,8 @@ import { MAX_STREAM_BYTES } from "../providers/transport/upstream-response.ts";
 const LINGER_MS = 1000;
 
 /**
- * Yields the JSON objects of the events, and `undefined` for a packet without any: the agent is alive. A redirect is refused,
- * so that headers go where they were meant to go. A reader that stops has the whole answer, or has aborted the signal.
+ * Yields the JSON objects of the events, and `undefined` for a packet without any: the agent is alive. The end that several
+ * servers name is `{ type: "[DONE]" }`. A redirect is refused, so that headers go where they were meant to go. A reader that stops has the whole answer, or has aborted the signal.
  */
 export async function* postForEvents(
   url: string,
@@ -57,10 +57,11 @@ async function* eventsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Record<s
     if (bytes > MAX_STREAM_BYTES) throw new UpstreamGarbage(`the stream is longer than ${MAX_STREAM_BYTES} bytes`);
     const events = sse.feed(utf8.write(packet));
     if (events.length === 0) yield undefined;
-    for (const { data } of events) {
-      const event = tryParse(data);
-      if (isRecord(event)) yield event;
-      else if (data.trim() !== "" && data !== "[DONE]") throw new UpstreamGarbage("an event is not a JSON object");
+    for (const { event: name, data } of events) {
+      const event = data.trim() === "[DONE]" ? { type: "[DONE]" } : tryParse(data);
+      // Some servers name an event beside its data alone.
+      if (isRecord(event)) yield "type" in event || name === "message" ? event : { type: name, ...event };
+      else if (data.trim() !== "") throw new UpstreamGarbage("an event is not a JSON object");
     }
   }
 }

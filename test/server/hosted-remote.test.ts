@@ -435,6 +435,80 @@ test("an agent behind the Responses API gets its approval requests back with the
   assert.deepEqual(remote.asked[1]?.body.input, [{ role: "user", content: "Refund" }, request, response]);
 });
 
+const piece = (delta: string, id = "m1") => ({ type: "response.output_text.delta", item_id: id, delta });
+const done = (item: object) => ({ type: "response.output_item.done", item });
+const spoken = (text: string, id = "m1") => ({ type: "message", id, content: [{ type: "output_text", text }] });
+const CALL = { type: "function_call", call_id: "c1", name: "look", arguments: "{}" };
+const OUTPUT = { type: "function_call_output", call_id: "c1", output: "found" };
+const DONE = { type: "[DONE]" };
+const completed = (...output: object[]) => ({ type: "response.completed", response: { id: "r1", output } });
+
+/** How servers stream the same answer: each is what clients get as the text of all tokens, and as the final text. */
+const SPOKEN: [name: string, events: object[], said: string, final?: string][] = [
+  ["in pieces, and ends with [DONE]", [piece("Hel"), piece("lo"), DONE], "Hello"],
+  ["in pieces and whole", [piece("Hel"), piece("lo"), done(spoken("Hello")), { trace_id: "t" }, DONE], "Hello"],
+  [
+    "in pieces and whole, under other ids",
+    [piece("Hello"), done(spoken("Hello", "x")), completed(spoken("Hello"))],
+    "Hello",
+  ],
+  ["in a finished item", [done(spoken("Hello")), DONE], "Hello"],
+  ["in the finished response", [completed(CALL, OUTPUT, spoken("Hello"))], "Hello"],
+  ["as text without parts", [done({ type: "message", role: "assistant", content: "Hello" }), DONE], "Hello"],
+  ["in two messages", [piece("Hel"), piece("lo", "m2"), done(spoken("lo", "m2")), completed()], "Hel\n\nlo"],
+  ["in two finished messages", [done(spoken("Hel")), done(spoken("lo")), DONE], "Hel\n\nlo"],
+  [
+    "in the turns of a model, each of which is a response",
+    [
+      piece("Wait."),
+      done(CALL),
+      completed(CALL),
+      done(OUTPUT),
+      { type: "response.created" },
+      piece("Hello"),
+      completed(),
+    ],
+    "Wait.Hello",
+    "Hello",
+  ],
+];
+
+for (const [name, events, said, final = said] of SPOKEN) {
+  test(`an agent behind the Responses API may speak ${name}`, async (t) => {
+    const remote = await remoteAgent(t, (res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      const data = events.map((event) => (event === DONE ? "[DONE]" : JSON.stringify(event)));
+      res.end(data.map((text) => `data: ${text}\n\n`).join(""));
+    });
+    const server = await serve(t, responses(remote.url));
+    const { events: told, last } = await send.sse(t, server, { message: "Hi" });
+    const tokens = told.flatMap((event) => (event.type === "token" ? [event.data] : []));
+    assert.deepEqual([last.type, last.data, tokens.join("")], ["done", final, said]);
+  });
+}
+
+const FAILED: [name: string, events: string][] = [
+  ["an error alone", 'data: {"error": "the index is gone"}\n\ndata: [DONE]\n\n'],
+  ["an error with a code", 'data: {"error": {"code": "x", "message": "the index is gone"}}\n\n'],
+  ["a named event", 'event: error\ndata: {"message": "the index is gone"}\n\n'],
+  [
+    "a failed response",
+    'data: {"type": "response.failed", "response": {"error": {"message": "the index is gone"}}}\n\n',
+  ],
+];
+
+for (const [name, events] of FAILED) {
+  test(`what an agent behind the Responses API says of its failure goes to the operator: ${name}`, async (t) => {
+    const remote = await remoteAgent(t, (res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      res.end(`data: ${JSON.stringify(piece("Hel"))}\n\n${events}`);
+    });
+    const { last } = await send.sse(t, await serve(t, responses(remote.url)), { message: "Hi" });
+    assert.equal(last.type === "error" && last.code, "provider_error");
+    assert.match(String(last.data), /the index is gone/);
+  });
+}
+
 test("an answer that the token limit of a remote model cut says so", async (t) => {
   const cut = { type: "response.incomplete", response: { incomplete_details: { reason: "max_output_tokens" } } };
   const remote = await remoteAgent(t, sse({ type: "response.output_text.delta", delta: "Hel" }, cut));
