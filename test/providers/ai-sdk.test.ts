@@ -181,6 +181,11 @@ const FAILURES: [what: string, answer: Answer, code: string, detail?: RegExp][] 
   ["a stream that breaks", { parts: text("Hi"), end: new TypeError("terminated") }, "provider_truncated"],
   ["a stream without an end", text("Hi"), "provider_truncated"],
   ["an end that nobody knows", [...text("Hi"), finish("interrupted")], "provider_truncated", /ended as "interrupted"/],
+  ["an end that no server has named", [...text("Hi"), finish("other")], "provider_truncated", /ended as "other"/],
+  ...["abort", "network_error", "insufficient_system_resource"].map((raw): (typeof FAILURES)[number] => {
+    return [raw, [...text("Hi"), finish("other", raw)], "provider_truncated", new RegExp(`as "other: ${raw}"`)];
+  }),
+  ["another call that is none", [finish("other", "malformed_function_call")], "provider_error", /tool call|read/],
   ["a call that is none", [finish("error", "MALFORMED_FUNCTION_CALL")], "provider_error", /malformed tool call|read/],
   [
     "calls that could not be read",
@@ -194,6 +199,15 @@ test("every failure of a package has a code and a sentence for the operator", as
     const failure = failureOf(await answerOf(answer));
     assert.equal(failure.code, code, what);
     assert.match(failure.detail, detail, what);
+  }
+});
+
+test("whatever a server calls its end, the answer is whole", async () => {
+  for (const raw of ["eos_token", "eos", "end_turn", "stop_sequence", "STOP", "complete", "model_length"]) {
+    const turn = await answerOf([...text("Hi"), finish("other", raw)]);
+    const end = turn.events.at(-1);
+    const known = raw === "model_length" ? "length" : "stop";
+    assert.deepEqual([said(turn), turn.error, end?.type === "end" && end.finish], ["Hi", undefined, known], raw);
   }
 });
 

@@ -175,9 +175,12 @@ for (const [what, chunks] of [
     "[DONE] inside of a call",
     [{ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: '{"ci' } }] }, "[DONE]"],
   ],
+  ["a server that gave up", [{ content: "Half" }, { choices: [{ delta: {}, finish_reason: "network_error" }] }]],
 ] as const) {
   test(`a stream that ends with ${what} is a cut answer, and the history stays as it was`, async () => {
-    const events = chunks.map((chunk) => (typeof chunk === "string" ? chunk : { choices: [{ delta: chunk }] }));
+    const events = chunks.map((chunk) =>
+      typeof chunk === "string" || "choices" in chunk ? chunk : { choices: [{ delta: chunk }] },
+    );
     const past: HistoryMessage[] = [
       { role: "user", content: "Before" },
       { role: "assistant", content: "Yes" },

@@ -3,6 +3,7 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { MalformedOutput, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
+import { MALFORMED_CALL, turnFinish } from "../finish-reason.ts";
 import { assistantMessage, endOfTurn, textContent, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { StringBuilder } from "../string-builder.ts";
@@ -10,7 +11,7 @@ import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { type KeptPart, keptFields, type Notes } from "./state.ts";
 
-/** Every other reason stands for an answer that is not whole, or is the word of a package for a stream that just ended. */
+/** Every other reason stands for an answer that is not whole, or is the word of a package for what it does not know. */
 const FINISHES: ReadonlyMap<unknown, TurnFinish> = new Map([
   ["stop", "stop"],
   ["tool-calls", "stop"],
@@ -94,7 +95,9 @@ export class PartReader implements MessageReader<ModelEvent> {
     // The second version has the reason alone.
     const reason = isRecord(finishReason) ? finishReason.unified : finishReason;
     const raw = isRecord(finishReason) ? asString(finishReason.raw) : "";
-    const finish = FINISHES.get(reason);
+    // Without a word of the server's, the stream just ended.
+    const isOther = reason === "other" && raw !== "" && !MALFORMED_CALL.test(raw);
+    const finish = FINISHES.get(reason) ?? (isOther ? turnFinish(raw) : undefined);
     if (finish === undefined) throw endedOddly(asString(reason), raw);
     const calls = this.#calls.finish({ finish, endsInCall: this.#endsInCall, request: this.#request });
     const text = this.#text.toString();
@@ -195,7 +198,7 @@ export class PartReader implements MessageReader<ModelEvent> {
 }
 
 function endedOddly(reason: string, raw: string): Error {
-  if (/malformed|unexpected_tool_call/i.test(raw)) return new MalformedOutput("a tool call");
+  if (MALFORMED_CALL.test(raw)) return new MalformedOutput("a tool call");
   const how = reason === "" ? "without an end" : `as "${[reason, raw].filter(Boolean).join(": ")}"`;
   return new UpstreamTruncation(`its stream ended ${how}`);
 }

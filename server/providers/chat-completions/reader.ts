@@ -2,8 +2,9 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records, textsOf } from "../../protocol/json.ts";
 import { ExtraFields } from "../extra-fields.ts";
 import { MalformedOutput, UpstreamFailure, UpstreamTruncation } from "../failures.ts";
+import { MALFORMED_CALL, turnFinish } from "../finish-reason.ts";
 import { assistantMessage, endOfTurn, usageOf } from "../history.ts";
-import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
+import type { ModelEvent, ModelRequest } from "../provider.ts";
 import { StringBuilder } from "../string-builder.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
@@ -64,16 +65,14 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const reason = this.#finish ?? (isDone ? "stop" : "");
     if (reason === "") throw withoutReason();
     this.#say(this.#tags.end(), said);
-    const finish = turnFinish(reason);
+    const known = turnFinish(reason);
+    const finish = known ?? "stop";
     const isSure = this.#finish !== undefined;
     const calls = this.#calls.finish({ finish, isSure, endsInCall: this.#endsInCall, request: this.#request });
     if (!isSure && calls.length === 0 && (this.#content.length === 0 || this.#calls.hasBegun)) throw withoutReason();
     if (calls.length === 0 && MALFORMED_CALL.test(reason)) throw new MalformedOutput("a tool call");
     if (reason === "error") refuse("the stream was ended by an error");
-    // DeepSeek's and vLLM's ways to say that the server gave up in the middle of the answer.
-    if (reason === "insufficient_system_resource" || reason === "abort") {
-      throw new UpstreamTruncation(`its finish_reason is ${reason}`);
-    }
+    if (known === undefined) throw new UpstreamTruncation(`its finish_reason is ${reason}`);
     const message = { ...this.#extra.toObject(), ...assistantMessage(this.#content.toString(), calls) };
     this.#request.keep(message);
     said.push(...endOfTurn(message, finish, this.#usage));
@@ -122,9 +121,6 @@ export class ChatReader implements MessageReader<ModelEvent> {
   }
 }
 
-/** Google's ways to say that the model wrote a call that is none, or of a tool that it does not have; LiteLLM passes them on. */
-const MALFORMED_CALL = /^(?:function_call_filter|malformed_function_call|unexpected_tool_call)/i;
-
 function withoutReason(): UpstreamTruncation {
   return new UpstreamTruncation("its stream ended without a finish_reason");
 }
@@ -167,11 +163,4 @@ function readUsage(usage: unknown): Usage | undefined {
   const read = usageOf(usage.prompt_tokens, usage.completion_tokens);
   if (read === undefined || typeof usage.total_tokens !== "number") return read;
   return { ...read, output_tokens: Math.max(read.output_tokens, usage.total_tokens - read.input_tokens) };
-}
-
-/** Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT". */
-function turnFinish(reason: string): TurnFinish {
-  if (reason.startsWith("content_filter")) return "content_filter";
-  // The last two are Mistral's and Zhipu's, for a full context.
-  return ["length", "model_length", "model_context_window_exceeded"].includes(reason) ? "length" : "stop";
 }
