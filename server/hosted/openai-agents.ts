@@ -24,6 +24,16 @@ class AgentsReader implements ShapeReader {
     return true;
   }
 
+  /** The stream may not name all that waits: the result does. */
+  end(answer: Answer, sources: readonly Record<string, unknown>[]): void {
+    const steps = sources.flatMap(({ interruptions }) => records(interruptions));
+    const unnamed = steps.filter(({ rawItem }) => isRecord(rawItem) && !answer.asked.has(idOf(rawItem)));
+    if (unnamed.length === 0) return;
+    // The tools in which they were made: what comes of those is for the agent.
+    for (const { id } of answer.openCalls()) answer.result(id, "It waits for a decision.");
+    for (const step of unnamed) ask(step, answer, true);
+  }
+
   #readModel(data: Record<string, unknown>, answer: Answer): void {
     const { type, delta, response, event } = data;
     if (type === "response_started") {
@@ -63,17 +73,21 @@ class AgentsReader implements ShapeReader {
         if (raw.type === "hosted_tool_call") answer.result(idOf(raw), raw.output ?? asString(raw.status));
       },
       tool_output: () => answer.result(idOf(raw), step.output),
-      tool_approval_requested() {
-        const { name, arguments: args } = raw;
-        answer.keepAll = ({ state }) => (isRecord(state) ? String(state) : undefined);
-        answer.askApproval({ id: idOf(raw), tool: name ?? step.name ?? raw.type, arguments: args });
-      },
+      tool_approval_requested: () => ask(step, answer),
       // An agent hands over to another one, whose text is as much the answer.
       ...ignored("handoff_requested"),
       handoff_occurred: () => answer.expect(0),
     };
     handlers[name]?.(step, answer);
   }
+}
+
+/** `isQuestion`: an agent within a tool asks, whose calls are no part of the stream. */
+function ask({ rawItem, name: given }: Record<string, unknown>, answer: Answer, isQuestion = false): void {
+  const raw = isRecord(rawItem) ? rawItem : {};
+  const { name = given ?? raw.type, arguments: args } = raw;
+  answer.keepAll = ({ state }) => (isRecord(state) ? String(state) : undefined);
+  answer.askApproval({ id: idOf(raw), tool: name, arguments: args, isQuestion });
 }
 
 /** The class of a run's state, as the SDK exports it. */

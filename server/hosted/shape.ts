@@ -13,8 +13,8 @@ export interface Shape {
 export interface ShapeReader {
   /** Gives whether the item is known. @throws ApiError for a failure that the item reports */
   read(item: unknown, answer: Answer): boolean;
-  /** The answer is over. */
-  end?(answer: Answer): void;
+  /** The answer is over. `sources` are the objects that had its streams. */
+  end?(answer: Answer, sources: readonly Record<string, unknown>[]): void;
 }
 
 /** What to do with an item of each type; its keys are all types that are known. */

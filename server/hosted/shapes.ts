@@ -43,8 +43,8 @@ export class ItemReader {
     if (shape !== OWN_EVENTS) this.framework ??= shape.name;
   }
 
-  end(): void {
-    for (const reader of this.#readers.values()) reader.end?.(this.#answer);
+  end(sources: readonly Record<string, unknown>[]): void {
+    for (const reader of this.#readers.values()) reader.end?.(this.#answer, sources);
   }
 
   #readerOf(shape: Shape): ShapeReader {

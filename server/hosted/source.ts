@@ -234,7 +234,7 @@ class HostedConversation implements Conversation {
     input: RunInput,
     items: Items,
   ): Promise<ModelEvent[]> {
-    reader.end();
+    reader.end(sources);
     this.#answer.keepChanging();
     // Calls that have not begun when their neighbours wait begin when those are decided.
     if (this.#answer.asked.size === 0) this.#answer.release();

@@ -85,7 +85,13 @@ const TWO_TOOLS: Record<string, string> = {
   ...(isOfPython || isOfNode22 ? {} : { LangGraph: "test/agents/two-tools/langgraph" }),
 };
 
-const PATHS = new Set([AGENTS, APPROVING, TWO_TOOLS].flatMap((agents) => Object.values<string>(agents)));
+/** An agent that is a tool of another one, with a tool that needs approval. */
+const AGENT_AS_TOOL = "test/agents/agent-as-tool/openai-agents";
+
+const PATHS = new Set([
+  ...[AGENTS, APPROVING, TWO_TOOLS].flatMap((agents) => Object.values<string>(agents)),
+  AGENT_AS_TOOL,
+]);
 
 const PACKAGES = isOfNode22 ? "test/agents/node-22" : "test/agents";
 
@@ -117,6 +123,14 @@ mock.addFixture({
   match: { userMessage: "cancel, then look", hasToolResult: false },
   // Some frameworks go on with the results alone: there, too, these words say what comes next.
   response: { toolCalls: [{ name: "cancel_order", arguments: '{"order":"then look"}' }] },
+});
+mock.addFixture({
+  match: { userMessage: "ask the desk", hasToolResult: false },
+  response: { toolCalls: [{ name: "ask_desk", arguments: '{"input":"cancel A1"}' }] },
+});
+mock.addFixture({
+  match: { userMessage: "cancel A1", hasToolResult: false },
+  response: { toolCalls: [{ name: "cancel_order", arguments: '{"order":"A1"}' }] },
 });
 mock.onMessage("slowly", { content: "word ".repeat(60) }, { latency: 50, chunkSize: 5 });
 mock.onMessage("fail", { error: { message: "the key is sk-secret", type: "invalid_request_error" }, status: 400 });
@@ -382,6 +396,21 @@ for (const [name, path] of Object.entries(APPROVING)) {
     assert.equal((await send.json(t, server, { message: "never mind", state })).last.type, "done");
   });
 }
+
+test("OpenAI Agents SDK: what an agent within a tool asks is asked, and decided", async (t) => {
+  const server = await start(t, [join(folder, AGENT_AS_TOOL)], { env });
+  const seen = () => JSON.stringify(mock.getRequests().map(({ body }) => body));
+  for (const decision of [{ approved: false, reason: "Too late" }, { approved: true }]) {
+    const { last } = await send.sse(t, server, { message: "ask the desk" });
+    assert.ok(last.type === "done" && last.approvals?.[0] !== undefined, JSON.stringify(last));
+    const { id, tool, arguments: args } = last.approvals[0];
+    assert.deepEqual([tool, JSON.parse(args)], ["cancel_order", { order: "A1" }]);
+    const { last: second } = await send.sse(t, server, { approvals: [{ id, ...decision }], state: last.state });
+    assert.deepEqual([second.type, second.data], ["done", ANSWER]);
+    assert.ok(seen().includes("Too late"));
+    assert.equal(seen().includes('"cancelled A1"'), decision.approved);
+  }
+});
 
 test("the agents compile against their frameworks' own types", () => {
   const options = {

@@ -510,6 +510,21 @@ export const INTERRUPTS: [
     REFUNDED,
   ],
   [
+    "an agent within a tool of the OpenAI Agents SDK, of which the result alone tells",
+    [
+      {
+        interruptions: [{ type: "tool_approval_item", rawItem: REFUND_STEP }],
+        async *[Symbol.asyncIterator]() {
+          yield called("c0", "ask_desk", "{}");
+        },
+      },
+    ],
+    ["ask_desk{}", "=It waits for a decision.", ...ASKED_REFUND],
+    [undefined],
+    [output("c0", "done"), message("Here it is.")],
+    ['refund{"a":1}', "=", ...END],
+  ],
+  [
     "a tool of LangGraph",
     [STARTED, interrupted({ id: "i1", value: { question: "Refund?", sum: 1 } })],
     ['?refund{"sum":1}: Refund?', "approval_required: Refund?"],
