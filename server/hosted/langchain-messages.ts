@@ -23,6 +23,8 @@ export class MessagesReader {
   readonly #said = new Set<string>();
   /** Id of the message that spoke last; `undefined` if the agent itself has said nothing. */
   #speaker: string | undefined;
+  /** Whether the agent itself has said something otherwise than in whole messages. */
+  #hasStreamed = false;
   /** Id of the agent's own message that came last. */
   #current: string | undefined;
   /** By message and index, or as they came whole. */
@@ -43,20 +45,26 @@ export class MessagesReader {
     else if (kind === "ai") this.#readSpoken(message, isNested);
   }
 
-  /** A message that may have come in pieces. Its calls begin now. */
-  readWhole(message: Message): void {
+  /** A message that may have come in pieces. Its calls begin now, after what is said beside them. */
+  readWhole(message: Message, isNested: boolean): void {
     const kind = kindOf(message);
     if (kind === "tool") this.#readResult(message);
     if (kind !== "ai") return;
+    const [id, text] = [asString(message.id), textOf(message)];
+    const mayHaveStreamed = isNested || this.#hasStreamed || this.#said.has(id);
+    if (text !== "" && !mayHaveStreamed && records(message.tool_calls).length > 0) {
+      this.say(id || randomUUID(), text);
+      this.#hasStreamed = false;
+      this.#said.add(id);
+    } else if (text !== "") this.#unsaid = { id, text };
     this.#readCalls(message);
-    const text = textOf(message);
-    if (text !== "") this.#unsaid = { id: asString(message.id), text };
   }
 
   /** A piece of the answer. `speaker` is the id of its message. */
   say(speaker: string, text: string): void {
     if (this.#speaker !== undefined && this.#speaker !== speaker) this.#answer.beginAnew();
     this.#speaker = speaker;
+    this.#hasStreamed = true;
     this.#answer.text(text);
   }
 
@@ -81,9 +89,9 @@ export class MessagesReader {
     else this.#answer.result(id, textOf(message));
   }
 
-  /** Where the agent itself has said nothing, the last word within it is the answer. */
+  /** Where the agent itself has streamed nothing, the last word within it is the answer. */
   sayUnsaid(): void {
-    if (this.#speaker !== undefined) return;
+    if (this.#hasStreamed) return;
     this.#answer.beginAnew();
     this.#answer.text(this.#unsaid.text);
   }
@@ -202,12 +210,16 @@ const KINDS: Readonly<Record<string, "ai" | "tool" | "other">> = {
   function: "other",
 };
 
-/** `undefined` if it is no message. A "generic" one has a role, as servers name it. */
+const ROLES = ["assistant", "user", "human", "system", "developer", "tool"];
+
+/** `undefined` if it is no message. A "generic" one, or one without a type, has a role, as servers name it. */
 function kindOf(message: Message): "ai" | "tool" | "other" | undefined {
   const named = typeof message._getType === "function" ? message._getType() : message.type;
   const type = asString(named);
-  if (type === "generic" || type === "ChatMessageChunk") {
-    return ["user", "human", "system", "developer"].includes(asString(message.role)) ? "other" : "ai";
+  const role = asString(message.role);
+  if (type === "generic" || type === "ChatMessageChunk" || (named === undefined && ROLES.includes(role))) {
+    if (role === "tool") return "tool";
+    return ["user", "human", "system", "developer"].includes(role) ? "other" : "ai";
   }
   return Object.hasOwn(KINDS, type) ? KINDS[type] : undefined;
 }

@@ -1,6 +1,7 @@
 /** LangGraph: what a graph streams in the modes "messages", "tools" and "updates", alone or together, with or without namespaces. */
 
 import { isDeepStrictEqual } from "node:util";
+import { AgentNotice } from "../errors.ts";
 import type { DecidedCall } from "../protocol/chat.ts";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import type { ToolCall } from "../providers/provider.ts";
@@ -81,7 +82,7 @@ class GraphReader implements ShapeReader {
       this.#readTool(data, answer);
     } else if (mode === "updates" && isRecord(data)) {
       for (const update of Object.values(data)) {
-        for (const message of messagesOf(update)) this.#messages.readWhole(message);
+        for (const message of messagesOf(update)) this.#messages.readWhole(message, namespace.length > 0);
       }
     }
     return true;
@@ -101,11 +102,16 @@ class GraphReader implements ShapeReader {
   }
 }
 
+const BREAKPOINT =
+  "The graph stopped at a breakpoint (interruptBefore or interruptAfter), about which nobody can be asked. Call interrupt in the node or the tool instead.";
+
 /** Where a graph waits for a person. */
 export class Interrupts {
   /** What each says, by its id: graphs within the graph report the same ones. */
   readonly #found = new Map<string, unknown>();
   readonly #more: object;
+  /** Whether the graph stands still without a question. */
+  #isAtBreakpoint = false;
 
   /** `more` is kept with each. */
   constructor(more: object = {}) {
@@ -113,7 +119,9 @@ export class Interrupts {
   }
 
   read(data: unknown): void {
-    for (const { id, value } of records(isRecord(data) ? data.__interrupt__ : undefined)) {
+    const interrupts = isRecord(data) ? data.__interrupt__ : undefined;
+    this.#isAtBreakpoint ||= Array.isArray(interrupts) && interrupts.length === 0;
+    for (const { id, value } of records(interrupts)) {
       this.#found.set(asString(id), value);
     }
   }
@@ -121,6 +129,11 @@ export class Interrupts {
   /** The answer is over: which tools have not ended is known. */
   ask(answer: Answer): void {
     const open = answer.openCalls();
+    if (this.#isAtBreakpoint && this.#found.size === 0) {
+      answer.notice(new AgentNotice(BREAKPOINT));
+      for (const { id } of open) answer.failedResult(id, "It was not carried out.");
+      return;
+    }
     const only = this.#found.size === 1 && open.length === 1 ? open[0] : undefined;
     for (const [interrupt, value] of this.#found) {
       const kept = { interrupt, ...this.#more };

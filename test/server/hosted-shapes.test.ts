@@ -80,6 +80,19 @@ for (const [name, first, asked, kept, then, events] of INTERRUPTS) {
   });
 }
 
+test("a graph that stops at a breakpoint asks nobody, and the log says what it is", async (t) => {
+  const call = { type: "ai", id: "m1", content: "", tool_calls: [{ id: "c1", name: "look", args: {} }] };
+  const server = await serverWith(t, [
+    ["updates", { plan: { messages: [call] } }],
+    ["updates", { __interrupt__: [] }],
+  ]);
+  const { events } = await send.sse(t, server, { message: "Hi" });
+  assert.deepEqual(inShort(events).slice(0, 2), ["look{}", "!It was not carried out."]);
+  const log = server.log.join("");
+  assert.match(log, /stopped at a breakpoint .*Call interrupt in the node or the tool instead\./);
+  assert.doesNotMatch(log, /got no result/);
+});
+
 const FAILURES: [name: string, item: unknown][] = [
   ["the AI SDK", { type: "error", error: new Error("secret") }],
   ["a UI message stream", { type: "error", errorText: "secret" }],

@@ -304,7 +304,20 @@ export const STREAMS: [name: string, items: Items, events: string[]][] = [
     [...GRAPH_MESSAGES, ...GRAPH_RESULTS, ...GRAPH_ANSWER],
     ["(Hm.)", "Let me look.", 'read{"b":2}', "!The tool failed.", 'look{"a":1}', "=found", ...END],
   ],
-  ["LangGraph in the mode updates alone", [GRAPH_UPDATE, RESULTS_UPDATE, ANSWER_UPDATE], LOOKED.slice(2)],
+  ["LangGraph in the mode updates alone", [GRAPH_UPDATE, RESULTS_UPDATE, ANSWER_UPDATE], LOOKED.slice(1)],
+  [
+    "LangGraph, whose nodes return plain objects",
+    [
+      ["updates", { greet: { messages: { role: "user", content: "Hi" } } }],
+      [
+        "updates",
+        { plan: { messages: [{ role: "assistant", content: "Let me look.", tool_calls: CALLS.slice(0, 1) }] } },
+      ],
+      ["updates", { act: { messages: [{ role: "tool", content: "found", tool_call_id: CALLS[0]?.id }] } }],
+      ["updates", { say: { messages: [{ role: "assistant", content: "Here it is." }] } }],
+    ],
+    ["Let me look.", ...LOOKED.slice(2, 3), "=found", ...END],
+  ],
   [
     "LangGraph in the mode tools alone",
     toolEvents(true),
