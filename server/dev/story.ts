@@ -5,7 +5,6 @@ import type { Log } from "../observe/log.ts";
 import { firstWords, printable } from "../observe/pretty-log.ts";
 import type { Decision, RunEntry, RunSink, RunStart, StepEntry } from "../observe/run-observer.ts";
 import { framesIn } from "../project/load-project.ts";
-import { ApiError } from "../protocol/errors.ts";
 
 interface StoryOptions {
   readonly folder: string;
@@ -67,9 +66,6 @@ export class Story implements RunSink {
     // The step of a tool shows what it threw.
     if (error instanceof ToolFailure) return;
     this.#options.log.failure(error, start);
-    // A bug of Parley's, or of a function that it calls, is logged with its stack.
-    const frame = error instanceof ApiError && error.code !== "internal" ? this.#placeOf(error) : undefined;
-    if (frame !== undefined) this.#line(`  ${this.#red(`at ${frame}`)}`);
   }
 
   run({ start, model, end, failed, last, inputTokens, outputTokens = 0, ms }: RunEntry): void {

@@ -1,5 +1,6 @@
 /** What the log says of a failure. */
 
+import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
@@ -15,7 +16,7 @@ const MAX_CAUSES = 8;
 
 /**
  * A bug with its stack; an expected failure in our words, with its causes. Errors of others may quote a message of a
- * conversation, so only facts of them are written (status, code, type, the provider's name for the request);
+ * conversation, so only facts of them are written (status, code, type, the provider's name for the request, the place in the author's code);
  * `withMessages` adds their words. Of each cause the beginning is enough; `strike` strikes the secrets out before, because
  * the beginning of a secret would not be found.
  */
@@ -76,8 +77,19 @@ function foreignText(error: unknown, withMessages: boolean): string {
     const token = tokenOf(value);
     return token === undefined ? [] : [`${name}=${token}`];
   });
-  const text = [tokenOf(error.name) ?? "Error", ...facts].join(" ");
+  const place = detailOf(error) === undefined ? placeOf(error) : undefined;
+  const text = [tokenOf(error.name) ?? "Error", ...facts, ...(place === undefined ? [] : [`at ${place}`])].join(" ");
   return withMessages ? `${text}: ${wordsOf(error)}` : text;
+}
+
+/** Parley's own code. */
+const OWN = fileURLToPath(new URL("..", import.meta.url));
+
+/** The first place in code that is neither ours nor a package's: the author's. */
+function placeOf({ stack = "" }: Error): string | undefined {
+  const frames = stack.matchAll(/^\s+at (?:.*\()?(?:async )?(?:file:\/\/)?((?:\/|[A-Za-z]:[\\/])[^()]+:\d+:\d+)\)?$/gm);
+  const places = [...frames].map(([, place = ""]) => place);
+  return places.find((place) => !place.includes("node_modules") && !place.startsWith(OWN));
 }
 
 /** Providers' errors carry what they said as `detail`, and a refused request its `status` and name. */

@@ -466,7 +466,10 @@ test("the story has the calls that wait, what was decided on them, and where the
   assert.match(story, /^ {9}\? cancel \{"order":"4711"\} {2}waits for a decision\n {9}run .* approval_required\n/m);
   assert.match(story, /^TIME goes on\n {9}approved cancel\n {9}✓ cancel \{"order":"4711"\} {2}\d+ ms\n/m);
   assert.match(story, /^TIME goes on\n {9}declined cancel\n {9}run /m);
-  assert.match(story, /^TIME failure: provider_error: The agent's run failed: no rules\n.*\n {11}at agent\.ts:6\n/m);
+  assert.match(
+    story,
+    /^TIME failure: provider_error: The agent's run failed: no rules\n +cause: Error at \S+agent\.ts:6:\d+ /m,
+  );
 });
 
 test("--inspect lets a debugger in, on this machine", async (t) => {

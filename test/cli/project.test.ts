@@ -346,6 +346,16 @@ test("the start says that the agent's own run answers, what does not survive it,
   assert.match(String(log), /Recognised what the agent's run streams: OpenAI Agents SDK\./);
 });
 
+test("the log says where in the agent's files its run threw", async (t) => {
+  const agent = `import { order } from "./orders.ts";
+  export default { name: "Mine", run: ({ message }) => order(message) };`;
+  const orders = `export const order = (id: string) =>
+    (undefined as never as { name: string }).name + id;`;
+  const { url, log } = await serveProject(t, { "agent.ts": agent, "orders.ts": orders });
+  await post({ url }, { message: "Hello", stream: false });
+  assert.match(String(log), /The agent's run failed: .*cause: TypeError at \S+orders\.ts:2:\d+/);
+});
+
 test("the start says where an agent behind HTTP is, without its secrets", async (t) => {
   const agent = `import { agUi } from "parley-agent";
     // new MemorySaver() would be its own.

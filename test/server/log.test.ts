@@ -172,7 +172,9 @@ test("a run that failed is a warning with the code; of the provider's failure th
       const [failure] = await lines(server, "failure");
       assert.deepEqual([failure?.level, failure?.run_id], ["warn", run?.run_id]);
       if (PARLEY_LOG_LEVEL === "info") {
-        assert.equal(failure?.error, `provider_overloaded: Too busy.\n  cause: ${facts}`);
+        // These errors were made here, as if by the author's code.
+        const told = String(failure?.error).replace(/ at \S+:\d+:\d+$/gm, "");
+        assert.equal(told, `provider_overloaded: Too busy.\n  cause: ${facts}`);
         assert.doesNotMatch(server.log.join("\n"), /private/);
       } else if (!facts.endsWith("status=500")) {
         assert.match(String(failure?.error), /Too busy\.\n.*private words/s);
