@@ -22,9 +22,14 @@ const graph = createReactAgent({
 
 export default defineAgent({
   name: "Acme Support",
-  run: ({ messages, ctx, signal }) =>
-    graph.stream(
+  async *run({ messages, state, ctx, signal }) {
+    const thread = { thread_id: ctx.conversation };
+    yield graph.stream(
       ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: messages.slice(-1) },
-      { streamMode: ["messages", "tools", "updates"], signal, configurable: { thread_id: ctx.conversation } },
-    ),
+      { streamMode: ["messages", "tools", "updates"], signal, configurable: { ...thread, ...(state as object) } },
+    );
+    // Where the thread is now: a message that is changed later goes on from the place before it.
+    const { config } = await graph.getState({ configurable: thread });
+    yield { type: "state", data: { checkpoint_id: config.configurable?.checkpoint_id } };
+  },
 });
