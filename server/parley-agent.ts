@@ -7,6 +7,7 @@ export {
   type ToolContext,
   type ToolDefinition,
   ToolError,
+  type ToolTextsDefinition,
   tool,
 } from "./agent/define.ts";
 export type {

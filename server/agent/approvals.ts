@@ -30,7 +30,7 @@ export interface ApprovalLedger {
 }
 
 /** The run that asks, or in which the decisions come. */
-interface ApprovingRun {
+export interface ApprovingRun {
   readonly served: { readonly agent: Pick<Agent, "ownRun">; readonly hookMs: number };
   readonly settings: Settings;
   readonly context: RunContext;

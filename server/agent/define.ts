@@ -77,6 +77,16 @@ export type ModelName =
   | "compatible/qwen3-8b"
   | (string & Record<never, never>);
 
+/** What people read of a tool that runs elsewhere: fields of `tool()`. `done` gets the output, read as JSON where it is JSON. */
+// biome-ignore lint/suspicious/noExplicitAny: the tool's own framework knows the types.
+export interface ToolTextsDefinition extends WordsDefinition<any, any> {
+  /** What a person is asked, in place of what the framework says, in plain text of at most 1,000 characters. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  approvalText?(args: any): string | Promise<string>;
+  /** Whether the call does something that cannot be undone. */
+  danger?: boolean;
+}
+
 /** An agent as an author defines it. */
 export interface AgentDefinition extends Hooks {
   /** Name of the application: `name` of `/api/info`. */
@@ -95,6 +105,8 @@ export interface AgentDefinition extends Hooks {
   model?: ModelName | AiSdkLanguageModel;
   /** Answers messages in place of `model` and all that belongs to it: an agent that is written elsewhere. */
   run?: RunFunction | AgentObject;
+  /** What people read of the tools that run in `run`, by their names. */
+  toolTexts?: Record<string, ToolTextsDefinition>;
   /** Which files `run` takes (default: none), or a model of the AI SDK (default: all; its API may refuse some). */
   accepts?: MediaType[];
   /**
@@ -214,6 +226,11 @@ export function checkAgent(exported: unknown): Agent {
   refuseUnknownFields(exported, Object.keys(AGENT_FIELDS));
   const ownRun = checkRun(exported);
   const models = ownRun === undefined ? checkModels(exported) : [];
+  if (ownRun === undefined && exported.toolTexts !== undefined) {
+    throw new ConfigError(
+      "toolTexts is for tools that run elsewhere, but there is no run. Write its fields into tool({ … }).",
+    );
+  }
   const { chat = {}, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
   const name = requiredText(exported, "name");
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
@@ -230,7 +247,7 @@ export function checkAgent(exported: unknown): Agent {
     accepts: checkModelAccepts(exported, models),
     ownRun,
     instructions: checkInstructions(exported),
-    tools: checkTools(isFunction(tools) ? [] : tools),
+    tools: ownRun === undefined ? checkTools(isFunction(tools) ? [] : tools) : checkToolTexts(exported),
     chooseTools: isFunction(tools) ? async (ctx: RunContext) => checkTools(await tools.call(exported, ctx)) : undefined,
     maxTurns,
     settings: checkModelSettings(exported),
@@ -252,6 +269,7 @@ export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
   agent: "string",
   model: "string object",
   run: "function object",
+  toolTexts: "object",
   accepts: "object",
   id: "string",
   fallbacks: "object",
@@ -290,6 +308,15 @@ const TOOL_FIELDS = fieldNames<ToolDefinition>({
   running: true,
   done: true,
   expose: true,
+});
+
+const TEXT_FIELDS = fieldNames<ToolTextsDefinition>({
+  title: true,
+  running: true,
+  done: true,
+  expose: true,
+  approvalText: true,
+  danger: true,
 });
 
 /** What other packages call our fields. */
@@ -473,6 +500,39 @@ function checkTool(definition: unknown, at: string): Tool {
     approval: checkApproval(definition, name),
     execute: (args, context) => execute.call(definition, args, context),
   };
+}
+
+/** Tools that run elsewhere, of which only what people read is known. */
+function checkToolTexts({ toolTexts = {} }: Record<string, unknown>): ReadonlyMap<string, Tool> {
+  if (!isRecord(toolTexts) || Array.isArray(toolTexts) || !Object.values(toolTexts).every(isRecord)) {
+    throw new ConfigError(
+      'toolTexts must be an object by names of tools, such as { cancel_order: { title: "Cancel" } }.',
+    );
+  }
+  const checked = Object.entries(toolTexts as Record<string, Record<string, unknown>>).map(
+    ([name, definition]): [string, Tool] => {
+      const field = Object.keys(definition).find((one) => !TEXT_FIELDS.includes(one));
+      if (field !== undefined) {
+        const meant = meantField(field, TEXT_FIELDS);
+        const advice = meant === undefined ? `The fields are ${TEXT_FIELDS.join(", ")}.` : `Did you mean ${meant}?`;
+        throw new ConfigError(`toolTexts.${name} has a field ${field}, which does nothing. ${advice}`);
+      }
+      const { approvalText, danger = false } = definition;
+      const asks = approvalText !== undefined || danger !== false;
+      return [
+        name,
+        {
+          ...checkWords(definition, name),
+          description: "",
+          parameters: checkParameters({ type: "object" }, name),
+          timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
+          approval: asks ? checkApproval({ approvalText, danger, needsApproval: true }, name) : undefined,
+          execute: () => undefined,
+        },
+      ];
+    },
+  );
+  return new Map(checked);
 }
 
 function checkApproval(definition: Record<string, unknown>, name: string): ToolApprovalRules | undefined {

@@ -40,6 +40,7 @@ import type { Proposals } from "./proposals.ts";
 import type { RunContext } from "./run-context.ts";
 import type { IsHidden } from "./sealed.ts";
 import { type StateBinding, sealState } from "./state.ts";
+import { askedElsewhere, ToolTexts } from "./tool-texts.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
 import { callEvents, cutContent, endEvent, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
 
@@ -219,6 +220,7 @@ export async function* runAgent(
     const conversation = openConversation(run, instructions, tools);
     progress.conversation = conversation;
     if (decided !== undefined) yield* settle(decided, tools, run, observer, progress);
+    const texts = new ToolTexts(served.agent.ownRun === undefined ? new Map() : tools, run, observer);
     for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
       signal.throwIfAborted();
       const modelRequest = observer.modelRequest();
@@ -228,12 +230,12 @@ export async function* runAgent(
         for await (const batch of conversation.ask(signal, modelRequest.answered)) {
           // A model that goes on after the abort is not read any more.
           if (signal.aborted) throw signal.reason;
-          const events = withheld.pass(turn.read(batch));
+          const events = withheld.pass(await texts.apply(turn.read(batch), withheld));
           if (events.length > 0) yield events;
         }
         finish = turn.complete(signal);
       } catch (error) {
-        const events = withheld.pass(turn.fail(error, signal));
+        const events = withheld.pass(await texts.apply(turn.fail(error, signal), withheld));
         if (events.length > 0) yield events;
         throw error;
       } finally {
@@ -241,7 +243,8 @@ export async function* runAgent(
       }
       const { calls, text, asked } = turn;
       if (asked.length > 0) {
-        yield await endWithApproval(run, conversation, progress, text, asked);
+        const worded = await askedElsewhere(tools, asked, run, observer);
+        yield await endWithApproval(run, conversation, progress, text, worded);
         return;
       }
       if (calls.length === 0) {

@@ -171,3 +171,20 @@ defineAgent({ name: "Types" });
 defineAgent({ name: "Types", model: "demo", instruction: "Be brief." });
 
 export type Exported = [AgentDefinition, ModelName, ToolContext];
+
+export const withTexts = defineAgent({
+  name: "Elsewhere",
+  run: agUi("http://127.0.0.1:8000/"),
+  toolTexts: {
+    cancel_order: {
+      title: { en: "Cancel", de: "Stornieren" },
+      running: ({ order }) => `Cancelling ${order}`,
+      done: async (_args, result) => ({ en: `Done: ${result.status}` }),
+      approvalText: ({ order }: { order: string }) => `Cancel ${order}?`,
+      danger: true,
+      expose: "title",
+    },
+    // @ts-expect-error: what a tool does is not Parley's.
+    refund: { execute: () => 1 },
+  },
+});

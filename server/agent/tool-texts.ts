@@ -1,0 +1,92 @@
+/** What people read of the calls of tools that run elsewhere, in an agent that its author has written with something else. */
+
+import type { RunEvent } from "../observe/run-observer.ts";
+import type { StreamEvent, ToolResultEvent } from "../protocol/events.ts";
+import { tryParse } from "../protocol/json.ts";
+import type { AskedCall, ToolCall } from "../providers/provider.ts";
+import { type ApprovingRun, askedCall } from "./approvals.ts";
+import { SEPARATOR } from "./decisions.ts";
+import type { Tool } from "./define.ts";
+import { type Asking, exposed, hiderOf, madeTitle } from "./tool-words.ts";
+import { callEvents } from "./tools.ts";
+
+type Tools = ReadonlyMap<string, Tool>;
+
+/** The calls of one answer. */
+export class ToolTexts {
+  readonly #tools: Tools;
+  readonly #calling: Parameters<typeof callEvents>[2];
+  readonly #calls = new Map<string, ToolCall>();
+  #hasSpoken = false;
+  /** Whether only calls that clients hear nothing of came since the last text. */
+  #isHidden = false;
+
+  constructor(tools: Tools, { context, settings, served }: ApprovingRun, observer: Asking["observer"]) {
+    this.#tools = tools;
+    this.#calling = { context, limits: settings, observer, hookMs: served.hookMs };
+  }
+
+  /** The same events, with what the author has written for the calls in them. */
+  async apply(events: StreamEvent[], { isWithholding }: { isWithholding: boolean }): Promise<RunEvent[]> {
+    if (this.#tools.size === 0) return events;
+    const all: RunEvent[] = [];
+    for (const event of await this.#worded(events)) {
+      const isText = event.type === "token";
+      // Clients that see nothing of the calls see what was said before them apart from what follows.
+      if (isText && this.#isHidden && this.#hasSpoken && !isWithholding) all.push({ type: "token", data: SEPARATOR });
+      if (event.type !== "thinking") this.#isHidden = event.type === "hidden" && event.shown === undefined;
+      this.#hasSpoken ||= isText;
+      all.push(event);
+    }
+    return all;
+  }
+
+  async #worded(events: StreamEvent[]): Promise<RunEvent[]> {
+    const all: RunEvent[] = [];
+    for (const event of events) {
+      if (event.type === "tool_call") {
+        const { id, tool: name, arguments: args } = event.data;
+        const call = { id, name, arguments: args };
+        this.#calls.set(id, call);
+        all.push(...(await callEvents(this.#tools, [call], this.#calling)));
+      } else if (event.type === "tool_result") all.push(await this.#result(event));
+      else all.push(event);
+    }
+    return all;
+  }
+
+  async #result(event: ToolResultEvent): Promise<RunEvent> {
+    const { id, tool: name, output, status } = event.data;
+    const tool = this.#tools.get(name);
+    const args = tryParse(this.#calls.get(id)?.arguments ?? "{}");
+    const done = () => tool?.done?.(args, tryParse(output) ?? output);
+    const title = tool && status === "completed" ? await madeTitle(tool, "done", done, this.#calling) : tool?.title;
+    const data = title === undefined ? event.data : { ...event.data, title };
+    return exposed({ ...event, data }, hiderOf(this.#tools, name));
+  }
+}
+
+/** What a person is asked: the author's words, and where there are none, those of the framework. */
+export function askedElsewhere(
+  tools: Tools,
+  asked: readonly AskedCall[],
+  run: ApprovingRun,
+  observer: Asking["observer"],
+): Promise<AskedCall[]> {
+  const all = asked.map(async (one): Promise<AskedCall> => {
+    const tool = tools.get(one.call.name);
+    const hider = hiderOf(tools, one.call.name);
+    if (tool === undefined && hider === undefined) return one;
+    const own = await askedCall(tools, one.call, run, observer);
+    const isOwn = tool?.approval?.text !== undefined || !one.text;
+    return {
+      ...one,
+      // The decision comes back with the call's own id.
+      ...(own.shown === undefined ? {} : { shown: { ...own.shown, id: one.call.id } }),
+      text: isOwn ? own.text : one.text,
+      danger: own.danger || one.danger,
+      editable: one.editable && hider === undefined,
+    };
+  });
+  return Promise.all(all);
+}
