@@ -33,7 +33,7 @@ import {
   withEdit,
 } from "./approvals.ts";
 import { decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
-import type { Agent, Tool } from "./define.ts";
+import { type Agent, isToolError, type Tool } from "./define.ts";
 import { askAuthor } from "./hooks.ts";
 import type { ModuleLife } from "./module-life.ts";
 import type { Proposals } from "./proposals.ts";
@@ -612,9 +612,16 @@ export function abortTimeoutError(run: AgentRun): ApiError {
 
 function withState(run: AgentRun, error: ApiError, progress: Progress): ErrorEvent {
   const { state, canContinue } = progress.failure(run);
-  const event = errorEvent(error, sealed(state, run, progress), canContinue);
+  const event = withoutRetry(errorEvent(error, sealed(state, run, progress), canContinue), error, run, progress);
   if (error.detail === undefined || !isOnlyForOperator(run.settings)) return event;
   return { ...event, data: `${event.data} (${run.served.strike(error.detail)})` };
+}
+
+/** The same message would have an agent that is written elsewhere act once more. A `ToolError` has its author's words. */
+function withoutRetry(event: ErrorEvent, { cause }: ApiError, { served }: AgentRun, progress: Progress): ErrorEvent {
+  if (served.agent.ownRun === undefined || !progress.hasUsedTools) return event;
+  const data = isToolError(cause) ? event.data : event.data.replace(/ Please try again[^.]*\./, "");
+  return { ...event, data, retryable: false };
 }
 
 function sealed(state: ConversationState, run: AgentRun, { tools }: Progress): ConversationState {

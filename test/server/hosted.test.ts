@@ -410,6 +410,24 @@ test("an unknown item among known ones is one notice in the log", async (t) => {
   assert.doesNotMatch(notices.join(""), /secret/);
 });
 
+test("a hook that fails after tools have run elsewhere invites to no retry", async (t) => {
+  const run = async function* () {
+    yield call("c1", "charge");
+    yield result("c1", "charged");
+    yield "Done.";
+  };
+  const onAnswer = () => {
+    throw new Error("gone");
+  };
+  const server = await startServer(t, { agent: { model: undefined, run, onAnswer } as never });
+  for (const transport of ["json", "sse"] as const) {
+    const { last } = await send[transport](t, server, { message: "Buy" });
+    assert.ok(last.type === "error");
+    assert.deepEqual([last.code, last.retryable], ["internal", false]);
+    assert.doesNotMatch(last.data, /try again/);
+  }
+});
+
 test("after a failure the state has the message and what was told of it, and the tools are not run again by a retry", async (t) => {
   let calls = 0;
   const run = async function* ({ messages }: RunInput): AsyncGenerator<unknown> {
@@ -424,6 +442,7 @@ test("after a failure the state has the message and what was told of it, and the
   const { last } = await send.sse(t, server, { message: "Buy" });
   assert.ok(last.type === "error");
   assert.deepEqual([last.code, last.retryable, calls], ["provider_error", false, 1]);
+  assert.match(last.data, /^The assistant has a problem right now\. \(/);
   assert.deepEqual(fieldOf(last.state?.conversation_history ?? [], "role"), ["user", "assistant", "tool"]);
   const next = await send.sse(t, server, { message: "And now?", state: last.state });
   assert.deepEqual(JSON.parse(String(next.last.data)), [
