@@ -77,8 +77,6 @@ const SHARED_BY_PARTS = [
   "widget/i18n/format.ts",
   "widget/markdown/lines.ts",
   "widget/markdown/patch-dom.ts",
-  "widget/session/idb.ts",
-  "widget/session/row.ts",
   "widget/ui/controllers/clock.ts",
   "node_modules/lit-html/directive-helpers.js",
 ];
@@ -89,8 +87,8 @@ const GREETING = "widget/launcher/greeting.ts";
 /** Loaded when other files are gone, and so under the same name from every build. */
 const RELOAD = "widget/launcher/reload.ts";
 
-/** What an empty chat is shown without, and the first answer needs: to draw it, and to keep it. */
-const FOR_FIRST_ANSWER = ["widget/ui/talk.ts", "widget/session/store.ts"];
+/** What an empty chat is shown without, and the first answer needs. */
+const TALK = "widget/ui/talk.ts";
 
 /**
  * Builds all of it into a folder. Answers what it is made of, the scripts in it, for which of them an empty chat waits, and
@@ -151,7 +149,7 @@ export async function buildBrowserFiles(folder, { minify }) {
     metafile,
     files: ["widget.js", ...scripts.map((path) => relative(folder, path))],
     toFirstPaint,
-    toFirstAnswer: [...new Set([...toFirstPaint, ...FOR_FIRST_ANSWER.flatMap(eager)])],
+    toFirstAnswer: [...new Set([...toFirstPaint, ...eager(TALK)])],
   };
 }
 

@@ -22,12 +22,12 @@ const BUSY = `{
   globalThis.beIdle = () => { for (const work of works.splice(0)) work(); };
 }`;
 
-/** Names of the chunks that the page asks for, in their order: without what it waits for, and the store behind it. */
+/** Names of the chunks that the page asks for, in their order: without what it waits for. */
 function watchChunks(page: Page): string[] {
   const names: string[] = [];
   page.on("request", (request) => {
     const [, name] = /\/chunks\/([a-z-]+)-\w+\.js$/.exec(request.url()) ?? [];
-    if (name && !/^(?:chat|chunk|page|store)$/.test(name)) names.push(name);
+    if (name && !/^(?:chat|chunk|page)$/.test(name)) names.push(name);
   });
   return names;
 }

@@ -111,7 +111,7 @@ test("an import while the server runs is for what most installations never need"
   for (const target of lazyImports("server/")) {
     assert.match(
       target,
-      /^\.\/(?:ai-sdk|anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^\.\/upstream\.ts$|^jiti$/,
+      /^\.\/(?:ai-sdk|anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^\.\/(?:upstream|ag-ui-thread)\.ts$|^jiti$/,
       target,
     );
   }
@@ -123,7 +123,7 @@ test("an import while the chat runs is for what most chats never need, or not be
   for (const target of targets) {
     assert.match(
       target,
-      /\/(?:add-part-texts|alternatives|approval|clipboard|code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http|identity|kept-files|library|shrink|site-diagnosis|steps|conversation-list|pending|plain-question|read-row|store|talk)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
+      /\/(?:add-part-texts|alternatives|approval|clipboard|code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http|identity|kept-files|library|shrink|site-diagnosis|steps|conversation-list|pending|plain-question|read-row|talk)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
       target,
     );
   }

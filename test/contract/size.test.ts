@@ -36,8 +36,8 @@ test("/widget.js weighs at most 6 kB with gzip, is one classic script, and impor
 });
 
 test("what an empty chat waits for weighs at most 60 kB with gzip, and with what a first answer needs 100 kB", () => {
-  const needed = chunks.filter((name) => /^(?:talk|store)-\w+\.js$/.test(name));
-  assert.equal(needed.length, 2);
+  const needed = chunks.filter((name) => /^talk-\w+\.js$/.test(name));
+  assert.equal(needed.length, 1);
   const sizeWith = (names: readonly string[]) => {
     const files = new Set([chat, ...names].flatMap((name) => [...eager(name)]));
     return [...files].reduce((sum, name) => sum + weigh(`chunks/${name}`), weigh("widget.js"));
@@ -52,7 +52,7 @@ test("what few visitors need, or none before the first message, is in no file th
   assert.ok(names.includes("widget/element/agent-chat.ts"), String(names));
   assert.deepEqual(
     names.filter((name) =>
-      /widget\/(?:dev|launcher|i18n\/locales|markdown\/code-blocks)\/|(?:markdown\/(?:footnote-list|lexer)|ui\/(?:talk|message|message-list)|session\/store|ui\/(?:alternatives|feedback|message-fold|lightbox|files|key-prompt)|composer\/read-file|transport\/http|session\/(?:read-row|kept-files|older-rows|shrink))\.ts|speed-highlight|node_modules\/marked\//.test(
+      /widget\/(?:dev|launcher|i18n\/locales|markdown\/code-blocks)\/|(?:markdown\/(?:footnote-list|lexer)|ui\/(?:talk|message|message-list)|ui\/(?:alternatives|feedback|message-fold|lightbox|files|key-prompt)|composer\/read-file|transport\/http|session\/(?:read-row|kept-files|older-rows|shrink))\.ts|speed-highlight|node_modules\/marked\//.test(
         name,
       ),
     ),

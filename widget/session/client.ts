@@ -10,12 +10,11 @@ import { ApiKey } from "./api-key.ts";
 import { ChatSession, type OutgoingMessage, type SessionListener } from "./chat-session.ts";
 import type { Identity, Metadata, UserToken } from "./identity.ts";
 import { ConversationKeeper, type Restored } from "./keeper.ts";
-import { laterStore } from "./later-store.ts";
 import type { AssistantMessage, Failure, Refusal } from "./messages.ts";
 import { ReconnectPolicy } from "./reconnect-policy.ts";
 import { fetchAgentInfo } from "./server.ts";
 import type { SiteDiagnosis } from "./site-diagnosis.ts";
-import type { ConversationStore } from "./store.ts";
+import { type ConversationStore, IndexedDbStore } from "./store.ts";
 import type { Draft, Place } from "./tab-slot.ts";
 
 export type { OutgoingMessage } from "./chat-session.ts";
@@ -115,7 +114,7 @@ export class Client {
   #diagnosis: SiteDiagnosis | undefined;
 
   constructor(options: ClientOptions) {
-    const { server, id, siteKey, store = laterStore(server), onDraft, onChange } = options;
+    const { server, id, siteKey, store = new IndexedDbStore(server), onDraft, onChange } = options;
     this.#options = options;
     this.server = server;
     this.userName = `agent-chat-user:${server.href}`;

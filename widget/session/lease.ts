@@ -1,4 +1,4 @@
-/** What the keeper knows of a conversation in the store, whose code comes later. */
+/** What the keeper knows of a conversation in the store. */
 
 /** What is read in the place of a conversation that another version has written, or that is damaged. It stays stored. */
 export const UNREADABLE = "unreadable";
