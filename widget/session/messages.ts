@@ -275,11 +275,6 @@ export function isCut({ status, finishReason, blocks, run }: AssistantMessage): 
   return status === "done" && run !== undefined && blocks.length > 0 && wasCut;
 }
 
-/** Whether nothing is left to do about it: what waits for its end can be sent. */
-export function isWhole({ status, finishReason, forgotten }: AssistantMessage): boolean {
-  return status === "done" && finishReason === "stop" && !forgotten;
-}
-
 /**
  * To be applied when the person stops the run, or sends a message in place of a decision: a tool that breaks off then
  * has not failed. One that is quicker is completed.

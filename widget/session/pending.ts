@@ -6,7 +6,6 @@
 import type { ChatSession, SendResult } from "./chat-session.ts";
 import type { Client } from "./client.ts";
 import type { OutgoingMessage, PendingMessage } from "./conversation.ts";
-import { isWhole } from "./messages.ts";
 
 /** The sessions of which something pending is about to be sent, until it is, or cannot be. */
 const sending = new WeakMap<ChatSession, Promise<void>>();
@@ -117,7 +116,7 @@ function isDue({ session, isKnown, refusal, key, keeper }: Client): boolean {
 
 /** Whether the last answer is as it should be: what was cut can go on, and what has failed be asked again. */
 function isOver({ lastAnswer }: ChatSession): boolean {
-  return lastAnswer !== undefined && isWhole(lastAnswer);
+  return lastAnswer?.status === "done" && lastAnswer.finishReason === "stop" && !lastAnswer.forgotten;
 }
 
 /** Whether a message is sent only if the person says so. */
