@@ -5,6 +5,8 @@ export const partTexts = {
   sendAnyway: "Send anyway?",
   /** Answers to one message, and a message as it was changed: which one is shown. */
   answerOf: (number: number, count: number) => `Answer ${number} of ${count}`,
+  previous: "Previous",
+  next: "Next",
 
   // The list of conversations that this browser keeps.
   closeList: "Close the list",
@@ -14,6 +16,7 @@ export const partTexts = {
   /** The dot beside a conversation whose answer is coming, or has come while another one was shown. */
   unreadAnswer: "Answer not read yet",
   conversationOptions: (title: string) => `Options for “${title}”`,
+  rename: "Rename",
   exportConversation: "Export",
   deleteConversation: "Delete",
   keptHere: "Kept in this browser only.",
@@ -49,6 +52,7 @@ export const partTexts = {
   decline: "Decline",
   approveAll: "Approve all",
   whyDeclined: "Why? (optional)",
+  details: "Details",
   /** Has the agent ask once more what can no longer be decided. */
   askMeAgain: "Ask again",
   /** What is sent for that. */
@@ -69,9 +73,12 @@ export const partTexts = {
   showFewerRows: "Show fewer rows",
   copyAsMarkdown: "Copy as Markdown",
   copyAsCsv: "Copy as CSV",
+  /** Shows a wide table or program in the whole window. */
+  enlarge: "Enlarge",
 
   // Files, and why some are not taken.
   attachedFiles: "Attached files",
+  remove: (name: string) => `Remove ${name}`,
   noFilesTaken: (agent: string) => `${agent} does not take files.`,
   fileTooLarge: (names: string, limit: string) => `${names}: larger than ${limit}.`,
   fileAlreadyAttached: (names: string) => `${names}: attached already.`,

@@ -75,8 +75,6 @@ const texts = {
   askAgain: "Answer again",
   editMessage: "Change this message",
   messageOf: (number: number, count: number) => `Message ${number} of ${count}`,
-  previous: "Previous",
-  next: "Next",
   startedOver: "A new conversation.",
   /** Before a button that brings the conversation back. */
   closed: "Conversation closed.",
@@ -84,7 +82,6 @@ const texts = {
 
   /** The list of conversations that this browser keeps. */
   conversations: "Conversations",
-  rename: "Rename",
   deleted: "Conversation deleted.",
   /** Ends the sentence about a message that waits for the connection. */
   queued: "Waiting to be sent",
@@ -155,7 +152,6 @@ const texts = {
   stepsFailed: (count: number) => `${count} failed`,
 
   // Tool calls that wait for approval.
-  details: "Details",
   checkValue: "Please check this value.",
   /** What `true` and `false` are called. */
   yes: "Yes",
@@ -170,8 +166,6 @@ const texts = {
   /** Spoken in place of a long table. */
   spokenTable: (columns: number, rows: number) =>
     `Table, ${columns} ${columns === 1 ? "column" : "columns"}, ${rows} rows`,
-  /** Shows a wide table or program in the whole window. */
-  enlarge: "Enlarge",
   /** Accessible name of a table's scroll box. */
   table: "Table",
 
@@ -179,7 +173,6 @@ const texts = {
   dropHere: "Drop files to attach them",
   /** Before a number of per cent. */
   uploading: "Sending the files…",
-  remove: (name: string) => `Remove ${name}`,
   dismiss: "Dismiss",
 
   fileUnreadable: (names: string) => `${names}: could not be read.`,
