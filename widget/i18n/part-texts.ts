@@ -19,6 +19,7 @@ export const partTexts = {
   rename: "Rename",
   exportConversation: "Export",
   deleteConversation: "Delete",
+  deleted: "Conversation deleted.",
   keptHere: "Kept in this browser only.",
   forgetAll: "Forget everything",
   forgetAllSure: (count: number) =>
@@ -34,10 +35,14 @@ export const partTexts = {
   // Images, and notes below a text.
   previousImage: "Previous image",
   nextImage: "Next image",
+  footnotes: "Footnotes",
   /** From a footnote to where the text refers to it. */
   backToText: (number: number) => `Back to the text, footnote ${number}`,
 
   // Thoughts and tool calls.
+  thinking: "Thinking",
+  /** Thoughts and tool calls in a row, folded into one line. At least three. */
+  steps: (count: number) => `${count} steps`,
   thoughtBriefly: "Thought briefly",
   thoughtFor: (duration: string) => `Thought for ${duration}`,
   /** `size` is that of the whole text, of which only the beginning is shown. */
@@ -73,6 +78,8 @@ export const partTexts = {
   showFewerRows: "Show fewer rows",
   copyAsMarkdown: "Copy as Markdown",
   copyAsCsv: "Copy as CSV",
+  /** Accessible name of a table's scroll box. */
+  table: "Table",
   /** Shows a wide table or program in the whole window. */
   enlarge: "Enlarge",
 

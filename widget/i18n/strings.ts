@@ -43,7 +43,6 @@ const texts = {
   pendingFull: "Three messages are waiting already. Send them now, or remove one.",
   /** On the button to the end, while the reader is still above. */
   nextAnswering: "Your next question is being answered",
-  thinking: "Thinking",
   /** Spoken when the agent calls a tool. */
   toolStarted: (tool: string) => `Using ${tool}…`,
   /** Spoken when it calls several together. */
@@ -82,7 +81,6 @@ const texts = {
 
   /** The list of conversations that this browser keeps. */
   conversations: "Conversations",
-  deleted: "Conversation deleted.",
   /** Ends the sentence about a message that waits for the connection. */
   queued: "Waiting to be sent",
   change: "Change",
@@ -136,7 +134,6 @@ const texts = {
   imageFailed: "The image could not be loaded",
   taskDone: "Completed task",
   taskOpen: "Open task",
-  footnotes: "Footnotes",
 
   // Titles of boxes in an answer.
   alertNote: "Note",
@@ -146,8 +143,6 @@ const texts = {
   alertCaution: "Caution",
 
   // Thoughts and tool calls.
-  /** Thoughts and tool calls in a row, folded into one line. At least three. */
-  steps: (count: number) => `${count} steps`,
   /** How many of them failed, beside their number. At least one. */
   stepsFailed: (count: number) => `${count} failed`,
 
@@ -166,8 +161,6 @@ const texts = {
   /** Spoken in place of a long table. */
   spokenTable: (columns: number, rows: number) =>
     `Table, ${columns} ${columns === 1 ? "column" : "columns"}, ${rows} rows`,
-  /** Accessible name of a table's scroll box. */
-  table: "Table",
 
   // Files, and why some are not taken.
   dropHere: "Drop files to attach them",
