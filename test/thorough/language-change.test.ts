@@ -116,7 +116,9 @@ test("of two chats in one page each speaks its own language, whichever is drawn 
   await of("de").getByPlaceholder("Nachricht an").waitFor();
   await of("fr").getByPlaceholder("Écrire à").waitFor();
   const tools = gate();
-  // The parts that an answer with code needs.
+  // What draws messages is there; the parts that an answer with code needs are not.
+  await of("de").locator("textarea").click();
+  await page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   await page.route("**/chunks/*", async (route) => {
     await tools.opened;
     await route.continue();
