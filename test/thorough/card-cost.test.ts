@@ -10,8 +10,11 @@ import type { ChatActions, ChatContext } from "../../widget/ui/context.ts";
 import { PlainQuestion } from "../../widget/ui/plain-question.ts";
 import { it } from "../support/rows.ts";
 
-customElements.define("x-card", ApprovalElement);
-customElements.define("x-question", PlainQuestion);
+// Under names of their own, whatever another file of this process has defined.
+class Card extends ApprovalElement {}
+class Question extends PlainQuestion {}
+customElements.define("x-card", Card);
+customElements.define("x-question", Question);
 
 const LENGTH = 100_000;
 
@@ -99,7 +102,7 @@ function act(card: ApprovalElement, of: string, event: string, value?: string): 
 
 /** Characters that are drawn of a call while a person reads all of it, changes a value and approves. */
 function use(call: ToolBlock): number {
-  const card = Object.assign(new ApprovalElement(), { context, calls: [call], canDecide: true });
+  const card = Object.assign(new Card(), { context, calls: [call], canDecide: true });
   act(card, 'part="approve"', "click");
   act(card, 'part="approve"', "click");
   const parts = [templateOf(card)];
@@ -108,7 +111,7 @@ function use(call: ToolBlock): number {
   parts.push(templateOf(card));
   act(card, "", "input", `${"1".repeat(call.arguments.length)}x`);
   act(card, 'part="approve"', "click");
-  parts.push(templateOf(Object.assign(new PlainQuestion(), { context, calls: [call], canDecide: true })));
+  parts.push(templateOf(Object.assign(new Question(), { context, calls: [call], canDecide: true })));
   return [...valuesIn(parts)].reduce((sum, { value }) => sum + (typeof value === "string" ? value.length : 0), 0);
 }
 
