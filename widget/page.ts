@@ -9,7 +9,7 @@ import { recall } from "./storage/storage.ts";
 const chat = document.querySelector<AgentChat>("agent-chat");
 // What the server has written into the page (`routes/site.ts`): the element is not drawn yet.
 const { info, images, sites = [] } = JSON.parse(document.querySelector("#page-data")?.textContent ?? "{}");
-// A site that nobody has named could have the visitor press what they cannot see: their key does not open the chat there.
+// A site that no setting names could have the visitor press what they cannot see: their key does not open the chat there.
 const named = [location.origin, ...sites];
 ApiKey.isFramed = !sitesAround().every((site) => named.includes(site));
 if (chat && info) Object.assign(chat, { pageInfo: parseAgentInfo(info), images });

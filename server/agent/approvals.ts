@@ -255,7 +255,7 @@ const UNDECIDED = "The user did not decide on this call and wrote something else
 const UNKNOWN =
   "The user did not decide on this call here and wrote something else. It was not carried out, unless they had approved it elsewhere.";
 
-/** Whether nobody knows if the call was decided on before. */
+/** Whether it is unknown if the call was decided on before. */
 export function mayBeDecided({ reason }: ApprovalDecision): boolean {
   return reason?.startsWith(UNKNOWN) === true;
 }

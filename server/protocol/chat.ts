@@ -30,7 +30,7 @@ export interface TextPart {
 
 /** What a file of the history was. */
 export interface OmittedFile {
-  /** Of the bytes, in base64url. */
+  /** The digest of the bytes, in base64url. */
   sha256: string;
   mime_type: MediaType;
   bytes: number;

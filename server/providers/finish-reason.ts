@@ -8,7 +8,7 @@ export const MALFORMED_CALL = /malformed|function_call_filter|unexpected_tool_ca
 /** The server gave up in the middle of the answer: DeepSeek's `insufficient_system_resource`, vLLM's `abort`, Zhipu's `network_error`. */
 const GIVEN_UP = /error|abort|cancel|fail|interrupt|insufficient_system_resource|time_?out/i;
 
-/** `undefined` for an answer that is not whole. What nobody knows is an end: servers have dozens of words for it. */
+/** `undefined` for an answer that is not whole. An unknown word is an end: servers have dozens of them. */
 export function turnFinish(reason: string): TurnFinish | undefined {
   if (GIVEN_UP.test(reason)) return undefined;
   // Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT".

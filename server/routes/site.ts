@@ -50,7 +50,7 @@ interface BuiltFiles {
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
-/** Those of each folder that was read: servers in one process share them, since they are megabytes with their source maps. */
+/** The files of each folder that was read: servers in one process share them, since they are megabytes with their source maps. */
 const builds = new Map<string, BuiltFiles>();
 
 /** Reads all files at once, so that a script never names chunks of another build. */

@@ -308,6 +308,36 @@ test("what would push the end of a value out of view is counted in words, whethe
   ]);
 });
 
+test("a question that wants words is answered in its card, or by a message, and only declined by its button", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await chat.say("Book a table");
+  const ask = (id: string) => approval(id, "What is your name?", {}, { question: true });
+  (await turn()).send(ask("1"), asked());
+  const answer = part("approve");
+  assert.equal(await shown(answer), "Answer");
+  await press(answer);
+  const field = part("approval").getByRole("textbox", { name: "Your answer" });
+  assert.equal(await field.evaluate((it) => it.matches(":focus")), true, "without words, its field is where to write");
+  await field.fill("  Ada ");
+  await field.press("Enter");
+  const answered = await turn();
+  assert.deepEqual(answered.body.approvals, [{ id: "1", approved: true, reason: "Ada" }]);
+  answered.send(result("1"), ask("2"), asked());
+  await part("approval").getByText("What is your name?").waitFor();
+  await part("approval").getByRole("textbox", { name: "Your answer" }).fill("Ada");
+  await press(part("decline"));
+  const declined = await turn();
+  assert.deepEqual(declined.body.approvals, [{ id: "2", approved: false }]);
+  declined.send(ask("3"), asked());
+  await part("approval").waitFor();
+  await chat.input.fill("Bob");
+  assert.equal(await page.getByText("what is asked above is declined").count(), 0);
+  await chat.input.press("Enter");
+  const { body } = await turn();
+  assert.equal(body.message, "Bob");
+  assert.equal(body.approvals, undefined);
+});
+
 it("where reading the arguments would lose something, the card shows their text", async (t) => {
   const { part, chat, turn } = await openAskingChat(t);
   for (const [json, text] of [

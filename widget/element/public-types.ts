@@ -209,7 +209,7 @@ export interface LauncherProperties extends SharedProperties {
 export interface AddedMessage {
   /** Markdown. */
   readonly text: string;
-  /** Who says it, shown above it. Default: the agent, without a name. */
+  /** The name of the one who says it, shown above it. Default: the agent, without a name. */
   readonly name?: string | undefined;
 }
 

@@ -57,6 +57,9 @@ export const partTexts = {
   decline: "Decline",
   approveAll: "Approve all",
   whyDeclined: "Why? (optional)",
+  /** The button and the field of a question that wants words. */
+  answer: "Answer",
+  yourAnswer: "Your answer",
   details: "Details",
   /** Has the agent ask once more what can no longer be decided. */
   askMeAgain: "Ask again",
@@ -69,6 +72,7 @@ export const partTexts = {
   /** Beside the tool's name. `time` is that of a clock, such as "14:02". */
   approvedAt: (time: string) => `approved by you at ${time}`,
   declinedAt: (time: string) => `declined by you at ${time}`,
+  answeredAt: (time: string) => `answered by you at ${time}`,
 
   // Code blocks and tables.
   wrapLines: "Wrap lines",

@@ -52,7 +52,7 @@ const forwardFrom = directive(
   },
 );
 
-/** Those of the bubble have rules for both, and the bubble may come later, with sheets of its own. */
+/** The sheets of the bubble have rules for both, and the bubble may come later, with sheets of its own. */
 const sheets = [surfaceStyles, previewStyles, panelStyles].map(sheetOf);
 
 /** Draws into itself, so that the launcher has one shadow root and a page's `::part` rules reach the panel. */
@@ -137,7 +137,7 @@ export class LauncherPanel extends LitElement {
       if (row.kind === "object" && isNew) warnOfText(this.#launcher, name, value);
       if (!attribute || !value || isValid(row, value)) continue;
       if (isNew) warnOfValue(this.#launcher, attribute, row, value);
-      // The default applies, to whoever asks.
+      // The default applies.
       this.#launcher.removeAttribute(attribute);
     }
   }

@@ -74,7 +74,7 @@ function withClosedMarks(source: string, text: string, lineText: string): string
   return shown.endsWith(inline) ? shown.slice(0, shown.length - inline.length) + healEnd(inline) : source;
 }
 
-/** Of a long text the last piece: each is lexed apart, so what is open in an earlier one stays so. */
+/** The last piece of a long text: each is lexed apart, so what is open in an earlier one stays so. */
 function healEnd(text: string): string {
   const { length } = inlinePieces(text).at(-1)?.at(-1) ?? "";
   const start = text.length - length;

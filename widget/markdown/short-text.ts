@@ -6,7 +6,7 @@
 import { appendText, create, linkElement, type Parent } from "./create.ts";
 import { safeLink } from "./safe-url.ts";
 
-/** Of two marks that begin at the same place, the first one here wins. */
+/** Where two marks begin at the same place, the first one here wins. */
 const MARKS = new RegExp(
   [
     String.raw`\\([!-/:-@[-\x60{-~])`,

@@ -7,7 +7,7 @@ import { forget, recall, remember } from "../storage/storage.ts";
 export type KeyPrompt = "required" | "refused" | "forbidden";
 
 export class ApiKey {
-  /** Whether this page is in a frame of a site that nobody has named: no typed key is kept there, or used again. */
+  /** Whether this page is in a frame of a site that no setting names: no typed key is kept there, or used again. */
   declare static isFramed: boolean | undefined;
   /** Set while the person has to enter a key before the chat can go on. */
   prompt: KeyPrompt | undefined;

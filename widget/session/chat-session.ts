@@ -337,6 +337,11 @@ export class ChatSession {
     return id;
   }
 
+  /** Whether a message in place of decisions declines what is asked. Who is asked for words alone answers with it. */
+  get writingDeclines(): boolean {
+    return this.waitingCalls.some(({ approval }) => !approval?.question);
+  }
+
   /** Answers the tool calls that wait for approval, each of them exactly once. The same answer goes on. */
   decide(decisions: readonly ApprovalDecision[]): SendResult {
     if (this.busy) return notSent("busy");

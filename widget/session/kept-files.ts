@@ -64,7 +64,7 @@ export function keep(transact: Transact, conversation: StoredConversation): Prom
   });
 }
 
-/** Those of the conversations that were saved last stay. */
+/** The files of the conversations that were saved last stay. */
 async function dropOldest(transaction: IDBTransaction): Promise<void> {
   const table = transaction.objectStore(PENDING);
   const [rows, summaries]: [FileRow[], Summary[]] = await Promise.all([
@@ -139,7 +139,7 @@ export async function read(transact: Transact, conversation: StoredConversation)
   return { ...filled, ...withParts({ states, root }, fill), attachments };
 }
 
-/** Those of a conversation for which there is room, the newest first. */
+/** The files of a conversation for which there is room, the newest first. */
 function filesOf(conversation: StoredConversation): readonly KeptFile[] {
   const { id, tree, states, root, attachments } = conversation;
   const all = new Map<string, KeptFile>();

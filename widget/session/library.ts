@@ -137,7 +137,7 @@ export class Library {
     return false;
   }
 
-  /** Those of all users, without those of tabs. */
+  /** The conversations of all users, without those of tabs. */
   async #all(): Promise<readonly Summary[]> {
     return (await this.#options.store.list()).filter(({ kept }) => kept !== "tab").map(soundSummary);
   }

@@ -18,7 +18,7 @@ export interface SentFile {
   readonly mediaType: MediaType;
   /** In bytes. */
   readonly size?: number | undefined;
-  /** Of an image, in pixels. */
+  /** The size of an image, in pixels. */
   readonly width?: number | undefined;
   readonly height?: number | undefined;
   /** What is shown of an image. */
@@ -73,7 +73,7 @@ export interface PageMessage {
   readonly parent?: string | undefined;
   /** Markdown. */
   readonly text: string;
-  /** Who says it; absent where the agent does. */
+  /** The name of the one who says it; absent where the agent does. */
   readonly name?: string | undefined;
   /** When it was added, in milliseconds. */
   readonly at: number;
@@ -128,7 +128,7 @@ export interface ToolBlock {
   readonly output?: string;
   readonly durationMs?: number;
   /** Present where the call needed approval: what the person is asked. */
-  readonly approval?: Pick<ToolApproval, "text" | "expires_at" | "danger" | "editable">;
+  readonly approval?: Pick<ToolApproval, "text" | "expires_at" | "danger" | "editable" | "question">;
   /** When the person was asked, in milliseconds; absent where the server has said that this is too long ago. */
   readonly askedAt?: number | undefined;
   /** What the person has decided. It is sent when all calls that wait have a decision. */

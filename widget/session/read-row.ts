@@ -224,7 +224,7 @@ const PART = either(
   has({ type: oneOf("image_url") }),
   has({ type: oneOf("omitted"), omitted: has({ sha256: isText, mime_type: isMediaType, bytes: isNumber }) }),
 );
-/** Of what the server has made, no more than what is read here. */
+/** What the server has made, no more of it than is read here. */
 const HISTORY = listOf(has({ role: isText, content: either(isAbsent, isNull, isText, listOf(PART)) }));
 const OPEN = maybe(has({ messages: HISTORY, sealed: maybe(isText) }));
 const STATE = has({ rest: has({ open: OPEN }), from: maybe(isNumber), added: maybe(HISTORY) });

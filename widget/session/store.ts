@@ -220,7 +220,7 @@ export class IndexedDbStore implements ConversationStore {
 
 const isFull = (error: unknown) => error instanceof DOMException && error.name === "QuotaExceededError";
 
-/** Those of this page, by server. They outlive its elements, of which they know nothing. */
+/** The connections of this page, by server. They outlive its elements, of which they know nothing. */
 const connections = new Map<string, Promise<IDBDatabase>>();
 
 /** Rejects where the browser forbids storage, for example in a private window or a third-party frame. */

@@ -36,8 +36,12 @@ function eventOf(fields: Fields): SocketMessage | undefined {
       return { type, data: { ...toolCall(object(data)), status: "running" } };
     case "tool_approval": {
       const call = object(data);
-      const { text, expires_at, danger, editable } = call;
-      const flags = { ...(danger === true && { danger }), ...(editable === true && { editable }) };
+      const { text, expires_at, danger, editable, question } = call;
+      const flags = {
+        ...(danger === true && { danger }),
+        ...(editable === true && { editable }),
+        ...(question === true && { question }),
+      };
       return {
         type,
         data: { ...toolCall(call), text: string(text), expires_at: string(expires_at), ...flags },

@@ -31,8 +31,9 @@ const LONG_TEXT = 20;
 /** Objects in objects are laid out so deep; what is deeper, or has a long name, which each row would repeat, is shown as JSON. */
 const DEEPEST = 3;
 
-/** The longest reason, in characters. */
+/** The longest reason, and the longest answer, in characters. */
 const MAX_REASON = 500;
+const MAX_ANSWER = 1_000;
 
 /** Timers take no more. A call that expires later is looked at again. */
 const MAX_TIMEOUT_MS = 3_600_000;
@@ -100,7 +101,7 @@ export class ApprovalElement extends ChatPart {
       const left = Math.min(...this.calls.map(expiryOf)) - Date.now();
       this.#timer = setTimeout(() => this.requestUpdate(), Math.min(left + 1, MAX_TIMEOUT_MS));
     }
-    if (changed.has("declining") && this.declining !== undefined) this.querySelector<HTMLElement>(".reason")?.focus();
+    if (changed.has("declining") && this.declining !== undefined) this.#reasonOf(this.declining)?.focus();
     if (changed.has("wrong")) this.querySelector<HTMLElement>("[aria-invalid='true']")?.focus();
   }
 
@@ -113,8 +114,8 @@ export class ApprovalElement extends ChatPart {
     const { strings, agent } = this.context;
     const { calls } = this;
     const isExpired = this.#isExpired;
-    // What cannot be undone is approved by its own button only.
-    const hasAll = calls.length > 1 && !calls.some(({ approval }) => approval?.danger);
+    // What cannot be undone, or wants words, has its own button only.
+    const hasAll = calls.length > 1 && !calls.some(({ approval }) => approval?.danger || approval?.question);
     return html`
       <section
         part="approval"
@@ -268,15 +269,18 @@ export class ApprovalElement extends ChatPart {
     </div>`;
   }
 
-  /** One line in place: the reason is for the agent, and may be left out. */
+  /** One line in place: the answer to a question, or the reason of a decline, which may be left out. */
   #renderReason(call: ToolBlock): TemplateResult {
-    const { whyDeclined } = this.context.strings;
+    const { whyDeclined, yourAnswer } = this.context.strings;
+    const isQuestion = call.approval?.question === true;
+    const label = isQuestion ? yourAnswer : whyDeclined;
     return html`<input
       class="reason"
+      id=${`reason-${call.callId}`}
       dir="auto"
-      maxlength=${MAX_REASON}
-      aria-label=${whyDeclined}
-      placeholder=${whyDeclined}
+      maxlength=${isQuestion ? MAX_ANSWER : MAX_REASON}
+      aria-label=${label}
+      placeholder=${label}
       @keydown=${(event: KeyboardEvent) => this.#reasonKey(event, call)}
     />`;
   }
@@ -291,7 +295,7 @@ export class ApprovalElement extends ChatPart {
     const filled = isOne || decision?.approved ? " filled" : "";
     return html`
       <div class="choices">
-        ${this.declining === callId ? this.#renderReason(call) : nothing}
+        ${approval?.question || this.declining === callId ? this.#renderReason(call) : nothing}
         <button
           type="button"
           part="decline"
@@ -314,10 +318,16 @@ export class ApprovalElement extends ChatPart {
           ?disabled=${!this.canDecide}
           @click=${(event: MouseEvent) => this.#pressApprove(call, event)}
         >
-          ${decision?.approved ? icons.check : nothing}${approval?.danger && call.title ? plain(toolName(call, strings)) : strings.approve}
+          ${decision?.approved ? icons.check : nothing}${this.#nameOfYes(call)}
         </button>
       </div>
     `;
+  }
+
+  #nameOfYes(call: ToolBlock): string {
+    const { strings } = this.context;
+    if (call.approval?.question) return strings.answer;
+    return call.approval?.danger && call.title ? plain(toolName(call, strings)) : strings.approve;
   }
 
   #renderAll(): TemplateResult {
@@ -354,6 +364,10 @@ export class ApprovalElement extends ChatPart {
     if (detail > 1) return;
     this.wrong = [];
     if (!call.decision?.approved && this.#openCut([call])) return;
+    if (call.approval?.question && !call.decision?.approved) {
+      this.#answer(call);
+      return;
+    }
     const changed = this.#changedArguments(call);
     if (this.wrong.length > 0) return;
     this.declining = undefined;
@@ -363,17 +377,30 @@ export class ApprovalElement extends ChatPart {
 
   #pressDecline(call: ToolBlock, { detail }: MouseEvent): void {
     if (detail > 1) return;
-    const { callId, decision } = call;
+    const { callId, approval, decision } = call;
     if (decision && !decision.approved) this.#decide(call, undefined);
-    else if (this.declining === callId) this.#decline(call);
+    else if (this.declining === callId || approval?.question) this.#decline(call);
     else {
       this.context.actions.holdScroll();
       this.declining = callId;
     }
   }
 
+  /** The words are a question's answer; without any, its field is where to write. */
+  #answer(call: ToolBlock): void {
+    const field = this.#reasonOf(call.callId);
+    const reason = field?.value.trim();
+    if (reason) this.#decide(call, { approved: true, reason });
+    else field?.focus();
+  }
+
+  #reasonOf(callId: string): HTMLInputElement | undefined {
+    return [...this.querySelectorAll<HTMLInputElement>(".reason")].find(({ id }) => id === `reason-${callId}`);
+  }
+
   #decline(call: ToolBlock): void {
-    const reason = this.querySelector<HTMLInputElement>(".reason")?.value.trim();
+    // What stands in the field of a question is its answer, and no reason.
+    const reason = call.approval?.question ? undefined : this.#reasonOf(call.callId)?.value.trim();
     this.declining = undefined;
     this.#decide(call, { approved: false, ...(reason && { reason }) });
   }
@@ -400,9 +427,12 @@ export class ApprovalElement extends ChatPart {
 
   #reasonKey(event: KeyboardEvent, call: ToolBlock): void {
     if (isTaken(event) || event.repeat || !/^(Enter|Escape)$/.test(event.key)) return;
+    const isQuestion = call.approval?.question === true;
+    if (isQuestion && event.key === "Escape") return;
     // Escape closes the line, and neither the panel around the chat nor an answer that is coming.
     event.preventDefault();
-    if (event.key === "Enter") this.#decline(call);
+    if (event.key === "Enter" && isQuestion) this.#answer(call);
+    else if (event.key === "Enter") this.#decline(call);
     else {
       (this.#groupOf(event)?.querySelector('[part="decline"]') as HTMLElement | null)?.focus({ preventScroll: true });
       this.declining = undefined;

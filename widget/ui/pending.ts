@@ -112,8 +112,10 @@ export class PendingElement extends ChatPart {
     const asked = this.list.filter((it) => group.includes(it) || !this.#asks(it));
     const send = (label: string) =>
       smallButton("send-pending", label, () => void actions.sendPending(asked.map(({ id }) => id)));
-    const declines = this.session.waitingCalls.length > 0;
-    const texts = [...(isAsking ? [] : [strings.pending(agent)]), ...(declines ? [strings.writingDeclines] : [])];
+    const texts = [
+      ...(isAsking ? [] : [strings.pending(agent)]),
+      ...(this.session.writingDeclines ? [strings.writingDeclines] : []),
+    ];
     // A message that waits for a key, and an answer that is being stopped, come first.
     const isTime = this.status === "running" || this.status === "idle";
     const maySend = isTime && group.some((it) => isSendable(this.session, it));

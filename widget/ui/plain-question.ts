@@ -61,7 +61,7 @@ export class PlainQuestion extends ChatPart {
         <p class="plain-input" dir="ltr">${plain(tool)} ${input.split(TEXTS).map((it) => html`<bdi>${plain(it)}</bdi>`)}</p>
         ${
           expiryOf(call) > Date.now()
-            ? html`<div class="choices">${this.#renderButton(call, false)} ${this.#renderButton(call, true)}</div>`
+            ? html`<div class="choices">${this.#renderButton(call, false)} ${approval?.question ? nothing : this.#renderButton(call, true)}</div>`
             : html`<p>${strings.approvalExpired}</p>`
         }
       </div>

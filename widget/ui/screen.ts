@@ -394,7 +394,7 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
       .ownActions=${screen.composerActions}
       .session=${session}
       .isBusy=${session.busy}
-      .isAsking=${session.waitingCalls.length > 0}
+      .isAsking=${session.writingDeclines}
       .isStopping=${session.status === "stopping"}
     ></agent-chat-composer>
     ${asksForKey ? nothing : renderSuggestions(suggestions, context)}

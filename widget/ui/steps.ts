@@ -216,11 +216,12 @@ class StepElement extends ChatPart {
   }
 
   /** What a call waits for, how long it has been running, or how long it took. */
-  #asideOf({ status, startedAt, durationMs = 0, decision, decidedAt = 0 }: ToolBlock): string | undefined {
+  #asideOf({ status, startedAt, durationMs = 0, approval, decision, decidedAt = 0 }: ToolBlock): string | undefined {
     const { strings } = this.context;
     if (decision && status !== "running" && status !== "waiting") {
       const time = formatTime(decidedAt, strings.lang);
-      return decision.approved ? strings.approvedAt(time) : strings.declinedAt(time);
+      if (!decision.approved) return strings.declinedAt(time);
+      return approval?.question ? strings.answeredAt(time) : strings.approvedAt(time);
     }
     if (status === "waiting") return strings.toolWaiting;
     if (status === "running") {
