@@ -227,6 +227,35 @@ function press(page, ...selectors) {
   }, selectors);
 }
 
+/** A first visit on a slow phone: until it greets, what that took over the wire, and from Enter until an answer is drawn. */
+async function firstVisit({ browser, publicFolder }) {
+  const { url } = await startServer(t, { turns: [says("Hi.")], publicFolder });
+  const page = await browser.newPage({ viewport: { width: 412, height: 800 } });
+  const session = await page.context().newCDPSession(page);
+  const bytes = 200 * 1024;
+  const network = { offline: false, latency: 150, downloadThroughput: bytes, uploadThroughput: bytes };
+  await session.send("Network.enable");
+  await session.send("Network.emulateNetworkConditions", network);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: SLOWER });
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  await page.goto(url, { waitUntil: "commit" });
+  const untilThere = (selector) =>
+    page.evaluate(async (wanted) => {
+      while (!document.querySelector("agent-chat")?.shadowRoot?.querySelector(wanted))
+        await new Promise(requestAnimationFrame);
+      const files = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith(".js"));
+      return [performance.now(), files.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0) / 1000];
+    }, selector);
+  const [greeting, kilobytes] = await untilThere(".welcome");
+  const work = await workOf(session);
+  await page.locator("textarea").fill("Hello");
+  const [pressed] = await untilThere("textarea");
+  await page.keyboard.press("Enter");
+  const [answered] = await untilThere(".markdown p");
+  await page.close();
+  return { greeting, kilobytes, work, firstAnswer: answered - pressed };
+}
+
 /** 200 conversations, one of which has 800 messages: what the list, that one, its answers and a draft below it cost. */
 async function library(build) {
   const answers = [1, 2].map(() => speak(PROSE.repeat(25), 16, 17));
@@ -249,6 +278,17 @@ async function library(build) {
   }
   await page.waitForTimeout(1500);
   await page.evaluate("written = 0");
+  figures.search = await page.evaluate(async () => {
+    const { shadowRoot: root } = document.querySelector("agent-chat");
+    const field = root.querySelector(".list-search");
+    const start = performance.now();
+    field.value = "in no text";
+    field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    while (!root.querySelector(".list").textContent.includes("Nothing found")) await new Promise(requestAnimationFrame);
+    field.value = "";
+    field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    return performance.now() - start;
+  });
   await page.locator("textarea").pressSequentially("six words that are typed and ".repeat(2), { delay: 100 });
   // Of 5.8 s.
   figures.typed = ((await page.evaluate("written")) / 1024) * (60 / 5.8);
@@ -314,7 +354,7 @@ async function mounts(build) {
 
 async function measure(build) {
   const results = [];
-  const parts = [frameAtTheEnd, framesByExchange, longTasks, library, mounts, hostPage];
+  const parts = [frameAtTheEnd, framesByExchange, longTasks, firstVisit, library, mounts, hostPage];
   for (const part of parts) results.push(await part(build));
   return results;
 }
@@ -330,12 +370,17 @@ const ROWS = [
   ["longest task on a phone while 300 kB are written", "written", "ms", "≤ 100"],
   ["longest task there when 2 MB are restored", "restored", "ms", "≤ 100"],
   ["longest task there when 2 MB of a tool are opened", "opened", "ms", "≤ 100"],
+  ["a first visit on a slow phone, until it greets", "greeting", "ms", ""],
+  ["scripts that have come over the wire then, with brotli", "kilobytes", "kB", ""],
+  ["main thread until then, on that phone", "work", "ms", ""],
+  ["from Enter until the first answer is drawn there", "firstAnswer", "ms", "as before"],
   ["200 conversations, from their first reading until the list is pressed open and drawn", "listed", "ms", "< 100"],
   ["conversations that are read with their messages from the load on", "reads", "", "1, the one that is shown"],
   ["a conversation of 10 messages, from the press until its end is drawn", "open10", "ms", ""],
   ["the same with 800 messages and 4 MB with their states", "open800", "ms", ""],
   ["main thread for a save while an answer comes, behind 10 messages", "save10", "ms", ""],
   ["the same behind 800 messages", "save800", "ms", "as behind 10"],
+  ["a search through all of them that finds nothing", "search", "ms", ""],
   ["written to IndexedDB while typing for a minute", "typed", "KiB", "0"],
   [`connections to IndexedDB after ${MOUNTS} chats were shown and removed`, "databases", "", "1"],
   ["their elements that are still in memory", "left", "", "no more after 40"],

@@ -278,6 +278,7 @@ test("what would push the end of a value out of view is counted in words, whethe
     said: "ls\n[249 empty lines]",
     [`a${"\u3000".repeat(500)}b`]: "WWWWWWWWWW WWWWWWWWWW WWWWWWW!",
     lines: `${"x\n".repeat(40)}end`,
+    dots: `${".\t".repeat(140)}; rm -rf /`,
   };
   (await turn()).send(approval("1", `Do${"\u00a0".repeat(900)}it?`, args, { editable: true }), asked());
   const card = part("approval");
@@ -286,7 +287,7 @@ test("what would push the end of a value out of view is counted in words, whethe
     /^Do\[900 spaces\]it\?\s+Command\s+ls\n\[249 empty lines\]\n\[5000 spaces\]; rm -rf \/\n/,
   );
   const folds = card.locator("dd .fold");
-  assert.deepEqual(await folds.allTextContents(), ["[249 empty lines]", "[5000 spaces]"]);
+  assert.deepEqual(await folds.allTextContents(), ["[249 empty lines]", "[5000 spaces]", "[.\t × 140]"]);
   await card.getByText("Details").click();
   assert.match(await shown(card.locator("pre")), /\[\\n × 250\]\[5000 spaces\]; rm -rf/);
   await press(part("edit-arguments"));

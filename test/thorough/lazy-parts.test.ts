@@ -29,7 +29,7 @@ async function refuse(page: Page, name: string, refuses: number | (() => boolean
 const PAUSE_FOR_LONG = `
   Math.random = () => 1_000;
   window.addEventListener = function (type, ...others) {
-    if (type === "online" && others[1]?.once) window.pauses = (window.pauses ?? 0) + 1;
+    if (type === "online" && !others[1]) window.pauses = (window.pauses ?? 0) + 1;
     return EventTarget.prototype.addEventListener.call(this, type, ...others);
   };
 `;

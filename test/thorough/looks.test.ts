@@ -125,7 +125,7 @@ test("the page's texts grow with the browser's font size, and those of an elemen
   const sizes = () =>
     chat.page.evaluate(() => {
       const root = document.querySelector("agent-chat")?.shadowRoot;
-      return ["p", "pre code", ".bubble", "textarea", ".agent"].map((name) => {
+      return [".markdown p", "pre code", ".bubble", "textarea", ".agent"].map((name) => {
         const element = root?.querySelector(name);
         return element ? Number.parseFloat(getComputedStyle(element).fontSize) : Number.NaN;
       });

@@ -38,10 +38,15 @@ export async function retry<Result>(
 }
 
 /** Ends early when the network is back. */
-function pause(ms: number, signal?: AbortSignal): Promise<unknown> {
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-    addEventListener("online", resolve, { once: true });
-    signal?.addEventListener("abort", resolve);
+    const end = () => {
+      removeEventListener("online", end);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    setTimeout(end, ms);
+    addEventListener("online", end);
+    signal?.addEventListener("abort", end);
   });
 }

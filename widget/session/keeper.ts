@@ -427,9 +427,9 @@ export class ConversationKeeper implements LibraryHost {
   }
 
   async #fill(stored: StoredConversation, reading: Promise<StoredConversation>, isCopy: boolean): Promise<void> {
-    const loads = this.#loads;
+    const { shown } = this;
     const filled = await reading.catch(() => undefined);
-    if (!filled || loads !== this.#loads) return;
+    if (!filled || shown !== this.shown) return;
     this.#options.fill(stored, filled);
     if (isCopy) this.changed();
     this.#options.onChange();
@@ -490,7 +490,8 @@ export class ConversationKeeper implements LibraryHost {
       this.#saveSoon();
       return this.reload();
     }
-    void this.look();
+    // A first answer comes before the list; another tab may delete its conversation all the same.
+    void (data.run ? this.library() : this.look());
     const isNotKept = outcome === "failed" || !hasRoom;
     if (isNotKept === this.isNotKept || !this.#slot) return;
     this.isNotKept = isNotKept;

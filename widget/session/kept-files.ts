@@ -1,7 +1,7 @@
 /**
  * The data of files, kept apart from the rows: it is written once, however often a conversation is saved. Loaded where a
- * conversation has files. A file is known by its digest, which a state has beside its data, and by its places in messages:
- * their answers are still to come, or the provider keeps the conversation. Its row has one of these names.
+ * conversation has files. A file is known by its digest, which a state has beside its data, and by when and where it was sent:
+ * the answers are still to come, or the provider keeps the conversation. Its row has one of these names.
  */
 
 import { type Attachment, MEDIA_TYPES } from "../../server/protocol/attachments.ts";
@@ -50,16 +50,9 @@ export function keep(transact: Transact, conversation: StoredConversation): Prom
     if (!summary) return;
     const known = files.map((file) => file.keys.find((key) => keys.includes(key)));
     for (const key of keys) if (!known.includes(String(key))) table.delete(key);
-    for (const [
-      index,
-      {
-        keys: [id = ""],
-        url,
-      },
-    ] of files.entries()) {
-      if (url && !known[index]) table.put({ id, file: blobOf(url) });
-    }
-    await dropOldest(transaction);
+    const added = files.filter(({ url }, index) => url && !known[index]);
+    for (const { keys, url = "" } of added) table.put({ id: keys[0], file: blobOf(url) });
+    if (added.length > 0) await dropOldest(transaction);
     await completed(transaction);
   });
 }
@@ -185,7 +178,7 @@ function keysOf({ id, tree, states }: StoredConversation): ReadonlyMap<string, r
     keys.set(
       message.id,
       message.files.map((_, index) =>
-        [digests[index] ?? [], `${message.id}.${index}`].flat().map((name) => fileKey(id, name)),
+        [digests[index] ?? [], `${message.at}.${index}`].flat().map((name) => fileKey(id, name)),
       ),
     );
   }

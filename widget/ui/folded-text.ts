@@ -5,9 +5,9 @@ import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { plain } from "./plain-text.ts";
 
-/** Three empty lines and more, what shows nothing for longer than a line, and one or two characters over and over. */
+/** Three empty lines and more, what shows nothing for longer than a line, and up to three characters over and over. */
 const FOLDED =
-  /(?<lines>(?<=^|\n)(?:[^\S\n]*\n){3,})|(?<blanks>(?:[^\S\n]|\u2800){41,})|(?<unit>[^\s\u2800]{1,2}?)\k<unit>{99,}/gu;
+  /(?<lines>(?<=^|\n)(?:[^\S\n]*\n){3,})|(?<blanks>(?:[^\S\n]|\u2800){41,})|(?<unit>[^\n]{1,3}?)\k<unit>{99,}/gu;
 
 interface Piece {
   readonly text: string;

@@ -68,6 +68,9 @@ type AnswerPart =
 /** Stands in the place of rows that wait, once it is loaded. */
 const CARD = "agent-chat-approval";
 
+/** Asks where that does not come. */
+const PLAIN = "agent-chat-plain-question";
+
 /** The card is waited for so long; then the question is asked without it. */
 const CARD_WITHIN_SECONDS = 2;
 
@@ -138,8 +141,10 @@ export class MessageElement extends ChatPart {
     if (customElements.get(CARD)) this.#withoutCardSince = undefined;
     else if (waitingCalls(message).length > 0 && this.#withoutCardSince === undefined) {
       this.#withoutCardSince = Date.now();
-      void loadPartEventually(CARD);
-      void customElements.whenDefined(CARD).then(() => this.requestUpdate());
+      for (const part of [CARD, PLAIN] as const) {
+        void loadPartEventually(part);
+        void customElements.whenDefined(part).then(() => this.requestUpdate());
+      }
     }
     this.#parts = this.#partsOf(message);
     const isMute = message.status === "streaming" && isSilent(this.#parts, message.blocks.length === message.kept);
@@ -338,7 +343,8 @@ export class MessageElement extends ChatPart {
   }
 
   get #canAsk(): boolean {
-    return this.#withoutCardSince === undefined || secondsSince(this.#withoutCardSince) >= CARD_WITHIN_SECONDS;
+    if (this.#withoutCardSince === undefined) return true;
+    return secondsSince(this.#withoutCardSince) >= CARD_WITHIN_SECONDS && customElements.get(PLAIN) !== undefined;
   }
 
   /** The parts of an answer in their order, without what is hidden. */

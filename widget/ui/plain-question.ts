@@ -34,6 +34,8 @@ export class PlainQuestion extends ChatPart {
 
   protected override render(): TemplateResult {
     const { strings, agent } = this.context;
+    // One that has expired holds up the others, which are decided together.
+    const isExpired = this.calls.some((call) => expiryOf(call) <= Date.now());
     return html`
       <section
         part="approval"
@@ -43,12 +45,13 @@ export class PlainQuestion extends ChatPart {
         translate="no"
         @keydown=${(event: KeyboardEvent) => event.repeat && event.key === "Enter" && event.preventDefault()}
       >
-        ${this.calls.map((call) => this.#renderCall(call))}
+        ${this.calls.map((call) => this.#renderCall(call, isExpired))}
+        ${isExpired ? html`<p>${strings.approvalExpired}</p>` : nothing}
       </section>
     `;
   }
 
-  #renderCall(call: ToolBlock): TemplateResult {
+  #renderCall(call: ToolBlock, isExpired: boolean): TemplateResult {
     const { strings } = this.context;
     const { callId, tool, title, approval, decision } = call;
     const id = `asked-${callId}`;
@@ -60,9 +63,9 @@ export class PlainQuestion extends ChatPart {
         ${title ? html`<p dir="auto">${plain(toolName(call, strings))}</p>` : nothing}
         <p class="plain-input" dir="ltr">${plain(tool)} ${input.split(TEXTS).map((it) => html`<bdi>${plain(it)}</bdi>`)}</p>
         ${
-          expiryOf(call) > Date.now()
-            ? html`<div class="choices">${this.#renderButton(call, false)} ${approval?.question ? nothing : this.#renderButton(call, true)}</div>`
-            : html`<p>${strings.approvalExpired}</p>`
+          isExpired
+            ? nothing
+            : html`<div class="choices">${this.#renderButton(call, false)} ${approval?.question ? nothing : this.#renderButton(call, true)}</div>`
         }
       </div>
     `;

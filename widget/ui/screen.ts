@@ -242,8 +242,6 @@ function renderHeader({ context, client, list }: ScreenView): TemplateResult {
 /** All conversations of the user: a column on a wide page, elsewhere over the chat. */
 function renderList({ context, client, list }: ScreenView): TemplateResult | typeof nothing {
   if (!list || !client?.keeper.hasKept || client.isHidden) return nothing;
-  // The first answer comes before the list.
-  if (list.count === 0 && client.session.busy) return nothing;
   void loadPartEventually("agent-chat-conversations");
   return html`<agent-chat-conversations
     .context=${context}
