@@ -523,6 +523,7 @@ function checkToolTexts({ toolTexts = {} }: Record<string, unknown>): ReadonlyMa
         name,
         {
           ...checkWords(definition, name),
+          runsElsewhere: true,
           description: "",
           parameters: checkParameters({ type: "object" }, name),
           timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,

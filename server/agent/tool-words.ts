@@ -34,6 +34,8 @@ export interface ToolWords {
   readonly running: ((args: unknown) => unknown) | undefined;
   readonly done: ((args: unknown, result: unknown) => unknown) | undefined;
   readonly expose: Expose;
+  /** Its author lists such tools as far as they like: the others hide nothing. */
+  readonly runsElsewhere?: boolean;
 }
 
 const MAX_TEXT_CHARS = 1_000;
@@ -161,7 +163,7 @@ const UNKNOWN: ToolWords = { name: "", title: undefined, running: undefined, don
 export function hiderOf<Tool extends ToolWords>(tools: ReadonlyMap<string, Tool>, name: string): ToolWords | undefined {
   const tool = tools.get(name);
   if (tool !== undefined) return tool.expose === "all" ? undefined : tool;
-  return hidesAny(tools) ? UNKNOWN : undefined;
+  return [...tools.values()].some((one) => one.expose !== "all" && !one.runsElsewhere) ? UNKNOWN : undefined;
 }
 
 export function hidesAny(tools: ReadonlyMap<string, ToolWords>): boolean {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
+import type { ToolApproval } from "../../server/protocol/chat.ts";
 import { send } from "../support/chat-transports.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 
@@ -68,9 +69,12 @@ test("what a tool that runs elsewhere hides leaves neither in events nor in the 
     yield call("c2", "spy", { order: "secret-3" });
     yield result("c2", "secret-4");
     yield "So.";
-    yield { type: "tool_approval", data: { id: "c3", tool: "cancel", arguments: {}, text: "Sure?" } };
+    yield { type: "tool_approval", data: { id: "c3", tool: "cancel", arguments: { order: "A2" }, text: "Sure?" } };
   } as never);
   const { events, last } = await send.sse(t, server, { message: "Hi" });
+  // What nobody has listed is not hidden: a person would decide on what they cannot read.
+  const [{ tool, arguments: args } = {} as ToolApproval] = (last.type === "done" && last.approvals) || [];
+  assert.deepEqual([tool, args], ["cancel", '{"order":"A2"}']);
   assert.doesNotMatch(JSON.stringify([events, last]), /secret-|spy|look/);
   const titles = events.flatMap((event) => (event.type === "tool_call" ? [event.data.tool] : []));
   assert.deepEqual(titles, ["Order"]);
