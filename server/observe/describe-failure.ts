@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
-import { isRecord } from "../protocol/json.ts";
+import { asString, isRecord } from "../protocol/json.ts";
 
 /** A code or a type of a provider is at most this long and never a sentence. */
 const TOKEN = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -85,10 +85,15 @@ function foreignText(error: unknown, withMessages: boolean): string {
 /** Parley's own code. */
 const OWN = fileURLToPath(new URL("..", import.meta.url));
 
-/** The first place in code that is neither ours nor a package's: the author's. */
-function placeOf({ stack = "" }: Error): string | undefined {
-  const frames = stack.matchAll(/^\s+at (?:.*\()?(?:async )?(?:file:\/\/)?((?:\/|[A-Za-z]:[\\/])[^()]+:\d+:\d+)\)?$/gm);
-  const places = [...frames].map(([, place = ""]) => place);
+/** A line of a stack, with the place in it. */
+const FRAME = /^ {4}at (?:.*\()?(?:async )?(?:file:\/\/)?((?:\/|[A-Za-z]:[\\/])[^()]+:\d+:\d+)\)?$/;
+
+/** The first place in code that is neither ours nor a package's: the author's. The stack begins with the message, which is not read. */
+function placeOf(error: Error): string | undefined {
+  const [stack, message] = [asString(error.stack), asString(error.message)];
+  const begin = stack.indexOf(message);
+  const lines = begin === -1 ? [] : stack.slice(begin + message.length).split("\n", 50);
+  const places = lines.flatMap((line) => FRAME.exec(line.slice(0, 1_000))?.[1] ?? []);
   return places.find((place) => !place.includes("node_modules") && !place.startsWith(OWN));
 }
 

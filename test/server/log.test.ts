@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Environment, readSettings } from "../../server/config/settings.ts";
+import { describeFailure } from "../../server/observe/describe-failure.ts";
 import { createLog } from "../../server/observe/log.ts";
 import type { RunEntry, RunStart } from "../../server/observe/run-observer.ts";
 import { ApiError, toApiError } from "../../server/protocol/errors.ts";
@@ -190,6 +191,24 @@ test("a bug is logged with its stack, and so is its cause", () => {
   const texts = records.map((record) => JSON.parse(record).error);
   assert.match(texts[0], /Error: a bug\n +at .*cause: TypeError: of a part\n +at /s);
   assert.match(texts[1], /internal: .*cause: TypeError: of a handler\n +at /s);
+});
+
+test("of another's failure the log has the first place in the author's code, and no line of its message", () => {
+  const [message, frames] = [
+    "private\n    at /private/words:1:1",
+    "    at step (node:internal:1:1)\n    at /srv/agent.js:7:3",
+  ];
+  for (const [said, rest] of [
+    [message, frames],
+    ["", "    at <anonymous>\n    at async run (file:///srv/agent.js:7:3)\n    at /srv/other.js:1:1"],
+    ["\n".repeat(100_000), frames],
+  ]) {
+    const cause = Object.assign(new Error(said), { stack: `Error: ${said}\n${rest}` });
+    const begin = performance.now();
+    const told = describeFailure(new ApiError("provider_error", "Down.", { cause }), false, String);
+    assert.ok(performance.now() - begin < 1_000);
+    assert.equal(told, "provider_error: Down.\n  cause: Error at /srv/agent.js:7:3");
+  }
 });
 
 test("of each cause the log has the beginning, without a part of a secret", () => {
