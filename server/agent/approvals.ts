@@ -256,8 +256,8 @@ const UNKNOWN =
   "The user did not decide on this call here and wrote something else. It was not carried out, unless they had approved it elsewhere.";
 
 /** Whether it is unknown if the call was decided on before. */
-export function mayBeDecided({ reason }: ApprovalDecision): boolean {
-  return reason?.startsWith(UNKNOWN) === true;
+export function mayBeDecided({ approved, reason }: ApprovalDecision): boolean {
+  return !approved && reason?.startsWith(UNKNOWN) === true;
 }
 
 function declinedText(decision: ApprovalDecision | undefined): string {

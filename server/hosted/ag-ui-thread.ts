@@ -8,6 +8,7 @@ import type { AssistantMessage, DecidedCall } from "../protocol/chat.ts";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import { partsOf, textOf } from "../providers/history.ts";
 import { CONFIRMATION } from "./ag-ui.ts";
+import { MAX_WORDS } from "./answer.ts";
 import { CostlyPatch, PatchedDocument } from "./json-patch.ts";
 import { toResume, wordsOf } from "./langgraph.ts";
 
@@ -92,7 +93,8 @@ export class AgUiThread {
     if (type === "STATE_DELTA") yield* this.#patch(delta);
     if (type === "RUN_ERROR" && this.#mayBeLate && !this.#isLate) {
       this.#isLate = true;
-      const notice = new AgentNotice(`The agent did not take decisions that may be late: ${asString(event.message)}`);
+      const why = asString(event.message).slice(0, MAX_WORDS);
+      const notice = new AgentNotice(`The agent did not take decisions that may be late: ${why}`);
       return yield { type: "notice", data: notice };
     }
     if (type !== "MESSAGES_SNAPSHOT") return yield event;
@@ -107,7 +109,8 @@ export class AgUiThread {
   /** Some agents repeat their thread in their state, whatever its length, and do not need it back. */
   #setState(state: unknown): void {
     const { messages } = isRecord(state) ? state : {};
-    const isThread = Array.isArray(messages) && messages.every((one) => isRecord(one) && "content" in one);
+    const isMessage = (one: unknown) => isRecord(one) && "content" in one && ("role" in one || "type" in one);
+    const isThread = Array.isArray(messages) && messages.every(isMessage);
     this.#isGraph ||= records(messages).some((one) => "additional_kwargs" in one);
     this.#document.document = isThread ? { ...(state as object), messages: [] } : state;
   }

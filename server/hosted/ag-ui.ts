@@ -106,7 +106,8 @@ class AgUiReader implements ShapeReader {
   }
 
   #interrupt(interrupt: Interrupt): void {
-    this.#interrupts.set(interrupt.id, { ...this.#interrupts.get(interrupt.id), ...interrupt });
+    const key = interrupt.id ?? interrupt.toolCallId ?? interrupt;
+    this.#interrupts.set(key, { ...this.#interrupts.get(key), ...interrupt });
   }
 
   #say(id: unknown, delta: unknown, answer: Answer): void {
@@ -194,17 +195,19 @@ function ask(interrupt: Interrupt, only: ToolCall | undefined, answer: Answer): 
     askOfGoogle(id, adk, answer);
     return;
   }
-  const call = toolCallId === undefined ? only : answer.openCallOf(toolCallId);
   const { properties, type, enum: choices } = isRecord(responseSchema) ? responseSchema : {};
-  const about = isRecord(crewai) ? { output: crewai.output } : message === undefined ? metadata : undefined;
-  const { text, values } = wordsAndValues(ofStrands ?? about);
+  const wantsWords = type === "string" || isRecord(crewai);
+  const about = wantsWords ? undefined : only;
+  const call = toolCallId === undefined ? about : answer.openCallOf(toolCallId);
+  const details = isRecord(crewai) ? { output: crewai.output } : message === undefined ? metadata : undefined;
+  const { text, values } = wordsAndValues(ofStrands ?? details);
   const isQuestion = toolCallId === undefined && call === undefined;
-  const takesWords = type === "string" || isRecord(crewai) || (responseSchema === undefined && values === undefined);
+  const takesWords = wantsWords || (responseSchema === undefined && values === undefined);
   const question = isQuestion && takesWords && reason !== "confirmation";
-  const asked = message ?? text;
+  const asked = asString(message ?? text);
   answer.askApproval({
     ...{ id: call?.id ?? toolCallId ?? id, tool: call?.name ?? reason, arguments: values ?? call?.arguments },
-    ...{ text: Array.isArray(choices) ? `${asked} (${choices.join(", ")})` : asked, isQuestion, question },
+    ...{ text: Array.isArray(choices) ? `${asked} (${choices.join(", ")})`.trim() : asked, isQuestion, question },
     editable: isRecord(properties) && "editedArgs" in properties,
     kept: {
       ...{ interrupt: id, ...(question ? { question } : {}) },

@@ -55,7 +55,7 @@ export class MessagesReader {
     if (text !== "" && !mayHaveStreamed && records(message.tool_calls).length > 0) {
       this.say(id || randomUUID(), text);
       this.#hasStreamed = false;
-      this.#said.add(id);
+      if (id !== "") this.#said.add(id);
     } else if (text !== "") this.#unsaid = { id, text };
     this.#readCalls(message);
   }

@@ -139,15 +139,18 @@ export class Interrupts {
       const kept = { interrupt, ...this.#more };
       const human = isRecord(value) ? (value.actionRequests ?? value.action_requests) : undefined;
       if (isRecord(value) && Array.isArray(human)) askHuman(kept, value, human, answer);
-      else askOne(kept, value, only ?? answer.openCalls().find((call) => isAbout(value, call)), answer);
+      else askOne(kept, value, only ?? callOf(value, answer.openCalls()), answer);
     }
   }
 }
 
-/** A value names its call, in TypeScript or in Python, or shows what the call was made with. */
-function isAbout(value: unknown, { id, arguments: args }: ToolCall): boolean {
+/** A value names its call, in TypeScript or in Python, or shows what calls of one tool alone were made with. */
+function callOf(value: unknown, calls: readonly ToolCall[]): ToolCall | undefined {
   const named = isRecord(value) ? (value.toolCallId ?? value.tool_call_id) : undefined;
-  return named === undefined ? isDeepStrictEqual(wordsAndValues(value).values, tryParse(args)) : named === id;
+  if (named !== undefined) return calls.find(({ id }) => id === named);
+  const { values } = wordsAndValues(value);
+  const [first, ...others] = calls.filter((call) => isDeepStrictEqual(values, tryParse(call.arguments)));
+  return others.every(({ name }) => name === first?.name) ? first : undefined;
 }
 
 type Kept = { interrupt: string };
@@ -210,9 +213,9 @@ export function toResume(approvals: readonly DecidedCall[]): Record<string, unkn
   return resume;
 }
 
-/** The words of a person who was asked for them, unless they have declined. */
+/** The words of a person who was asked for them, perhaps none, unless they have declined. */
 export function wordsOf({ approved, reason, kept }: DecidedCall): string | undefined {
-  return kept.question && approved ? reason : undefined;
+  return kept.question && approved ? (reason ?? "") : undefined;
 }
 
 function toHumanDecision({ tool, approved, reason, arguments: args, kept }: DecidedCall): object {

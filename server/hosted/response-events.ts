@@ -104,7 +104,7 @@ function wholeText(content: unknown): string {
   return asString(content) || parts.join("");
 }
 
-export function outputText(output: unknown): unknown {
+function outputText(output: unknown): unknown {
   return Array.isArray(output)
     ? records(output)
         .map(({ text }) => asString(text))

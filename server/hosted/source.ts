@@ -194,8 +194,8 @@ class HostedConversation implements Conversation {
     const decided = (state.open?.waiting?.calls ?? []).map((call) => {
       const { shownId: id = call.id } = call;
       const refusal = this.#declined.find((one) => one.id === call.id);
-      if (refusal === undefined) return { id, approved: true, reason: message };
-      return { id, approved: false, reason: `${textOf(refusal.content)} They wrote: ${message}` };
+      if (refusal === undefined && call.question) return { id, approved: true, reason: message };
+      return { id, approved: false, reason: `${textOf(refusal?.content ?? [])} They wrote: ${message}`.trim() };
     });
     return decidedCalls({ state, approvals: decided });
   }

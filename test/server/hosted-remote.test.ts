@@ -215,6 +215,13 @@ const ANSWERED: [name: string, asked: object[], answer: object, sent: object][] 
     command({ i1: "Ada" }),
   ],
   ["LangGraph, which wants words, by a message", graph("i1", "Your name?"), { message: "Ada" }, command({ i1: "Ada" })],
+  ["LangGraph, which wants words and gets a yes", graph("i1", "Your name?"), { approved: true }, command({ i1: "" })],
+  [
+    "an agent that wants words beside its only call",
+    [...CALLED, asks({ id: "i1", message: "Fine?", responseSchema: { type: "string" } })],
+    { message: "Yes" },
+    resume("Yes"),
+  ],
   [
     "LangGraph, which wants words and gets none",
     graph("i1", "Your name?"),
