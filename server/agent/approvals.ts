@@ -9,6 +9,7 @@ import type {
   ConversationState,
   DecidedCall,
   ToolApproval,
+  ToolMessage,
   WaitingCall,
   WaitingCalls,
 } from "../protocol/chat.ts";
@@ -251,6 +252,7 @@ async function declineAll(waiting: WaitingCalls, run: ApprovingRun, observer: Ru
   return { approved, declined: others.map((call) => declinedAnswer(call, text)), edited: new Set() };
 }
 
+const DECLINED = "The user declined this call, so it was not carried out.";
 const UNDECIDED = "The user did not decide on this call and wrote something else, so it was not carried out.";
 const UNKNOWN =
   "The user did not decide on this call here and wrote something else. It was not carried out, unless they had approved it elsewhere.";
@@ -262,8 +264,13 @@ export function mayBeDecided({ approved, reason }: ApprovalDecision): boolean {
 
 function declinedText(decision: ApprovalDecision | undefined): string {
   const reason = decision?.reason?.trim() ?? "";
-  const text = "The user declined this call, so it was not carried out.";
-  return reason === "" ? text : `${text} Their reason: ${reason}`;
+  return reason === "" ? DECLINED : `${DECLINED} Their reason: ${reason}`;
+}
+
+/** Whether a person has declined the call that has this result. */
+export function isDeclinedAnswer({ content, is_error: failed = false }: ToolMessage): boolean {
+  const text = typeof content === "string" && failed ? content : "";
+  return [DECLINED, UNDECIDED, UNKNOWN].some((sentence) => text.startsWith(sentence));
 }
 
 function declinedAnswer({ id, name }: { id: string; name: string }, text: string): ToolAnswer {

@@ -1,6 +1,7 @@
 /** What was said and done about one message, from the message on: as a list of entries, and as messages of the history. */
 
 import { isDeepStrictEqual } from "node:util";
+import { isDeclinedAnswer } from "../agent/approvals.ts";
 import type { AssistantMessage, HistoryMessage, HistoryToolCall, ToolMessage, UserMessage } from "../protocol/chat.ts";
 import { assistantMessage, CANCELLED, textOf, toHistoryCall, toolMessage } from "../providers/history.ts";
 import type { ModelEvent, ToolAnswer, ToolCall } from "../providers/provider.ts";
@@ -35,7 +36,8 @@ export class Exchange {
     for (const message of open) {
       if (message.role === "user") this.#entries.push(message);
       else if (message.role === "assistant") this.#addMessage(message);
-      else if (asked !== undefined || message.content !== CANCELLED_TEXT) this.#setResult(message);
+      else if (asked !== undefined || message.content !== CANCELLED_TEXT)
+        this.#setResult(message, isDeclinedAnswer(message));
     }
     if (asked !== undefined) this.#entries.push(asked);
     this.#begin = this.#entries.length;

@@ -49,7 +49,7 @@ test("an agent that speaks AG-UI gets the conversation and its own state with ea
     t,
     sse(
       { type: "RUN_STARTED", threadId: "t", runId: "r" },
-      { type: "STATE_SNAPSHOT", snapshot: { cart: ["a"] } },
+      { type: "STATE_SNAPSHOT", snapshot: { cart: ["a"], messages: [{ content: "note" }] } },
       {
         type: "STATE_DELTA",
         delta: [
@@ -74,7 +74,7 @@ test("an agent that speaks AG-UI gets the conversation and its own state with ea
   const [one, two] = remote.asked;
   assert.equal(one?.req.headers.authorization, "Bearer key");
   assert.deepEqual([one?.body.state, one?.body.tools, one?.body.threadId], [{}, [], first.last.state?.conversation]);
-  assert.deepEqual(two?.body.state, { cart: ["a", "b"], "n/m": 1 });
+  assert.deepEqual(two?.body.state, { cart: ["a", "b"], messages: [{ content: "note" }], "n/m": 1 });
   assert.equal(two?.body.threadId, one?.body.threadId);
   const messages = two?.body.messages as { id: string; role: string; content: unknown }[];
   const document = { type: "document", source: { type: "data", value: "JVBERi0=", mimeType: "application/pdf" } };

@@ -743,6 +743,24 @@ test("a declined call of an agent has a failed row at once, and the agent gets t
   assert.deepEqual(inputs[1]?.ctx.approvals, [{ ...decision, tool: "refund", kept: { thread: 7 } }]);
 });
 
+test("a call that was declined stands once, also where its framework tells of it after another question", async (t) => {
+  const told = [call("c1", "refund", { sum: 5 }), result("c1", "declined"), "Done."];
+  const rounds = [[asks()], [asks({ id: "c2" })], told];
+  const server = await startServer(
+    t,
+    hosted(() => items(...(rounds.shift() ?? []))),
+  );
+  let { last, events } = await send.sse(t, server, { message: "Hi" });
+  for (const [id, approved] of [
+    ["c1", false],
+    ["c2", true],
+  ]) {
+    ({ last, events } = await send.sse(t, server, { approvals: [{ id, approved }], state: last.state }));
+  }
+  const rows = events.flatMap((one) => (one.type === "tool_call" || one.type === "tool_result" ? [one.data.id] : []));
+  assert.deepEqual([last.data, rows.includes("c1")], ["Done.", false]);
+});
+
 test("a message in place of decisions declines all calls of an agent, which gets the message as the reason", async (t) => {
   const { server, inputs, state } = await asking(t, {});
   const outcome = await send.sse(t, server, { message: "Never mind", state });

@@ -314,9 +314,11 @@ export const STREAMS: [name: string, items: Items, events: string[]][] = [
         { plan: { messages: [{ role: "assistant", content: "Let me look.", tool_calls: CALLS.slice(0, 1) }] } },
       ],
       ["updates", { act: { messages: [{ role: "tool", content: "found", tool_call_id: CALLS[0]?.id }] } }],
+      ["updates", { plan: { messages: [{ role: "assistant", content: "Then.", tool_calls: CALLS.slice(1, 2) }] } }],
+      ["updates", { act: { messages: [{ role: "tool", content: "read", tool_call_id: CALLS[1]?.id }] } }],
       ["updates", { say: { messages: [{ role: "assistant", content: "Here it is." }] } }],
     ],
-    ["Let me look.", ...LOOKED.slice(2, 3), "=found", ...END],
+    ["Let me look.", ...LOOKED.slice(2, 3), "=found", "Then.", ...LOOKED.slice(3, 4), "=read", ...END],
   ],
   [
     "LangGraph in the mode tools alone",
@@ -566,6 +568,19 @@ export const INTERRUPTS: [
     ["refund{}", "interrupt{}", "=", "Here it is.", "!It was not finished.", "stop: Here it is."],
   ],
   [
+    "LangGraph, where calls of two tools were made with what it shows",
+    [
+      ...["look", "refund"].map((name) => {
+        return ["tools", { event: "on_tool_start", toolCallId: name, name, input: '{"a":1}' }];
+      }),
+      interrupted({ id: "i1", value: { message: "One?", a: 1 } }),
+    ],
+    ['?interrupt{"a":1}: One?', "approval_required: One?"],
+    [{ interrupt: "i1" }],
+    mode("messages", GRAPH_ANSWER),
+    ['interrupt{"a":1}', "=", "Here it is.", "stop: Here it is."],
+  ],
+  [
     "LangChain's middleware",
     [["updates", { model: { messages: [REFUND_MESSAGE] } }], interrupted({ id: "i1", value: HUMAN })],
     ['?refund{"a":1}: Refund 1?', `?refund{"a":2}: ${WANTS}`, `approval_required: Refund 1?\n${WANTS}`],
@@ -605,6 +620,14 @@ export const INTERRUPTS: [
       { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Here it is." },
     ],
     ['refund{"a":1}', "budget{}", "=", "=done", ...END],
+  ],
+  [
+    "AG-UI, with choices alone, of which none has an id",
+    [agUiFinished(...["size", "color"].map((reason) => ({ reason, responseSchema: { enum: ["a", "b"] } })))],
+    ["?size{}: (a, b)", "?color{}: (a, b)", "approval_required: (a, b)\n(a, b)"],
+    [{}, {}],
+    agUiText("m2", "Here it is."),
+    ["size{}", "=", "color{}", "=", ...END],
   ],
   [
     "LangGraph behind AG-UI, about a tool's call, whose answer is in the list of messages alone",
