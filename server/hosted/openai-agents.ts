@@ -28,9 +28,8 @@ class AgentsReader implements ShapeReader {
   end(answer: Answer, sources: readonly Record<string, unknown>[]): void {
     const steps = sources.flatMap(({ interruptions }) => records(interruptions));
     const unnamed = steps.filter(({ rawItem }) => isRecord(rawItem) && !answer.asked.has(idOf(rawItem)));
-    if (unnamed.length === 0) return;
-    // The tools in which they were made: what comes of those is for the agent.
-    for (const { id } of answer.openCalls()) answer.result(id, "It waits for a decision.");
+    // The tools in which they were made go on after the decision, and are not told of once more.
+    if (unnamed.length > 0) answer.release();
     for (const step of unnamed) ask(step, answer, true);
   }
 

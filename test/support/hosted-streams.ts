@@ -534,10 +534,10 @@ export const INTERRUPTS: [
         },
       },
     ],
-    ["ask_desk{}", "=It waits for a decision.", ...ASKED_REFUND],
+    ["ask_desk{}", "!It was not finished.", ...ASKED_REFUND],
     [undefined],
     [output("c0", "done"), message("Here it is.")],
-    ['refund{"a":1}', "=", ...END],
+    ['refund{"a":1}', "=", "ask_desk{}", "=done", ...END],
   ],
   [
     "a tool of LangGraph",
