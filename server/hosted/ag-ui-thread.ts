@@ -25,7 +25,7 @@ interface Kept {
 export class AgUiThread {
   readonly #input: RunInput;
   readonly #document: PatchedDocument;
-  /** Ids of the texts that are known to the agent. */
+  /** Ids of the texts that are known to the agent; empty where it knows none. */
   readonly #ids: string[];
   #isGraph: boolean;
   /** Id of the message that the agent said last. */
@@ -128,11 +128,14 @@ export class AgUiThread {
 
   /** A message that the agent knows goes under the id that it is known by; where its content is another one, under another id. */
   #known(): object[] {
-    const { messages, attachments, ctx } = this.#input;
+    const { message, messages, attachments, exchange, ctx } = this.#input;
     const isNew = ctx.approvals.length === 0;
     const texts = isNew ? messages : messagesUntilAsked(this.#input);
     const all = texts.map((text, index) => this.#named(text, index, isNew && index === texts.length - 1));
-    this.#ids.splice(0, this.#ids.length, ...all.map(({ id }) => id));
+    // A message in place of decisions stands behind what was said before them.
+    const hasSaid = !isNew && message !== "" && exchange.some((one) => one.role === "assistant" && one.content);
+    const between = hasSaid ? [this.#ids[all.length] ?? "", ""] : [];
+    this.#ids.splice(0, this.#ids.length, ...all.map(({ id }) => id), ...between);
     // A thread of LangGraph's has those that were changed as they were.
     const isChanged = ({ role, id }: { role: string; id: string }) =>
       role === "user" && id.startsWith(ctx.conversation);
@@ -154,7 +157,7 @@ export class AgUiThread {
   #named(text: TextMessage, index: number, isNew: boolean): TextMessage & { id: string } {
     const { ctx, attachments } = this.#input;
     const known = this.#ids[index];
-    if (text.role === "assistant") return { id: known ?? `${ctx.conversation}-${index}`, ...text };
+    if (text.role === "assistant") return { id: known || `${ctx.conversation}-${index}`, ...text };
     // The same for as long as it is sent alike.
     const digest = createHash("sha256").update(text.content).digest("hex").slice(0, 8);
     if (isNew) return { id: `${randomUUID()}-${attachments.length > 0 ? "files" : digest}`, ...text };

@@ -354,6 +354,28 @@ test("what is written in place of a decision reaches an agent that takes no reas
   assert.deepEqual([messages.length, messages.at(-1)?.role, messages.at(-1)?.content], [4, "user", "Look instead"]);
 });
 
+test("what an agent said before a message in place of a decision keeps its id, and so does the answer", async (t) => {
+  const remote: Remote = await remoteAgent(t, (res, body, req) => {
+    const n = remote.asked.length;
+    const text = { type: "TEXT_MESSAGE_CHUNK", messageId: `m${n}`, delta: `Answer ${n}` };
+    const answer = n === 1 ? sse(text, ...CALLED, asks({ id: "i1", toolCallId: "c1" })) : sse(text, FINISHED);
+    answer(res, body, req);
+  });
+  const server = await serve(t, agUi(remote.url));
+  let state: unknown;
+  for (const message of ["Hi", "Look instead", "And?"])
+    ({ state } = (await send.sse(t, server, { message, state })).last);
+  const [first, , third] = remote.asked.map(({ body }) => body.messages as { id: string; content: string }[]);
+  assert.deepEqual(
+    third?.map(({ content }) => content),
+    ["Hi", "Answer 1", "Look instead", "Answer 2", "And?"],
+  );
+  assert.deepEqual(
+    [0, 1, 3].map((index) => third?.[index]?.id),
+    [first?.[0]?.id, "m1", "m2"],
+  );
+});
+
 test("a message from before decisions reaches an agent that does not wait for them any more, and the log says so", async (t) => {
   for (const [asked, errors] of [
     [[...CALLED, strict], 1],
