@@ -761,6 +761,19 @@ test("a call that was declined stands once, also where its framework tells of it
   assert.deepEqual([last.data, rows.includes("c1")], ["Done.", false]);
 });
 
+test("a graph runs a declined tool to tell it, with other arguments than it has shown, and the call stands once", async (t) => {
+  const started = ["tools", { event: "on_tool_start", toolCallId: "c1", name: "refund", input: '{"a":1}' }];
+  const ended = ["tools", { event: "on_tool_end", toolCallId: "c1", name: "refund", output: "declined" }];
+  const rounds = [
+    [started, ["updates", { __interrupt__: [{ id: "i1", value: { question: "Refund?", sum: 1 } }] }]],
+    [started, ended, graphChunk("m1", { content: "Done." })],
+  ];
+  const server = await startServer(t, hosted(() => items(...(rounds.shift() ?? []))));
+  const { last } = await send.sse(t, server, { message: "Hi" });
+  const second = await send.sse(t, server, { approvals: [{ id: "c1", approved: false }], state: last.state });
+  assert.deepEqual(typesOf(second.events), ["tool_result", "token", "done"]);
+});
+
 test("a message in place of decisions declines all calls of an agent, which gets the message as the reason", async (t) => {
   const { server, inputs, state } = await asking(t, {});
   const outcome = await send.sse(t, server, { message: "Never mind", state });
