@@ -1,6 +1,7 @@
 /** What an agent has said so far, as the events of a model whose tools all run elsewhere. */
 
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { isToolError } from "../agent/define.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import type { RunInput } from "../agent/run-function.ts";
@@ -8,7 +9,7 @@ import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { Usage, WaitingCall } from "../protocol/chat.ts";
 import type { ApiError } from "../protocol/errors.ts";
-import { asString } from "../protocol/json.ts";
+import { asString, tryParse } from "../protocol/json.ts";
 import { providerError } from "../providers/failures.ts";
 import { textContent } from "../providers/history.ts";
 import type { AskedCall, ModelEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
@@ -181,13 +182,17 @@ export class Answer {
     return this.#called.has(id) || this.#before.has(id);
   }
 
-  /** A call begins. A second one of the same id is the same call, and so is one that a person has declined. Gives its id. */
-  call(id: unknown, name: unknown, args: unknown): string {
+  /**
+   * A call begins. A second one of the same id is the same call, and so is one that a person has declined; frameworks ask with
+   * other arguments than they report, unless `isAsAsked`. Gives its id.
+   */
+  call(id: unknown, name: unknown, args: unknown, isAsAsked = false): string {
     const call = toCall(id, name, args);
     if (this.#called.has(call.id) || this.asked.has(call.id)) return call.id;
     // Its tool may be what asks, and then it runs.
     const { call: declined, isDeclined } = this.#before.get(call.id) ?? {};
-    if (isDeclined && declined?.name === call.name) return call.id;
+    const isIt = !isAsAsked || isDeepStrictEqual(tryParse(declined?.arguments ?? ""), tryParse(call.arguments));
+    if (isDeclined && declined?.name === call.name && isIt) return call.id;
     this.#count(call.arguments);
     this.#called.add(call.id);
     this.#open.set(call.id, { ...call, startedAt: performance.now() });

@@ -10,7 +10,7 @@ const HANDLERS: Handlers = {
   thinking: ({ data }, answer) => answer.thinking(textOf("thinking.data", data)),
   tool_call({ data }, answer) {
     const { id, tool, arguments: args } = fieldsOf("tool_call", data);
-    answer.call(textOf("tool_call.data.id", id), textOf("tool_call.data.tool", tool), args);
+    answer.call(textOf("tool_call.data.id", id), textOf("tool_call.data.tool", tool), args, args !== undefined);
     // Its author knows whether it waits.
     answer.release();
   },

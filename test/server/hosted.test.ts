@@ -761,6 +761,17 @@ test("a call that was declined stands once, also where its framework tells of it
   assert.deepEqual([last.data, rows.includes("c1")], ["Done.", false]);
 });
 
+test("a call of an agent's own with other arguments than a declined one of its id is another call", async (t) => {
+  const rounds = [[asks()], [call("c1", "refund", { sum: 4 }), result("c1"), "Done."]];
+  const server = await startServer(
+    t,
+    hosted(() => items(...(rounds.shift() ?? []))),
+  );
+  const { last } = await send.sse(t, server, { message: "Hi" });
+  const { events } = await send.sse(t, server, { approvals: [{ id: "c1", approved: false }], state: last.state });
+  assert.deepEqual(typesOf(events), ["tool_result", "tool_call", "tool_result", "token", "done"]);
+});
+
 test("a graph runs a declined tool to tell it, with other arguments than it has shown, and the call stands once", async (t) => {
   const started = ["tools", { event: "on_tool_start", toolCallId: "c1", name: "refund", input: '{"a":1}' }];
   const ended = ["tools", { event: "on_tool_end", toolCallId: "c1", name: "refund", output: "declined" }];
@@ -768,7 +779,10 @@ test("a graph runs a declined tool to tell it, with other arguments than it has 
     [started, ["updates", { __interrupt__: [{ id: "i1", value: { question: "Refund?", sum: 1 } }] }]],
     [started, ended, graphChunk("m1", { content: "Done." })],
   ];
-  const server = await startServer(t, hosted(() => items(...(rounds.shift() ?? []))));
+  const server = await startServer(
+    t,
+    hosted(() => items(...(rounds.shift() ?? []))),
+  );
   const { last } = await send.sse(t, server, { message: "Hi" });
   const second = await send.sse(t, server, { approvals: [{ id: "c1", approved: false }], state: last.state });
   assert.deepEqual(typesOf(second.events), ["tool_result", "token", "done"]);
