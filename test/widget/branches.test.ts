@@ -23,10 +23,10 @@ import { MemoryStore, readBack } from "./memory-store.ts";
 const IS_MANY = process.env.TRIES === "many";
 
 /**
- * `SEED` tries others. With 1021453393 a message of the page is lost that one tab adds while another one takes the conversation
- * over: what the two have stored is compared, and the later one wins.
+ * `SEED` repeats a run. 1021453393 finds a fault: a message of the page is lost that one tab adds while another one takes the
+ * conversation over.
  */
-const SEED = Number(process.env.SEED ?? 1);
+const SEED = process.env.SEED ? { seed: Number(process.env.SEED) } : {};
 
 const historyOf = (texts: readonly string[]): HistoryMessage[] =>
   texts.map((content, index) =>
@@ -469,6 +469,6 @@ test("of messages that two tabs write during answers each is sent once, in its o
       }
       for (const it of tabs) gone(it);
     }),
-    { seed: SEED, numRuns: 4, endOnFailure: true, includeErrorInReport: true },
+    { numRuns: IS_MANY ? 10 : 4, endOnFailure: true, includeErrorInReport: true, ...SEED },
   );
 });
