@@ -5,7 +5,8 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { checkModule } from "./agent/check-module.ts";
 import { AGENT_FIELDS } from "./agent/define.ts";
-import type { AgentModule } from "./agent/module-life.ts";
+import type { AgentModule } from "./agent/served-agent.ts";
+import { approvalNotice, stateSecretWarning } from "./agent/served-agent.ts";
 import { mountedEnvironment, unknownNames } from "./config/environment.ts";
 import { basePath as basePathKind } from "./config/kinds.ts";
 import { nearestName } from "./config/nearest-name.ts";
@@ -19,7 +20,7 @@ import type { OpenTelemetry } from "./observe/tracing.ts";
 import type { AgentDefinition, Authenticate } from "./parley-agent.ts";
 import { publicFolder } from "./project/own-files.ts";
 import { isRecord } from "./protocol/json.ts";
-import { approvalNotice, createCore, stateSecretWarning } from "./server.ts";
+import { createCore } from "./server.ts";
 
 /** A module that exports an agent, as `import * as agent` has it. */
 export interface AgentExports {

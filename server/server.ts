@@ -4,15 +4,19 @@ import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
 import { HookQueue, type HookQueueParts } from "./agent/hook-queue.ts";
-import { HOOK_MS, recordOf } from "./agent/hooks.ts";
-import { type AgentModule, ModuleLife } from "./agent/module-life.ts";
-import type { AgentRuntime, AnswerSource, ServedAgent } from "./agent/run-agent.ts";
+import { HOOK_MS } from "./agent/hooks.ts";
+import {
+  type AgentModule,
+  AgentRuntime,
+  type AnswerSource,
+  ServedAgent,
+  type ServingParts,
+} from "./agent/served-agent.ts";
 import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
 import { applyLive, type Environment, type Settings, UNKNOWN_HOST } from "./config/settings.ts";
-import { within } from "./config/within.ts";
 import { hostedSource } from "./hosted/source.ts";
 import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
@@ -22,7 +26,7 @@ import { MemoryBudget } from "./limits/memory-budget.ts";
 import { MessageLimits } from "./limits/message-limits.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts";
-import type { RunEntry, RunSink } from "./observe/run-observer.ts";
+import type { RunSink } from "./observe/run-observer.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
 import { createTracing, type OpenTelemetry, type Tracing } from "./observe/tracing.ts";
 import { metricsOfAllWorkers } from "./observe/worker-metrics.ts";
@@ -120,11 +124,11 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const { settings, openTelemetry, lingerMs = LINGER_MS } = options;
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
-  const closing = new Closing(log, options);
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const hooks = createHookQueue(options, log, (hook, outcome) => metrics.hook(hook, outcome));
-  const serving = { ...options, log, stateSecrets: stateSecretsOf(settings, shared), hooks, warned: new Set<Notice>() };
-  const runtime: AgentRuntime = { current: await serve(options, serving).catch((error) => giveUp(error, shared)) };
+  const serving = { ...options, log, parts: servingParts(options, { log, shared, hooks }) };
+  const first = await serve(options, serving).catch((error) => giveUp(error, shared));
+  const runtime = new AgentRuntime(first, serving.parts.hookMs, log.failure);
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
     isTool: (name) => runtime.current.isTool(name),
@@ -166,9 +170,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
       return ended + sockets.recheck((credentials) => access.authorize(credentials, "socket"));
     },
     async replaceAgent(next) {
-      const served = await serve(next, serving);
-      closing.add(runtime.current.life);
-      return takeOver(runtime, served);
+      return runtime.replace(await serve(next, serving));
     },
     metrics: () => renderMetrics(metrics.families()),
     isBusy: () => service.runs.isBusy,
@@ -178,50 +180,17 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
       await hooks.drain();
       await service.parser.close();
       await shared?.close();
-      closing.add(runtime.current.life);
-      await closing.ended();
+      await runtime.close();
       metrics.close();
       await tracing?.flush();
     },
   };
 }
 
-function takeOver(runtime: AgentRuntime, next: ServedAgent): { keepsConversations: boolean } {
-  const { agent, provider } = runtime.current;
-  runtime.current = next;
-  // What states are bound to.
-  return { keepsConversations: agent.id === next.agent.id && provider.id === next.provider.id };
-}
-
 /** A process that goes on without the agent keeps no connection of it. */
 async function giveUp(error: unknown, shared: Shared | undefined): Promise<never> {
   await shared?.close();
   throw error;
-}
-
-/** Modules of agents that serve nothing new. */
-class Closing {
-  readonly #log: Log;
-  readonly #maxMs: number;
-  readonly #lives = new Set<Promise<void>>();
-
-  /** A shutdown waits no longer than `maxMs`. */
-  constructor(log: Log, { hookMs: maxMs = HOOK_MS }: ParleyServerOptions) {
-    this.#log = log;
-    this.#maxMs = maxMs;
-  }
-
-  add(life: ModuleLife): void {
-    const ending: Promise<void> = life
-      .end(this.#maxMs)
-      .catch(this.#log.failure)
-      .finally(() => this.#lives.delete(ending));
-    this.#lives.add(ending);
-  }
-
-  async ended(): Promise<void> {
-    await within(() => Promise.all(this.#lives), this.#maxMs).catch(() => {});
-  }
 }
 
 function createHookQueue(
@@ -298,40 +267,23 @@ async function connect(
   return connectShared(settings, agent.id, loadPackage, { notice: log.notice, warn: log.warning });
 }
 
+function servingParts(
+  { settings, hookMs = HOOK_MS }: ParleyServerOptions,
+  { log, shared, hooks }: Pick<Observing, "log" | "shared" | "hooks">,
+): ServingParts {
+  const { strike, warning: warn } = log;
+  return { settings, stateSecrets: stateSecretsOf(settings, shared), hooks, hookMs, strike, warn, warned: new Set() };
+}
+
 interface Serving extends ParleyServerOptions {
   log: Log;
-  /** With what the states are signed that have to be, whatever the settings say. */
-  stateSecrets(): readonly string[];
-  hooks: HookQueue;
-  /** What was said of tools that were chosen for a message. */
-  warned: Set<Notice>;
+  parts: ServingParts;
 }
 
 /** @throws ConfigError */
 async function serve(module: AgentModule, options: Serving): Promise<ServedAgent> {
-  const { agent, close, authenticate } = module;
-  const provider = options.provider ?? (await createSource(agent, options));
-  const { settings, stateSecrets, hooks, hookMs = HOOK_MS } = options;
-  const { onRunEnd } = agent.hooks;
-  const life = new ModuleLife(close);
-  const sink = onRunEnd && {
-    keepsText: true,
-    run(entry: RunEntry) {
-      hooks.add({ hook: "onRunEnd", about: entry.start, life, call: () => onRunEnd(recordOf(entry)) });
-    },
-  };
-  return {
-    agent,
-    provider,
-    ...toolsOf(agent, (tools) => warnOfChosen(tools, module, options)),
-    authenticate,
-    stateSecrets: signerOf(module) === undefined ? () => settings.stateSecrets : stateSecrets,
-    ownStateSecrets: stateSecrets,
-    strike: options.log.strike,
-    life,
-    hookMs,
-    sink,
-  };
+  const provider = options.provider ?? (await createSource(module.agent, options));
+  return new ServedAgent(module, provider, options.parts);
 }
 
 /**
@@ -348,55 +300,6 @@ function stateSecretsOf(settings: Settings, shared: Shared | undefined): () => r
   };
 }
 
-/** Why all states are signed whatever the settings say, in words. */
-export function signerOf({ authenticate, agent }: AgentModule): string | undefined {
-  if (authenticate !== undefined) return "authenticate says who sends each message";
-  if (agent.ownRun !== undefined) return "the agent has run";
-  // A message that stands in a made-up history would pass by the first, and an answer by the other.
-  const decider = (["onMessage", "onAnswer"] as const).find((name) => agent.hooks[name] !== undefined);
-  return decider && `the agent has ${decider}`;
-}
-
-/** The same of the states that hold calls which clients may not read. */
-function hiderIn({ tools }: Agent): string | undefined {
-  const hider = [...tools.values()].find(({ expose }) => expose !== "all");
-  return hider && `the tool "${hider.name}" hides its calls in them`;
-}
-
-/** What does not survive where states have to be signed and no setting says with what. */
-export function stateSecretWarning({ stateSecrets, redisUrl }: Settings, module: AgentModule): string | undefined {
-  const signer = signerOf(module) ?? hiderIn(module.agent);
-  if (stateSecrets.length > 0 || signer === undefined) return undefined;
-  const lost =
-    redisUrl === ""
-      ? "Conversations end with this process, and no other can continue them"
-      : "Conversations end when Redis loses its data";
-  return `${lost}, because ${signer} and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
-}
-
-/** What becomes of calls that wait for approval where no Redis remembers what was used. */
-export function approvalNotice({ agent }: Pick<AgentModule, "agent">, { redisUrl }: Settings): string | undefined {
-  const asks = [...agent.tools.values()].some(({ approval }) => approval !== undefined);
-  if (!asks || redisUrl !== "") return undefined;
-  return "Tool calls that wait for approval expire when this process ends. Set PARLEY_REDIS_URL to keep them.";
-}
-
-type Notice = (module: AgentModule, settings: Settings) => string | undefined;
-
-const NOTICES: readonly Notice[] = [(module, settings) => stateSecretWarning(settings, module), approvalNotice];
-
-/** Says of chosen tools, once, what the start says of those that are always there. */
-function warnOfChosen(tools: Agent["tools"], module: AgentModule, { settings, log, warned }: Serving): void {
-  for (const notice of NOTICES) {
-    // What holds without the tools was said at the start.
-    if (warned.has(notice) || notice(module, settings) !== undefined) continue;
-    const sentence = notice({ ...module, agent: { ...module.agent, tools } }, settings);
-    if (sentence === undefined) continue;
-    warned.add(notice);
-    log.warning(sentence);
-  }
-}
-
 async function createSource(
   agent: Agent,
   { settings, log, loadPackage = (name) => import(name) }: Serving,
@@ -404,29 +307,4 @@ async function createSource(
   if (agent.ownRun !== undefined) return hostedSource(agent.ownRun, { settings, notice: log.notice });
   const { models, accepts, settings: modelSettings } = agent;
   return resolveModels(models, { settings, modelSettings, accepts, loadPackage });
-}
-
-/** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */
-const MAX_CHOSEN_TOOLS = 100;
-
-function toolsOf(
-  { tools, chooseTools, settings, ownRun }: Agent,
-  onChosen: (tools: Agent["tools"]) => void,
-): Pick<ServedAgent, "toolsFor" | "isTool"> {
-  const names = new Set<string>([...tools.keys(), ...(settings.hostedTools ?? []).map(({ type }) => type)]);
-  const most = names.size + MAX_CHOSEN_TOOLS;
-  return {
-    async toolsFor(context) {
-      if (chooseTools === undefined) return tools;
-      const chosen = await chooseTools(context);
-      for (const name of chosen.keys()) if (names.size < most) names.add(name);
-      onChosen(chosen);
-      return chosen;
-    },
-    isTool(name) {
-      // Names of tools that run elsewhere are known when they run.
-      if (ownRun !== undefined && names.size < most) names.add(name);
-      return names.has(name);
-    },
-  };
 }

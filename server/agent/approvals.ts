@@ -17,9 +17,10 @@ import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { textContent } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Agent, Tool } from "./define.ts";
+import { plainText } from "./plain-text.ts";
 import type { RunContext } from "./run-context.ts";
 import { describeProblems } from "./tool-schema.ts";
-import { type Asking, exposed, hiderOf, noticeOf, plainText, shownCall, shownId, titleText } from "./tool-words.ts";
+import { type Asking, exposed, hiderOf, noticeOf, shownCall, shownId, titleText } from "./tool-words.ts";
 import { checkedArguments, fittingArguments } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */

@@ -3,8 +3,8 @@
 import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
 import { AGENT_FIELDS, checkAgent, HOOKS } from "./define.ts";
-import type { AgentModule } from "./module-life.ts";
 import { OF_MODELS } from "./run-function.ts";
+import type { AgentModule } from "./served-agent.ts";
 
 /** Functions that a module may export beside its agent, and what they do. */
 const FUNCTIONS = {

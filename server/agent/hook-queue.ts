@@ -3,7 +3,6 @@
 import { Late, within } from "../config/within.ts";
 import type { FailedRun } from "../observe/log.ts";
 import { type Hooks, hookFailure } from "./hooks.ts";
-import type { ModuleLife } from "./module-life.ts";
 
 type LateHook = keyof Pick<Hooks, "onRunEnd" | "onFeedback">;
 
@@ -16,7 +15,7 @@ interface Job {
   readonly about: FailedRun;
   call(): unknown;
   /** What the agent's module has opened stays open until it has been called. */
-  readonly life: ModuleLife;
+  readonly life: { use(): () => void };
 }
 
 interface Waiting extends Job {

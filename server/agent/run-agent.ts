@@ -1,26 +1,15 @@
 /** The loop: model, tools, model again, until the answer. */
 
-import type { Caller } from "../auth/access.ts";
-import type { Authenticate } from "../auth/authenticate.ts";
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
-import type { ModelRequestObserver, RunEvent, RunObserver, RunSink } from "../observe/run-observer.ts";
+import type { ModelRequestObserver, RunEvent, RunObserver } from "../observe/run-observer.ts";
 import { addUsage } from "../observe/run-recorder.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ApprovalDecision, ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, runLost, shuttingDown, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
 import { textContent } from "../providers/history.ts";
-import type {
-  AskedCall,
-  Conversation,
-  ConversationStart,
-  ModelEvent,
-  ServedFacts,
-  ToolAnswer,
-  ToolCall,
-  TurnFinish,
-} from "../providers/provider.ts";
+import type { AskedCall, Conversation, ModelEvent, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
 import {
   type ApprovalLedger,
@@ -33,68 +22,15 @@ import {
   withEdit,
 } from "./approvals.ts";
 import { decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
-import { type Agent, isToolError, type Tool } from "./define.ts";
+import { isToolError, type Tool } from "./define.ts";
 import { askAuthor } from "./hooks.ts";
-import type { ModuleLife } from "./module-life.ts";
-import type { Proposals } from "./proposals.ts";
-import type { RunContext } from "./run-context.ts";
+import type { Proposals, RunContext } from "./run-context.ts";
 import type { IsHidden } from "./sealed.ts";
-import { type StateBinding, sealState } from "./state.ts";
+import type { ServedAgent } from "./served-agent.ts";
+import { sealState } from "./state.ts";
 import { askedElsewhere, ToolTexts } from "./tool-texts.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
 import { callEvents, cutContent, endEvent, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
-
-/** What answers an agent's messages: a model of a provider, or code of the agent's author. */
-export interface AnswerSource extends ServedFacts {
-  /** Begins the conversation of one run. Sends nothing yet. */
-  open(start: ConversationStart, context: RunContext): Conversation;
-}
-
-/** An agent that is served. A run takes it once, at its start, and keeps it until its end. */
-export interface ServedAgent {
-  readonly agent: Agent;
-  readonly provider: AnswerSource;
-  /** The tools that the model may call in this run, by name. */
-  toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>>;
-  /** Whether metrics have a series for a tool of this name. A model can make up any name. */
-  isTool(name: string): boolean;
-  /** Names the sender of a message; absent where the agent does not ask for one. */
-  readonly authenticate: Authenticate | undefined;
-  /** The first one signs states now, all verify; none: states are not signed. */
-  stateSecrets(): readonly string[];
-  /** With what the states are signed and sealed that need it in any case. */
-  ownStateSecrets(): readonly string[];
-  /** A text without the secrets of the environment. */
-  strike(text: string): string;
-  readonly life: ModuleLife;
-  /** How long a function of the author may take, but for `execute`. */
-  readonly hookMs: number;
-  /** Gets what is known of its runs, beside the sinks of all runs. */
-  readonly sink?: RunSink | undefined;
-}
-
-/** What serves the next message: another agent may take the place of `current` at any time. */
-export interface AgentRuntime {
-  current: ServedAgent;
-}
-
-/** What the states of this user are bound to now. */
-export function stateBindingOf(
-  { agent, provider, stateSecrets, ownStateSecrets }: ServedAgent,
-  settings: Settings,
-  { user }: Pick<Caller, "user">,
-): StateBinding {
-  const { maxHistoryItems, maxHistoryBytes } = settings;
-  return {
-    kind: provider.stateKind,
-    agent: agent.id,
-    provider: provider.id,
-    user: user?.id,
-    secrets: stateSecrets(),
-    ownSecrets: ownStateSecrets(),
-    limits: { maxHistoryItems, maxHistoryBytes },
-  };
-}
 
 /** One message to answer. The state was checked. */
 export interface RunRequest {
@@ -443,10 +379,10 @@ class ModelTurn {
 
 /** @throws as `askAuthor` does */
 function setupOf({ served, context }: AgentRun): Promise<[ReadonlyMap<string, Tool>, string]> {
-  const { agent, toolsFor, hookMs } = served;
+  const { agent, hookMs } = served;
   const { tools, chooseTools, instructions } = agent;
   return Promise.all([
-    chooseTools === undefined ? tools : askAuthor("tools(ctx)", toolsFor, context, hookMs),
+    chooseTools === undefined ? tools : askAuthor("tools(ctx)", (ctx) => served.toolsFor(ctx), context, hookMs),
     typeof instructions === "string"
       ? instructions.toWellFormed()
       : askAuthor("instructions(ctx)", async (ctx) => checkInstructions(await instructions(ctx)), context, hookMs),
@@ -625,9 +561,9 @@ function withoutRetry(event: ErrorEvent, { cause }: ApiError, { served }: AgentR
 }
 
 function sealed(state: ConversationState, run: AgentRun, { tools }: Progress): ConversationState {
-  const { served, settings, context, request } = run;
+  const { served, context, request } = run;
   const isHidden = hiddenCalls(request.hidden, tools);
-  return sealState(state, context.conversation, stateBindingOf(served, settings, context), isHidden);
+  return sealState(state, context.conversation, served.stateBindingOf(context), isHidden);
 }
 
 /** Which calls of the conversation clients may not read; `undefined`: they may read all. */

@@ -1,7 +1,11 @@
+/** What `ctx` is: whom work is done for, in which run, and what may be proposed beside an answer. */
+
 import type { Caller } from "../auth/access.ts";
 import type { User } from "../auth/user.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
 import type { DecidedCall } from "../protocol/chat.ts";
+import type { DoneEvent } from "../protocol/events.ts";
+import { plainText } from "./plain-text.ts";
 
 /** The user and the run that work is done for: made once for each run, and passed to everything that works on it. */
 export interface RunContext {
@@ -27,4 +31,54 @@ export interface RunContext {
   readonly title: (text: string) => void;
   /** Aborted when the run is to end, and when the time of what gets it is over. */
   readonly signal: AbortSignal;
+}
+
+const MAX_SUGGESTIONS = 3;
+const MAX_CHARS = 200;
+
+/** The proposals of one run. Of several calls, the last one counts. */
+export class Proposals implements Pick<RunContext, "suggest" | "title"> {
+  #suggestions: readonly string[] = [];
+  #title: string | undefined;
+
+  readonly suggest = (texts: readonly string[]): void => {
+    if (!Array.isArray(texts) || texts.length > MAX_SUGGESTIONS) {
+      throw new TypeError(`suggest takes a list of at most ${MAX_SUGGESTIONS} texts.`);
+    }
+    this.#suggestions = texts.map((text) => lineOf("suggest", text));
+  };
+
+  readonly title = (text: string): void => {
+    this.#title = lineOf("title", text);
+  };
+
+  /** The fields of `done`. */
+  fields(): Pick<DoneEvent, "suggestions" | "title"> {
+    return {
+      ...(this.#suggestions.length === 0 ? {} : { suggestions: [...this.#suggestions] }),
+      ...(this.#title === undefined ? {} : { title: this.#title }),
+    };
+  }
+}
+
+function lineOf(name: string, text: unknown): string {
+  const line = typeof text === "string" ? plainText(text) : "";
+  if (line !== "" && line.length <= MAX_CHARS) return line;
+  throw new TypeError(`${name} takes texts of 1 to ${MAX_CHARS} characters.`);
+}
+
+/** What the request brought that the context is of. */
+interface Asked extends Pick<RunContext, "metadata" | "approvals" | "conversation"> {
+  readonly transport: RunTransport;
+  readonly requestId: string;
+}
+
+export function createContext(
+  { id, signal }: { readonly id: string; readonly signal: AbortSignal },
+  { keyKind, user }: Caller,
+  { metadata, approvals, conversation, transport, requestId }: Asked,
+  { suggest, title }: Proposals,
+): RunContext {
+  const run = { id, transport, requestId };
+  return { user, metadata, conversation, keyKind, run, approvals, suggest, title, signal };
 }

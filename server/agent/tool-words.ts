@@ -7,6 +7,7 @@ import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type { ToolText } from "../protocol/chat.ts";
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
+import { MAX_TEXT_CHARS, plainText, UNFIT } from "./plain-text.ts";
 import type { RunContext } from "./run-context.ts";
 
 /** `title`: clients get the title and nothing else of a call. `none`: they hear nothing of it. */
@@ -38,12 +39,8 @@ export interface ToolWords {
   readonly runsElsewhere?: boolean;
 }
 
-const MAX_TEXT_CHARS = 1_000;
 const MAX_LANGUAGES = 100;
 const LANGUAGE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
-
-/** Control characters and line breaks, and what changes the direction of the text around it. */
-const UNFIT = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu;
 
 /** @throws ConfigError that names the field and says what is right */
 export function checkWords(definition: Record<string, unknown>, name: string): ToolWords {
@@ -96,17 +93,6 @@ function checkTitle(title: unknown, label: string): void {
       throw new ConfigError(`${at} must have no line breaks, control characters or marks of direction.`);
     }
   }
-}
-
-/** A text that a function made, perhaps of a model's words: in one line, without what deceives a reader. */
-export function plainText(text: string): string {
-  const line = text
-    .slice(0, 10 * MAX_TEXT_CHARS)
-    .toWellFormed()
-    .replace(/\p{Bidi_Control}/gu, "")
-    .replace(UNFIT, " ")
-    .trim();
-  return line.length > MAX_TEXT_CHARS ? `${line.slice(0, MAX_TEXT_CHARS - 1).toWellFormed()}…` : line;
 }
 
 /** The run that asks a function of the author, and how long that may take. */

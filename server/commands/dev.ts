@@ -1,7 +1,7 @@
 /** `parley dev`: serves an agent to the person who writes it, on this machine alone, and reloads it when it changes. */
 
 import { url as inspectorUrl, open as openInspector } from "node:inspector";
-import type { AgentModule } from "../agent/module-life.ts";
+import type { AgentModule } from "../agent/served-agent.ts";
 import { unknownNames } from "../config/environment.ts";
 import { isLoopbackHost } from "../config/exposure.ts";
 import type { Environment } from "../config/settings.ts";

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import type { Agent } from "../agent/define.ts";
-import type { AgentModule } from "../agent/module-life.ts";
+import type { AgentModule } from "../agent/served-agent.ts";
 import { readEnvironment } from "../config/environment.ts";
 import { loadIfInstalled, loadOptionalPackage } from "../config/optional-package.ts";
 import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";

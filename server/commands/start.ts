@@ -1,7 +1,7 @@
 /** `parley start`: from a project's folder to a server that listens. */
 
 import cluster from "node:cluster";
-import type { AgentModule } from "../agent/module-life.ts";
+import { type AgentModule, approvalNotice, signerOf, stateSecretWarning } from "../agent/served-agent.ts";
 import { unknownNames } from "../config/environment.ts";
 import { isLoopbackHost, isPublic } from "../config/exposure.ts";
 import { memoryAdvice } from "../config/memory.ts";
@@ -11,7 +11,6 @@ import { closeOnSignal, listen } from "../process-life.ts";
 import { demoAgent } from "../project/demo-agent.ts";
 import { findProject, loadProject, projectHere } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
-import { approvalNotice, signerOf, stateSecretWarning } from "../server.ts";
 import {
   createProjectServer,
   type OpenedProject,

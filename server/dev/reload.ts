@@ -1,7 +1,7 @@
 /** Serves what the project's files say now; while they are broken, the last good agent goes on answering. */
 
 import { basename, relative } from "node:path";
-import { type AgentModule, ModuleLife } from "../agent/module-life.ts";
+import { type AgentModule, ModuleLife } from "../agent/served-agent.ts";
 import { ConfigError } from "../errors.ts";
 import type { ProjectLoader } from "../project/load-project.ts";
 import type { ParleyServer } from "../server.ts";

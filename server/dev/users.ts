@@ -1,6 +1,6 @@
 /** The users that a developer tries an agent as: what its module exports as `devUsers`. */
 
-import type { AgentModule } from "../agent/module-life.ts";
+import type { AgentModule } from "../agent/served-agent.ts";
 import { isUser, MAX_ID_CHARS } from "../auth/authenticate.ts";
 import type { User } from "../auth/user.ts";
 import { ConfigError } from "../errors.ts";

@@ -2,7 +2,6 @@
 
 import { decidedCalls } from "../agent/approvals.ts";
 import { isToolError } from "../agent/define.ts";
-import type { AnswerSource } from "../agent/run-agent.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import {
   isAgentObject,
@@ -11,6 +10,7 @@ import {
   type RunInput,
   type TextMessage,
 } from "../agent/run-function.ts";
+import type { AnswerSource } from "../agent/served-agent.ts";
 import { cutContent } from "../agent/tools.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";

@@ -5,7 +5,7 @@ import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { checkModule } from "../agent/check-module.ts";
 import type { Agent } from "../agent/define.ts";
-import { type AgentModule, ModuleLife } from "../agent/module-life.ts";
+import { type AgentModule, ModuleLife } from "../agent/served-agent.ts";
 import { ConfigError } from "../errors.ts";
 import { FreshModules } from "./fresh-modules.ts";
 import { ownModule } from "./own-files.ts";

@@ -1,7 +1,7 @@
 /** `WS /ws/chat`: any number of messages, one run at a time. */
 
 import type { IncomingMessage } from "node:http";
-import type { ServedAgent } from "../agent/run-agent.ts";
+import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { RequestContext, UpgradeContext } from "../http/request.ts";
 import type { SocketListener, SocketMessage, WebSocketConnection } from "../http/websocket.ts";

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { ServedAgent } from "../agent/run-agent.ts";
+import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Access, Caller } from "../auth/access.ts";
 import { type Authenticate, isUnauthorized, removeKey, userOf, withoutAmbient } from "../auth/authenticate.ts";
 import type { Origins } from "../auth/origins.ts";

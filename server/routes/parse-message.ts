@@ -1,7 +1,8 @@
 /** Unknown JSON becomes a checked message. Every 400 about a body or socket message is made here. */
 
 import { createHash } from "node:crypto";
-import { type RunRequest, type ServedAgent, stateBindingOf } from "../agent/run-agent.ts";
+import type { RunRequest } from "../agent/run-agent.ts";
+import type { ServedAgent } from "../agent/served-agent.ts";
 import { digestOfState, readState, type StateBinding } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
@@ -38,7 +39,7 @@ export interface MessageRules {
 /** The rules for this caller as they are now: settings may change. */
 export function messageRules(served: ServedAgent, settings: Settings, caller: Caller): MessageRules {
   return {
-    state: stateBindingOf(served, settings, caller),
+    state: served.stateBindingOf(caller),
     attachments: { maxCount: settings.maxAttachments, mediaTypes: served.provider.mediaTypes },
     maxMessageChars: settings.maxMessageChars,
     maxJsonDepth: settings.maxJsonDepth,

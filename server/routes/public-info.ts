@@ -1,4 +1,4 @@
-import type { AgentRuntime } from "../agent/run-agent.ts";
+import type { AgentRuntime } from "../agent/served-agent.ts";
 import { requiresKey, type Settings } from "../config/settings.ts";
 import { MAX_ATTACHMENT_BYTES } from "../protocol/attachments.ts";
 import type { AgentInfo } from "../protocol/chat.ts";

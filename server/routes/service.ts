@@ -1,5 +1,5 @@
 import type { HookQueue } from "../agent/hook-queue.ts";
-import type { AgentRuntime } from "../agent/run-agent.ts";
+import type { AgentRuntime } from "../agent/served-agent.ts";
 import type { Access } from "../auth/access.ts";
 import type { Origins } from "../auth/origins.ts";
 import type { Settings } from "../config/settings.ts";

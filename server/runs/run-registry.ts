@@ -3,9 +3,9 @@
 import { randomUUID } from "node:crypto";
 import { type ApprovalLedger, decidedCalls } from "../agent/approvals.ts";
 import { describeFile } from "../agent/hooks.ts";
-import { Proposals } from "../agent/proposals.ts";
-import type { RunRequest, ServedAgent } from "../agent/run-agent.ts";
-import type { RunContext } from "../agent/run-context.ts";
+import type { RunRequest } from "../agent/run-agent.ts";
+import { createContext, Proposals } from "../agent/run-context.ts";
+import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
@@ -198,7 +198,10 @@ export class RunRegistry {
     const release = options.memory.share();
     const leave = served.life.use();
     const proposals = new Proposals();
-    const context = contextOf(run, caller, options, proposals);
+    const { approvals, state } = request;
+    const conversation = state.conversation ?? randomUUID();
+    const decided = approvals === undefined ? [] : decidedCalls(request);
+    const context = createContext(run, caller, { ...options, conversation, approvals: decided }, proposals);
     await run.perform({
       run: { served, settings, request, context, proposals, ledger: ledgerOf(this.#parts.store) },
       admit: (signal) => {
@@ -229,18 +232,6 @@ export class RunRegistry {
     leave();
     release();
   }
-}
-
-function contextOf(
-  { id, signal }: Run,
-  { keyKind, user }: Caller,
-  { request, metadata, transport, requestId }: StartOptions,
-  { suggest, title }: Proposals,
-): RunContext {
-  const conversation = request.state.conversation ?? randomUUID();
-  const approvals = decidedCalls(request);
-  const run = { id, transport, requestId };
-  return { user, metadata, conversation, keyKind, run, approvals, suggest, title, signal };
 }
 
 /** A run is known to the key and the user that started it and to no other. Without both, knowing the name is what opens it. */

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { type AgentDefinition, checkAgent, ToolError } from "../../server/agent/define.ts";
 import { HookQueue } from "../../server/agent/hook-queue.ts";
 import type { RunRecord } from "../../server/agent/hooks.ts";
-import { ModuleLife } from "../../server/agent/module-life.ts";
+import { ModuleLife } from "../../server/agent/served-agent.ts";
 import {
   onEveryTransport,
   post,

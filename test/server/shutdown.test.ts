@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { ModuleLife } from "../../server/agent/module-life.ts";
-import type { ServedAgent } from "../../server/agent/run-agent.ts";
+import { ModuleLife, type ServedAgent } from "../../server/agent/served-agent.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import { MemoryBudget } from "../../server/limits/memory-budget.ts";
 import type { MessageLimits } from "../../server/limits/message-limits.ts";

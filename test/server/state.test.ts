@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
+import { stateSecretWarning } from "../../server/agent/served-agent.ts";
 import { readState, sealState } from "../../server/agent/state.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import type { HistoryMessage, StateKind } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
-import { stateSecretWarning } from "../../server/server.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { testWithRedis } from "../support/redis-server.ts";
 import { newRun } from "../support/run-lines.ts";

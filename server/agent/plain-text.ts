@@ -1,0 +1,17 @@
+/** Texts that people read in one line. */
+
+export const MAX_TEXT_CHARS = 1_000;
+
+/** Control characters and line breaks, and what changes the direction of the text around it. */
+export const UNFIT = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu;
+
+/** A text that a function made, perhaps of a model's words: in one line, without what deceives a reader. */
+export function plainText(text: string): string {
+  const line = text
+    .slice(0, 10 * MAX_TEXT_CHARS)
+    .toWellFormed()
+    .replace(/\p{Bidi_Control}/gu, "")
+    .replace(UNFIT, " ")
+    .trim();
+  return line.length > MAX_TEXT_CHARS ? `${line.slice(0, MAX_TEXT_CHARS - 1).toWellFormed()}…` : line;
+}

@@ -1,0 +1,266 @@
+/** An agent that is served: what answers its messages, who uses it, and how it ends. */
+
+import type { Caller } from "../auth/access.ts";
+import type { Authenticate } from "../auth/authenticate.ts";
+import type { Settings } from "../config/settings.ts";
+import { within } from "../config/within.ts";
+import type { RunEntry, RunSink } from "../observe/run-observer.ts";
+import { shuttingDown } from "../protocol/errors.ts";
+import type { Conversation, ConversationStart, ServedFacts } from "../providers/provider.ts";
+import type { Agent, Tool } from "./define.ts";
+import type { HookQueue } from "./hook-queue.ts";
+import { HOOK_MS, hookFailure, recordOf } from "./hooks.ts";
+import type { RunContext } from "./run-context.ts";
+import type { StateBinding } from "./state.ts";
+
+/** What a project's module exports, checked. */
+export interface AgentModule {
+  readonly agent: Agent;
+  /** Closes what the module has opened; called after the agent's last run. */
+  readonly close?: (() => unknown) | undefined;
+  /** Says who sends each message. */
+  readonly authenticate?: Authenticate | undefined;
+  /** The users that ask under `parley dev`, which alone reads and checks them. */
+  readonly devUsers?: unknown;
+}
+
+/** How long what an agent's module has opened stays open: until nothing needs the agent any more. */
+export class ModuleLife {
+  readonly #close: (() => unknown) | undefined;
+  #users = 0;
+  #isClosed = false;
+  #onUnused: (() => void) | undefined;
+
+  /** `close` is what the module exports under this name. */
+  constructor(close: (() => unknown) | undefined) {
+    this.#close = close;
+  }
+
+  /** Counts a message or a run, until the function is called that this gives. @throws ApiError once all is closed */
+  readonly use = (): (() => void) => {
+    if (this.#isClosed) throw shuttingDown();
+    this.#users += 1;
+    return () => {
+      this.#users -= 1;
+      if (this.#users === 0) this.#onUnused?.();
+    };
+  };
+
+  /** No new message needs it: closes it after the last run. Rejects if `close` throws, or takes longer than `maxMs`. */
+  async end(maxMs = HOOK_MS): Promise<void> {
+    if (this.#users > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onUnused = resolve;
+      });
+    }
+    this.#isClosed = true;
+    const close = this.#close;
+    if (close === undefined) return;
+    await within(close, maxMs).catch((thrown: unknown) => {
+      throw hookFailure("close", thrown);
+    });
+  }
+}
+
+/** What answers an agent's messages: a model of a provider, or code of the agent's author. */
+export interface AnswerSource extends ServedFacts {
+  /** Begins the conversation of one run. Sends nothing yet. */
+  open(start: ConversationStart, context: RunContext): Conversation;
+}
+
+/** What all agents of a server share. */
+export interface ServingParts {
+  readonly settings: Settings;
+  /** The secrets that sign states which have to be signed, whatever the settings say. */
+  stateSecrets(): readonly string[];
+  readonly hooks: HookQueue;
+  /** How long a function of the author may take, but for `execute`. */
+  readonly hookMs: number;
+  /** A text without the secrets of the environment. */
+  strike(text: string): string;
+  warn(sentence: string): void;
+  /** What was said of tools that were chosen for a message. */
+  readonly warned: Set<Notice>;
+}
+
+/** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */
+const MAX_CHOSEN_TOOLS = 100;
+
+/** An agent that is served. A run takes it once, at its start, and keeps it until its end. */
+export class ServedAgent {
+  readonly agent: Agent;
+  readonly provider: AnswerSource;
+  /** Names the sender of a message; absent where the agent does not ask for one. */
+  readonly authenticate: Authenticate | undefined;
+  readonly life: ModuleLife;
+  /** How long a function of the author may take, but for `execute`. */
+  readonly hookMs: number;
+  /** Gets what is known of its runs, beside the sinks of all runs. */
+  readonly sink: RunSink | undefined;
+  readonly #module: AgentModule;
+  /** Whether all states are signed. */
+  readonly #signsAll: boolean;
+  readonly #parts: ServingParts;
+  /** The names of tools that metrics have a series for. */
+  readonly #toolNames: Set<string>;
+  readonly #maxToolNames: number;
+
+  constructor(module: AgentModule, provider: AnswerSource, parts: ServingParts) {
+    const { agent, authenticate, close } = module;
+    this.agent = agent;
+    this.provider = provider;
+    this.authenticate = authenticate;
+    this.life = new ModuleLife(close);
+    this.hookMs = parts.hookMs;
+    this.sink = this.#sinkOf(agent.hooks);
+    this.#module = module;
+    this.#signsAll = signerOf(module) !== undefined;
+    this.#parts = parts;
+    this.#toolNames = new Set([...agent.tools.keys(), ...(agent.settings.hostedTools ?? []).map(({ type }) => type)]);
+    this.#maxToolNames = this.#toolNames.size + MAX_CHOSEN_TOOLS;
+  }
+
+  /** The tools that the model may call in this run, by name. */
+  async toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>> {
+    const { tools, chooseTools } = this.agent;
+    if (chooseTools === undefined) return tools;
+    const chosen = await chooseTools(context);
+    for (const name of chosen.keys()) this.#addToolName(name);
+    warnOfChosen(chosen, this.#module, this.#parts);
+    return chosen;
+  }
+
+  /** Whether metrics have a series for a tool of this name. A model can make up any name. */
+  isTool(name: string): boolean {
+    // Names of tools that run elsewhere are known when they run.
+    if (this.agent.ownRun !== undefined) this.#addToolName(name);
+    return this.#toolNames.has(name);
+  }
+
+  /** What the states of this user are bound to now. */
+  stateBindingOf({ user }: Pick<Caller, "user">): StateBinding {
+    const { settings, stateSecrets } = this.#parts;
+    const { maxHistoryItems, maxHistoryBytes } = settings;
+    return {
+      kind: this.provider.stateKind,
+      agent: this.agent.id,
+      provider: this.provider.id,
+      user: user?.id,
+      secrets: this.#signsAll ? stateSecrets() : settings.stateSecrets,
+      ownSecrets: stateSecrets(),
+      limits: { maxHistoryItems, maxHistoryBytes },
+    };
+  }
+
+  /** A text without the secrets of the environment. */
+  strike(text: string): string {
+    return this.#parts.strike(text);
+  }
+
+  #addToolName(name: string): void {
+    if (this.#toolNames.size < this.#maxToolNames) this.#toolNames.add(name);
+  }
+
+  #sinkOf({ onRunEnd }: Agent["hooks"]): RunSink | undefined {
+    if (onRunEnd === undefined) return undefined;
+    return {
+      keepsText: true,
+      run: (entry: RunEntry) => {
+        const { hooks } = this.#parts;
+        hooks.add({ hook: "onRunEnd", about: entry.start, life: this.life, call: () => onRunEnd(recordOf(entry)) });
+      },
+    };
+  }
+}
+
+/** What serves the next message: another agent may take its place at any time. */
+export class AgentRuntime {
+  #current: ServedAgent;
+  readonly #maxMs: number;
+  readonly #fail: (error: unknown) => void;
+  /** The ends of modules whose agents serve nothing new. */
+  readonly #ending = new Set<Promise<void>>();
+
+  /** `fail` gets what a module throws when it is closed, and a shutdown waits no longer than `maxMs` for that. */
+  constructor(first: ServedAgent, maxMs: number, fail: (error: unknown) => void) {
+    this.#current = first;
+    this.#maxMs = maxMs;
+    this.#fail = fail;
+  }
+
+  get current(): ServedAgent {
+    return this.#current;
+  }
+
+  /** What the former agent's module has opened is closed after its last run. */
+  replace(next: ServedAgent): { keepsConversations: boolean } {
+    const { agent, provider } = this.#current;
+    this.#end();
+    this.#current = next;
+    // What states are bound to.
+    return { keepsConversations: agent.id === next.agent.id && provider.id === next.provider.id };
+  }
+
+  /** Closes what all modules have opened. */
+  async close(): Promise<void> {
+    this.#end();
+    await within(() => Promise.all(this.#ending), this.#maxMs).catch(() => {});
+  }
+
+  #end(): void {
+    const ending: Promise<void> = this.#current.life
+      .end(this.#maxMs)
+      .catch(this.#fail)
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+}
+
+/** Why all states are signed whatever the settings say, in words. */
+export function signerOf({ authenticate, agent }: AgentModule): string | undefined {
+  if (authenticate !== undefined) return "authenticate says who sends each message";
+  if (agent.ownRun !== undefined) return "the agent has run";
+  // A message that stands in a made-up history would pass by the first, and an answer by the other.
+  const decider = (["onMessage", "onAnswer"] as const).find((name) => agent.hooks[name] !== undefined);
+  return decider && `the agent has ${decider}`;
+}
+
+/** The same of the states that hold calls which clients may not read. */
+function hiderIn({ tools }: Agent): string | undefined {
+  const hider = [...tools.values()].find(({ expose }) => expose !== "all");
+  return hider && `the tool "${hider.name}" hides its calls in them`;
+}
+
+/** What does not survive where states have to be signed and no setting says with what. */
+export function stateSecretWarning({ stateSecrets, redisUrl }: Settings, module: AgentModule): string | undefined {
+  const signer = signerOf(module) ?? hiderIn(module.agent);
+  if (stateSecrets.length > 0 || signer === undefined) return undefined;
+  const lost =
+    redisUrl === ""
+      ? "Conversations end with this process, and no other can continue them"
+      : "Conversations end when Redis loses its data";
+  return `${lost}, because ${signer} and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
+}
+
+/** What becomes of calls that wait for approval where no Redis remembers what was used. */
+export function approvalNotice({ agent }: Pick<AgentModule, "agent">, { redisUrl }: Settings): string | undefined {
+  const asks = [...agent.tools.values()].some(({ approval }) => approval !== undefined);
+  if (!asks || redisUrl !== "") return undefined;
+  return "Tool calls that wait for approval expire when this process ends. Set PARLEY_REDIS_URL to keep them.";
+}
+
+export type Notice = (module: AgentModule, settings: Settings) => string | undefined;
+
+const NOTICES: readonly Notice[] = [(module, settings) => stateSecretWarning(settings, module), approvalNotice];
+
+/** Says of chosen tools, once, what the start says of those that are always there. */
+function warnOfChosen(tools: Agent["tools"], module: AgentModule, { settings, warn, warned }: ServingParts): void {
+  for (const notice of NOTICES) {
+    // What holds without the tools was said at the start.
+    if (warned.has(notice) || notice(module, settings) !== undefined) continue;
+    const sentence = notice({ ...module, agent: { ...module.agent, tools } }, settings);
+    if (sentence === undefined) continue;
+    warned.add(notice);
+    warn(sentence);
+  }
+}
