@@ -2,16 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
+import { type AnswerSource, modelSource } from "./agent/answer-source.ts";
 import type { Agent } from "./agent/define.ts";
 import { HookQueue, type HookQueueParts } from "./agent/hook-queue.ts";
 import { HOOK_MS } from "./agent/hooks.ts";
-import {
-  type AgentModule,
-  AgentRuntime,
-  type AnswerSource,
-  ServedAgent,
-  type ServingParts,
-} from "./agent/served-agent.ts";
+import { type AgentModule, AgentRuntime, ServedAgent, type ServingParts } from "./agent/served-agent.ts";
 import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
@@ -32,7 +27,6 @@ import { createTracing, type OpenTelemetry, type Tracing } from "./observe/traci
 import { metricsOfAllWorkers } from "./observe/worker-metrics.ts";
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
-import type { Provider } from "./providers/provider.ts";
 import type { Shared } from "./redis/shared.ts";
 import { Identity } from "./routes/identity.ts";
 import { routesOf, socketRoutesOf } from "./routes/index.ts";
@@ -85,8 +79,8 @@ export interface ParleyServerOptions extends AgentModule {
   env?: Environment | undefined;
   /** Loads an SDK that a provider needs. */
   loadPackage?: LoadPackage | undefined;
-  /** Otherwise it is made from the agent's `model`. */
-  provider?: Provider | undefined;
+  /** Otherwise it is made from the agent's `model` or `run`. */
+  source?: AnswerSource | undefined;
   /** Gets each record of the log as a text with its line end, in place of standard error. */
   logSink?: ((record: string) => void) | undefined;
   /** Folder of the built chat page and widget. */
@@ -282,7 +276,7 @@ interface Serving extends ParleyServerOptions {
 
 /** @throws ConfigError */
 async function serve(module: AgentModule, options: Serving): Promise<ServedAgent> {
-  const provider = options.provider ?? (await createSource(module.agent, options));
+  const provider = options.source ?? (await createSource(module.agent, options));
   return new ServedAgent(module, provider, options.parts);
 }
 
@@ -306,5 +300,5 @@ async function createSource(
 ): Promise<AnswerSource> {
   if (agent.ownRun !== undefined) return hostedSource(agent.ownRun, { settings, notice: log.notice });
   const { models, accepts, settings: modelSettings } = agent;
-  return resolveModels(models, { settings, modelSettings, accepts, loadPackage });
+  return modelSource(await resolveModels(models, { settings, modelSettings, accepts, loadPackage }));
 }

@@ -51,9 +51,9 @@ export async function decideOnMessage(
   return decisionOf("onMessage", (ctx) => onMessage(incoming, ctx), context, maxMs);
 }
 
-/** Keeps an answer's text and thinking until `onAnswer` has let them pass. Without that hook everything passes at once. */
+/** Keeps an answer's text and thinking until `onAnswer` has let them pass. */
 export class WithheldAnswer {
-  readonly #onAnswer: Hooks["onAnswer"];
+  readonly #onAnswer: NonNullable<Hooks["onAnswer"]>;
   readonly #events: StreamEvent[] = [];
   /** The texts between tools. */
   readonly #texts: string[] = [];
@@ -62,29 +62,23 @@ export class WithheldAnswer {
   /** The piece of text that goes on. */
   #open: TokenEvent | undefined;
 
-  constructor({ onAnswer }: Hooks) {
+  constructor(onAnswer: NonNullable<Hooks["onAnswer"]>) {
     this.#onAnswer = onAnswer;
-  }
-
-  get isWithholding(): boolean {
-    return this.#onAnswer !== undefined;
   }
 
   /** The events that clients may have now. */
   pass<Event extends RunEvent>(events: Event[]): Event[] {
-    return this.#onAnswer === undefined ? events : events.filter((event) => !this.#withhold(event));
+    return events.filter((event) => !this.#withhold(event));
   }
 
   /** Why all of it is refused; `undefined`: it may be released. `final` is the text of `done`. @throws ApiError */
   async refusal(final: string, context: RunContext, maxMs: number): Promise<string | undefined> {
-    const onAnswer = this.#onAnswer;
-    if (onAnswer === undefined) return undefined;
     const texts = this.#texts;
     let from = texts.length;
     for (let chars = 0; from > 0 && chars < final.length; ) chars += texts[--from]?.length ?? 0;
     const isKnown = texts.slice(from).join("") === final;
     const answer = (isKnown ? texts : [...texts, final]).join(SEPARATOR);
-    const { refuse } = await decisionOf("onAnswer", (ctx) => onAnswer({ answer }, ctx), context, maxMs);
+    const { refuse } = await decisionOf("onAnswer", (ctx) => this.#onAnswer({ answer }, ctx), context, maxMs);
     return refuse;
   }
 

@@ -1,10 +1,9 @@
 /** The one record of a run: what was said and done about a message, in the order in which it came. */
 
-import { StringBuilder } from "../providers/string-builder.ts";
+import { addUsage } from "../observe/run-recorder.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { AssistantMessage, ConversationState, Usage, UserMessage } from "../protocol/chat.ts";
 import { userMessage } from "../providers/history.ts";
-import { addUsage } from "../observe/run-recorder.ts";
 import type { AskedCall, KeptResponse, ModelEvent, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 
 /** What a run answers, and what it goes on from. */
@@ -31,10 +30,11 @@ export interface AskedMessage {
 /** One model request; of an agent that is written elsewhere, a text and the calls after it. */
 export interface Turn {
   readonly type: "turn";
-  readonly text: StringBuilder;
-  /** Calls that an agent carries out which is written elsewhere. */
+  /** What was said, in pieces. */
+  text: string[];
+  /** Calls of tools that run elsewhere. */
   readonly calls: ReportedCall[];
-  /** The model's answer as the history keeps it. */
+  /** The model's answer as the history keeps it; absent as long as it goes on, and of an agent that is written elsewhere. */
   kept?: AssistantMessage;
   /** What an API that keeps the conversation has kept of it. */
   response?: KeptResponse | undefined;
@@ -42,7 +42,7 @@ export interface Turn {
 
 export interface ReportedCall {
   readonly call: ToolCall;
-  /** It waits for a person. */
+  /** Whether it waits for a person. */
   readonly isAsked: boolean;
 }
 
@@ -50,44 +50,135 @@ export interface ReportedCall {
 export interface Result {
   readonly type: "result";
   readonly answer: ToolAnswer;
-  /** A person has declined it. */
+  /** Whether a person has declined the call. */
   readonly isDeclined: boolean;
 }
 
-/** What is appended is never changed, but for the turn that goes on. */
+/** What one request comes to. */
+export interface RequestEnd {
+  /** Absent as long as it goes on. */
+  finish?: TurnFinish;
+  usage?: Usage | undefined;
+  /** The model string of the model that answered, where the agent has several. */
+  model?: string | undefined;
+  /** The tools that the model wants to be carried out. */
+  readonly calls: ToolCall[];
+  /** Calls of an agent that is written elsewhere, which wait for a person. */
+  readonly asked: AskedCall[];
+}
+
+/** Entries are appended and never changed, but for the turn that goes on. */
 export class Exchange {
   readonly start: ExchangeStart;
-  /** The message of the user, if there is one. */
+  /** The message of the user; absent where the model is asked to go on. */
   readonly message: UserMessage | undefined;
   readonly entries: Entry[] = [];
-  /** Whether words of this run are in no state: they were not let pass. */
+  /** The words of this run were not let pass: they stand in no state. */
   isWithheld = false;
-  /** Tokens of the turns that have ended. */
+  /** Whether a tool has run, the provider's own included: the same message would run it again. */
+  hasUsedTools = false;
+  /** Tokens of all requests that have ended. */
   usage: Usage | undefined;
   /** The model string of the model that answered last, where the agent has several. */
   model: string | undefined;
-  /** Whether a tool has run, the provider's own included: the same message would run it again. */
-  hasUsedTools = false;
-  /** Text of the last turn that said anything, from where it began anew. */
-  said = "";
-  /** What an agent that is written elsewhere wants to have back with the next message. */
+  /** What the request that was made last has come to. */
+  turn: RequestEnd = { calls: [], asked: [] };
+  /** What an agent that is written elsewhere gets back with the next message. */
   agentState: unknown;
   /** What its framework needs to go on with what waits. */
-  keptForDecision: unknown;
-  /** Of the turn that goes on, or was the last: `undefined` until the model has ended it. */
-  finish: TurnFinish | undefined;
-  /** The tools that the model wants to be carried out. */
-  calls: ToolCall[] = [];
-  /** Calls of an agent that is written elsewhere, which wait for a person. */
-  asked: AskedCall[] = [];
-  #answer = new StringBuilder();
+  keptOfAll: unknown;
   readonly #runsElsewhere: boolean;
+  /** Index of the entry where the answer began, or began anew. */
+  #answerFrom = 0;
+  #saidBefore = "";
 
-  /** `runsElsewhere`: the tools are carried out by what answers. */
+  /** `runsElsewhere`: what answers carries its tools out itself. */
   constructor(start: ExchangeStart, runsElsewhere = false) {
-    this.start = start;
     const { message, attachments } = start;
+    this.start = start;
     this.message = message === "" && attachments.length === 0 ? undefined : userMessage(message, attachments);
     this.#runsElsewhere = runsElsewhere;
+  }
+
+  /** What was said last, from where the answer began anew. */
+  get said(): string {
+    return this.text || this.#saidBefore;
+  }
+
+  /** What was said in this turn, from where the answer began anew. */
+  get text(): string {
+    const said = this.entries.slice(this.#answerFrom);
+    return said.map((entry) => (entry.type === "turn" ? entry.text.join("") : "")).join("");
+  }
+
+  /** The model is asked; with the message, if it was not asked before. */
+  begin(): void {
+    if (!this.hasAsked) this.entries.push({ type: "message" });
+    this.#beginAnew();
+    this.turn = { calls: [], asked: [] };
+    this.#addTurn();
+  }
+
+  get hasAsked(): boolean {
+    return this.entries.some(({ type }) => type === "message");
+  }
+
+  record(event: ModelEvent): void {
+    switch (event.type) {
+      case "text":
+        this.#turnFor("text").text.push(event.delta);
+        break;
+      case "text_was_thinking":
+        this.#turnFor("text").text = [];
+        break;
+      case "text_begins_anew":
+        this.#beginAnew();
+        break;
+      case "call":
+        this.turn.calls.push(event.call);
+        break;
+      case "hosted_call":
+        this.hasUsedTools = true;
+        if (this.#runsElsewhere) this.#turnFor("call").calls.push({ call: event.call, isAsked: false });
+        break;
+      case "hosted_result":
+        if (this.#runsElsewhere) this.answer(event.answer);
+        break;
+      case "approval":
+        this.turn.asked.push(event.asked);
+        this.#turnFor("call").calls.push({ call: event.asked.call, isAsked: true });
+        break;
+      case "end":
+        Object.assign(this.turn, { finish: event.finish, usage: event.usage, model: event.model });
+        this.usage = addUsage(this.usage, event.usage);
+        this.model = event.model;
+    }
+  }
+
+  /** Takes the answer of this turn as the history keeps it. */
+  keep(message: AssistantMessage, response?: KeptResponse): void {
+    Object.assign(this.#turnFor("text"), { kept: message, response });
+  }
+
+  answer(answer: ToolAnswer, isDeclined = false): void {
+    this.entries.push({ type: "result", answer, isDeclined });
+  }
+
+  #beginAnew(): void {
+    this.#saidBefore = this.said;
+    this.#answerFrom = this.entries.length;
+  }
+
+  /** The turn that goes on. What an agent says after its calls, and what it calls after their results, is another one. */
+  #turnFor(what: "text" | "call"): Turn {
+    const last = this.entries.at(-1);
+    const goesOn = last?.type === "turn" && this.entries.length > this.#answerFrom;
+    return goesOn && (what === "call" || last.calls.length === 0) ? last : this.#addTurn();
+  }
+
+  #addTurn(): Turn {
+    const turn: Turn = { type: "turn", text: [], calls: [] };
+    this.entries.push(turn);
+    return turn;
   }
 }

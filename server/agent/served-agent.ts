@@ -6,7 +6,7 @@ import type { Settings } from "../config/settings.ts";
 import { within } from "../config/within.ts";
 import type { RunEntry, RunSink } from "../observe/run-observer.ts";
 import { shuttingDown } from "../protocol/errors.ts";
-import type { Conversation, ConversationStart, ServedFacts } from "../providers/provider.ts";
+import type { AnswerSource } from "./answer-source.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { HookQueue } from "./hook-queue.ts";
 import { HOOK_MS, hookFailure, recordOf } from "./hooks.ts";
@@ -60,12 +60,6 @@ export class ModuleLife {
       throw hookFailure("close", thrown);
     });
   }
-}
-
-/** What answers an agent's messages: a model of a provider, or code of the agent's author. */
-export interface AnswerSource extends ServedFacts {
-  /** Begins the conversation of one run. Sends nothing yet. */
-  open(start: ConversationStart, context: RunContext): Conversation;
 }
 
 /** What all agents of a server share. */

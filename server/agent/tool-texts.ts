@@ -17,23 +17,31 @@ export class ToolTexts {
   readonly #tools: Tools;
   readonly #calling: Parameters<typeof callEvents>[2];
   readonly #calls = new Map<string, ToolCall>();
+  readonly #isWithheld: boolean;
   #hasSpoken = false;
   /** Whether only calls that clients hear nothing of came since the last text. */
   #isHidden = false;
 
-  constructor(tools: Tools, { context, settings, served }: ApprovingRun, observer: Asking["observer"]) {
+  /** `isWithheld`: clients get the texts when the answer is over. */
+  constructor(
+    tools: Tools,
+    { context, settings, served }: ApprovingRun,
+    observer: Asking["observer"],
+    isWithheld: boolean,
+  ) {
     this.#tools = tools;
+    this.#isWithheld = isWithheld;
     this.#calling = { context, limits: settings, observer, hookMs: served.hookMs };
   }
 
   /** The same events, with what the author has written for the calls in them. */
-  async apply(events: StreamEvent[], { isWithholding }: { isWithholding: boolean }): Promise<RunEvent[]> {
-    if (this.#tools.size === 0) return events;
+  async apply(events: StreamEvent[]): Promise<RunEvent[]> {
     const all: RunEvent[] = [];
     for (const event of await this.#worded(events)) {
       const isText = event.type === "token";
       // Clients that see nothing of the calls see what was said before them apart from what follows.
-      if (isText && this.#isHidden && this.#hasSpoken && !isWithholding) all.push({ type: "token", data: SEPARATOR });
+      if (isText && this.#isHidden && this.#hasSpoken && !this.#isWithheld)
+        all.push({ type: "token", data: SEPARATOR });
       if (event.type !== "thinking") this.#isHidden = event.type === "hidden" && event.shown === undefined;
       this.#hasSpoken ||= isText;
       all.push(event);

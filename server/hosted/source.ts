@@ -1,7 +1,9 @@
 /** An agent that is written elsewhere, in a model's place: each of its answers is one model request whose tools run there. */
 
+import type { AnswerSource } from "../agent/answer-source.ts";
 import { decidedCalls } from "../agent/approvals.ts";
 import { isToolError } from "../agent/define.ts";
+import type { Exchange } from "../agent/exchange.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import {
   isAgentObject,
@@ -10,20 +12,10 @@ import {
   type RunInput,
   type TextMessage,
 } from "../agent/run-function.ts";
-import type { AnswerSource } from "../agent/served-agent.ts";
-import { cutContent } from "../agent/tools.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
-import type {
-  AssistantMessage,
-  ConversationState,
-  DecidedCall,
-  HistoryMessage,
-  UserMessage,
-  WaitingCall,
-  WaitingCalls,
-} from "../protocol/chat.ts";
+import type { DecidedCall, HistoryMessage } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import {
   toProviderError,
@@ -33,12 +25,12 @@ import {
   UpstreamTimeout,
   UpstreamTruncation,
 } from "../providers/failures.ts";
-import { endEvent, partsOf, slimHistory, textOf, userMessage } from "../providers/history.ts";
-import type { Conversation, ConversationStart, ModelEvent, ToolAnswer } from "../providers/provider.ts";
+import { endEvent, partsOf, textOf } from "../providers/history.ts";
+import type { ModelEvent } from "../providers/provider.ts";
 import { Answer, type ApprovedCall, failure, failureInWords, MAX_WORDS, wordsOf } from "./answer.ts";
-import { Exchange } from "./exchange.ts";
 import { Items } from "./items.ts";
 import { ItemReader } from "./shapes.ts";
+import { callsBefore, lastState, stateOf } from "./states.ts";
 
 interface HostedParts {
   readonly settings: Pick<
@@ -54,9 +46,6 @@ const LABEL = "The agent";
 /** Signs states and binds them, as the id of a provider does. */
 const ID = "run";
 
-/** The field of an assistant message that has the agent's own state. */
-const STATE_FIELD = "run_state";
-
 export function hostedSource(own: OwnRun, parts: HostedParts): AnswerSource {
   let framework: string | undefined;
   const onFramework = (name: string) => {
@@ -68,108 +57,72 @@ export function hostedSource(own: OwnRun, parts: HostedParts): AnswerSource {
     label: LABEL,
     mediaTypes: own.accepts,
     stateKind: "conversation_history",
-    open: (start, context) => new HostedConversation(own, start, context, { ...parts, onFramework }),
+    ask: (exchange, { context }) => new HostedAnswer(own, exchange, context, { ...parts, onFramework }).events(),
+    stateOf,
   };
 }
 
-class HostedConversation implements Conversation {
+/** It is asked once, because a second call could do something twice. */
+class HostedAnswer {
   readonly #own: OwnRun;
-  readonly #start: ConversationStart;
+  readonly #exchange: Exchange;
   readonly #context: RunContext;
   readonly #parts: HostedParts & { onFramework(name: string): void };
-  readonly #exchange: Exchange;
   readonly #answer: Answer;
-  #declined: readonly ToolAnswer[] = [];
-  /** What the framework needs to go on with what waits. */
-  #kept: unknown;
-  #isOver = false;
 
   constructor(
     own: OwnRun,
-    start: ConversationStart,
+    exchange: Exchange,
     context: RunContext,
     parts: HostedParts & { onFramework(name: string): void },
   ) {
     this.#own = own;
-    this.#start = start;
+    this.#exchange = exchange;
     this.#context = context;
     this.#parts = parts;
-    this.#exchange = new Exchange(start.state.open?.messages ?? [], askedOf(start));
     this.#answer = new Answer(parts.settings, context);
   }
 
-  async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
+  async *events(): AsyncGenerator<ModelEvent[]> {
+    const { signal } = this.#context;
     const { firstChunkSeconds, idleSeconds } = this.#parts.settings;
     const limits = { firstChunkMs: firstChunkSeconds * 1000, idleMs: idleSeconds * 1000 };
-    const input = this.#input(signal);
+    const input = this.#input();
     const answer = this.#answer;
     const reader = new ItemReader(answer);
     const sources: Record<string, unknown>[] = [];
     let items: Items | undefined;
     try {
-      if (answer.settle(this.#approved(input), this.#exchange.calls())) yield this.#take();
+      if (answer.settle(this.#approved(input), callsBefore(this.#exchange))) yield answer.take();
       const onOpen = (source: Record<string, unknown>) => void sources.push(source);
       items = new Items(this.#call(input), { input, limits, onOpen, onStray: this.#onStray });
       for (;;) {
         const pending = items.next(answer.isWorking);
         const { heldMs } = answer;
-        if (heldMs !== undefined && (await isLaterThan(heldMs, pending)) && answer.release()) yield this.#take();
+        if (heldMs !== undefined && (await isLaterThan(heldMs, pending)) && answer.release()) yield answer.take();
         const next = await pending;
         if (next === undefined) break;
         const failed = this.#read(reader, next.item);
-        const events = this.#take();
+        const events = answer.take();
         if (events.length > 0) yield events;
         if (failed !== undefined) throw failed.error;
       }
       yield await this.#end(reader, sources, input, items);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (answer.release()) yield this.#take();
+      if (answer.release()) yield answer.take();
       throw this.#explain(error);
     } finally {
       items?.close();
       this.#keepState();
+      this.#exchange.agentState = answer.state;
       // Calls of which no client has heard may have begun.
-      if (!this.#isOver && answer.release()) this.#take();
+      if (this.#exchange.turn.finish === undefined && answer.release()) answer.take().forEach(this.#record);
     }
   }
 
-  /** Takes the answers to calls that were declined: the others are the agent's own. */
-  answer(declined: readonly ToolAnswer[]): void {
-    this.#declined = declined;
-    for (const one of declined) this.#exchange.decline(one);
-  }
-
-  interrupt(said: string): void {
-    this.#isOver = true;
-    if (said.trim() !== "" && !this.#exchange.text.endsWith(said)) this.#exchange.say(said);
-  }
-
-  withhold(said: string): void {
-    this.#isOver = true;
-    this.#exchange.withhold(said);
-  }
-
-  state(): ConversationState {
-    return this.#isOver ? this.#history() : this.#start.state;
-  }
-
-  openState(waiting?: WaitingCalls): ConversationState {
-    const { past, exchange } = this.#messages(waiting?.calls);
-    const kept = this.#kept === undefined ? {} : { kept: this.#kept };
-    return {
-      ...(past.length === 0 ? {} : { conversation_history: past }),
-      open: { messages: exchange, ...(waiting === undefined ? {} : { waiting: { ...waiting, ...kept } }) },
-    };
-  }
-
-  /** The agent may have done what it reported: the state says so, for a client that sends the message again. */
-  failure(): { state: ConversationState; canContinue: boolean } {
-    return { state: this.#hasBegun ? this.#history() : this.#start.state, canContinue: false };
-  }
-
-  #input(signal: AbortSignal): RunInput {
-    const { message, attachments, state } = this.#start;
+  #input(): RunInput {
+    const { message, attachments, state } = this.#exchange.start;
     const { conversation_history: past = [], open } = state;
     const exchange = open?.messages ?? [];
     const asked = message === "" ? attachments.map(({ name }) => `[${name}]`).join("\n") : message;
@@ -182,7 +135,7 @@ class HostedConversation implements Conversation {
       state: structuredClone(lastState([...past, ...exchange])),
       exchange: structuredClone(exchange),
       ctx: { ...this.#context, approvals: this.#decisions() },
-      signal,
+      signal: this.#context.signal,
     };
   }
 
@@ -190,10 +143,11 @@ class HostedConversation implements Conversation {
   #decisions(): readonly DecidedCall[] {
     const { approvals } = this.#context;
     if (approvals.length > 0) return approvals;
-    const { message, state } = this.#start;
+    const { message, state } = this.#exchange.start;
+    const declined = this.#exchange.entries.flatMap((entry) => (entry.type === "result" ? [entry.answer] : []));
     const decided = (state.open?.waiting?.calls ?? []).map((call) => {
       const { shownId: id = call.id } = call;
-      const refusal = this.#declined.find((one) => one.id === call.id);
+      const refusal = declined.find((one) => one.id === call.id);
       if (refusal === undefined && call.question) return { id, approved: true, reason: message };
       return { id, approved: false, reason: `${textOf(refusal?.content ?? [])} They wrote: ${message}`.trim() };
     });
@@ -201,7 +155,7 @@ class HostedConversation implements Conversation {
   }
 
   #approved({ ctx: { approvals } }: RunInput): ApprovedCall[] {
-    const waiting = this.#start.state.open?.waiting?.calls ?? [];
+    const waiting = this.#exchange.start.state.open?.waiting?.calls ?? [];
     return waiting.flatMap((call) => {
       const decision = approvals.find(({ id }) => id === call.id);
       if (!decision?.approved) return [];
@@ -238,14 +192,13 @@ class HostedConversation implements Conversation {
     this.#answer.keepChanging();
     // Calls that have not begun when their neighbours wait begin when those are decided.
     if (this.#answer.asked.size === 0) this.#answer.release();
-    else this.#kept = await items.within(this.#answer.keptOfAll(sources, input));
+    else this.#exchange.keptOfAll = await items.within(this.#answer.keptOfAll(sources, input));
     const { finish, usage, asked } = this.#answer;
     // Calls beside those that are asked about begin later.
     if (asked.size === 0) this.#noticeOpenCalls(reader, input);
-    const events = this.#take();
+    const events = this.#answer.take();
     // A state beside what is not known is no answer; after decisions, nothing more has to be said.
-    if (!this.#hasBegun && !(reader.hasKnown && reader.unknown === undefined)) throw noAnswer(reader.unknown);
-    this.#isOver = true;
+    if (!this.#hasBegun(events) && !(reader.hasKnown && reader.unknown === undefined)) throw noAnswer(reader.unknown);
     return [...events, endEvent(finish, usage)];
   }
 
@@ -273,23 +226,12 @@ class HostedConversation implements Conversation {
     }
   }
 
-  #take(): ModelEvent[] {
-    const events = this.#answer.take();
-    for (const event of events) this.#exchange.add(this.#asKept(event));
-    return events;
-  }
-
-  /** As clients get it: uncut, outputs could make a state larger than what the next message may bring. */
-  #asKept(event: ModelEvent): ModelEvent {
-    if (event.type !== "hosted_result") return event;
-    const content = cutContent(event.answer.content, this.#parts.settings.maxToolOutputChars);
-    return { ...event, answer: { ...event.answer, content } };
-  }
+  readonly #record = (event: ModelEvent): void => this.#exchange.record(event);
 
   #explain(error: unknown): ApiError {
     const retryable = this.#answer.hasUsedTools ? false : undefined;
     if (error instanceof ApiError || isOfUpstream(error)) {
-      const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, this.#hasBegun);
+      const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, this.#hasBegun());
       // What is said of a message that is too long, or of a server that is overloaded, fits an agent as well.
       const isRefused =
         error instanceof UpstreamRefusal && error.status < 500 && /^provider_(?:error|auth)$/.test(code);
@@ -304,24 +246,12 @@ class HostedConversation implements Conversation {
     return new ApiError("provider_error", message, { detail, cause: error, retryable });
   }
 
-  /** Whether anything was said or done, or decided. */
-  get #hasBegun(): boolean {
-    return this.#start.state.open !== undefined || !this.#exchange.isEmpty;
-  }
-
-  #history(): ConversationState {
-    const { past, exchange } = this.#messages();
-    return { conversation_history: [...past, ...exchange] };
-  }
-
-  /** All that is over, and the exchange that goes on: from the last message of the user on. */
-  #messages(waiting?: readonly WaitingCall[]): { past: HistoryMessage[]; exchange: HistoryMessage[] } {
-    const { conversation_history: past = [] } = this.#start.state;
-    const { state } = this.#answer;
-    const all = [...past, ...this.#exchange.toMessages(waiting)];
-    const messages = state === undefined ? all : withState(all, state);
-    const begin = messages.findLastIndex(({ role }) => role === "user");
-    return { past: messages.slice(0, begin), exchange: messages.slice(begin) };
+  /** Whether anything was said or done, or decided: in what is recorded, or in these events. */
+  #hasBegun(events: readonly ModelEvent[] = []): boolean {
+    const { start, entries, hasUsedTools } = this.#exchange;
+    if (start.state.open !== undefined || hasUsedTools || this.#exchange.said !== "") return true;
+    if (entries.some((entry) => entry.type === "turn" && entry.calls.length > 0)) return true;
+    return events.some(({ type }) => type === "text" || type === "hosted_call" || type === "approval");
   }
 
   readonly #onStray = (): void => {
@@ -373,15 +303,6 @@ function isOfUpstream(error: unknown): boolean {
   return kinds.some((kind) => error instanceof kind);
 }
 
-/**
- * The message that begins an exchange; absent where decisions come alone. The agent gets its files once: of those before, it gets
- * to know what they were.
- */
-function askedOf({ message, attachments }: ConversationStart): UserMessage | undefined {
-  if (message === "" && attachments.length === 0) return undefined;
-  return slimHistory([userMessage(message, attachments)], 0)[0] as UserMessage;
-}
-
 function toText(message: HistoryMessage): TextMessage[] {
   if (message.role === "tool") return [];
   if (message.role === "user") return [{ role: "user", content: textOf(partsOf(message)) }];
@@ -397,26 +318,6 @@ function joinSpeakers(messages: readonly TextMessage[]): TextMessage[] {
     else joined.push({ ...message });
   }
   return joined;
-}
-
-function lastState(history: readonly HistoryMessage[]): unknown {
-  const last = history.findLast((message) => message.role === "assistant" && message[STATE_FIELD] !== undefined);
-  return last?.role === "assistant" ? last[STATE_FIELD] : undefined;
-}
-
-/** The state stands on the last message of the agent, and nowhere else. */
-function withState(history: readonly HistoryMessage[], state: unknown): HistoryMessage[] {
-  const messages = history.map(withoutState);
-  const asked = messages.findLastIndex(({ role }) => role === "user");
-  const last = messages.findLastIndex(({ role }) => role === "assistant");
-  if (last < asked) return [...messages, { role: "assistant", content: "", [STATE_FIELD]: state }];
-  return messages.with(last, { ...messages[last], [STATE_FIELD]: state } as AssistantMessage);
-}
-
-function withoutState(message: HistoryMessage): HistoryMessage {
-  if (message.role !== "assistant" || message[STATE_FIELD] === undefined) return message;
-  const { [STATE_FIELD]: _former, ...rest } = message;
-  return rest as AssistantMessage;
 }
 
 function toBytes({ type, name, mime_type: mimeType, url }: ReceivedFile): RunAttachment {

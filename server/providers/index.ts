@@ -11,13 +11,13 @@ import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
 import { type AiSdkLanguageModel, modelName } from "./ai-sdk/language-model.ts";
 import { ollamaDialect } from "./chat-completions/dialect.ts";
 import { createChatCompletions } from "./chat-completions/model.ts";
-import { createProvider } from "./conversation.ts";
 import { withFallbacks } from "./fallbacks.ts";
 import { createGemini } from "./gemini/gemini.ts";
 import { createVertex } from "./gemini/vertex.ts";
 import { splitModel } from "./model-string.ts";
 import { createOpenAi } from "./openai/provider.ts";
 import type { ModelSettings, Provider, ProviderSetup, TransportLimits } from "./provider.ts";
+import { createProvider } from "./provider.ts";
 
 interface ProviderRow {
   /** The provider's name in sentences for the operator. */

@@ -5,17 +5,15 @@
 
 import type { LoadPackage } from "../config/optional-package.ts";
 import type { Settings } from "../config/settings.ts";
-import type { MediaType, ReceivedFile } from "../protocol/attachments.ts";
+import type { MediaType } from "../protocol/attachments.ts";
 import type {
   AssistantMessage,
-  ConversationState,
   FinishReason,
   HistoryMessage,
   StateKind,
   ToolApproval,
   ToolContent,
   Usage,
-  WaitingCalls,
 } from "../protocol/chat.ts";
 
 /** What a model says, in the order in which it says it. Exactly one `end` is the last event of a turn. */
@@ -103,8 +101,15 @@ export interface ServedFacts extends ProviderFacts {
 export interface Provider extends ServedFacts {
   /** Any other model whose states are of the same kind can go on with the same conversation. */
   readonly model: Model;
-  /** Sends nothing yet. */
-  open(start: ConversationStart): Conversation;
+}
+
+/** A provider of a model whose states are of this kind. */
+export function createProvider(
+  { id, label, mediaTypes, models }: ProviderFacts,
+  stateKind: StateKind,
+  model: Model,
+): Provider {
+  return { id, label, mediaTypes, models, stateKind, model };
 }
 
 /** What each request of a conversation says to the model beside the messages. */
@@ -113,64 +118,14 @@ export interface ModelSetup {
   tools: readonly ToolSpec[];
 }
 
-/** What a conversation begins with, or goes on with. */
-export interface ConversationStart {
-  setup: ModelSetup;
-  /** As it was verified: of this provider's kind, or empty for a new conversation. */
-  state: ConversationState;
-  /** Empty, without attachments, only where the model is asked to go on. */
-  message: string;
-  attachments: readonly ReceivedFile[];
-  /**
-   * The message, if there is one, follows what is open in the state, and the model goes on from there; without anything open
-   * it goes on with its last answer. Otherwise the message closes what is open.
-   */
-  goesOn?: boolean | undefined;
-}
-
-/**
- * One run's conversation. Order of calls: `answer` for what was open, `ask`, then either the run is over, or `answer` and
- * `ask` again.
- */
-export interface Conversation {
-  /**
-   * Makes one model request, and yields what the model says: one batch for each packet of the answer, and none is empty.
-   * Throws an `ApiError` for every failure of the model's side, also for an answer that broke off; after an abort it throws
-   * anything, or ends quietly. The abort closes the upstream connection, and so does leaving the loop.
-   */
-  ask(signal: AbortSignal, onRequestId?: OnRequestId): AsyncIterable<ModelEvent[]>;
-  /** Answers calls that are open. Each has to be answered before the next `ask`. */
-  answer(answers: readonly ToolAnswer[]): void;
-  /**
-   * Ends the run before the model was finished, or after it has said nothing, so that `state()` can be continued: calls
-   * without an answer are answered as cancelled. `said` is the text that the user has seen as the end of the answer, and
-   * becomes the model's last message. It may be empty, and text that came with the last turn's calls is not kept twice.
-   */
-  interrupt(said: string): void;
-  /**
-   * Ends the run, too: puts `said` in the place of all that the model has said in it. Calls and their results stay. If
-   * `said` is empty, nothing is put there. An API that keeps the conversation remembers what its model has said.
-   */
-  withhold(said: string): void;
-  /**
-   * A state that can be continued: every tool call in it is answered. Until an answer without calls or `interrupt` has ended
-   * the run, it is the state that the conversation began with. `{}` when there is none yet. An API that keeps the
-   * conversation may wait for the results of calls: then they are in the `open` exchange.
-   */
-  state(): ConversationState;
-  /** The state in the middle of the run: the exchange is `open` in it, and its calls without an answer are those that wait. */
-  openState(waiting?: WaitingCalls): ConversationState;
-  /**
-   * The state for a client whose run has failed. If calls were made, the exchange is `open` in it, and those without an
-   * answer are cancelled; else it is the one that the conversation began with, with what was open in it closed.
-   */
-  failure(): { state: ConversationState; canContinue: boolean };
-}
-
 /** Called for each answer to a model request, refusals too, with the provider's own id of the request. For the log. */
 export type OnRequestId = (id: string) => void;
 
-/** Makes one model request, as `Conversation.ask` does. */
+/**
+ * Makes one model request, and yields what the model says: one batch for each packet of the answer, and none is empty. Throws
+ * an `ApiError` for every failure of the model's side, also for an answer that broke off; after an abort it throws anything, or
+ * ends quietly. The abort closes the upstream connection, and so does leaving the loop.
+ */
 export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent[]>;
 
 /** One request of a conversation. */

@@ -1,6 +1,6 @@
 /** What may stand in a message's place: decisions on tool calls that wait, and the wish that the model goes on. */
 
-import type { RunRequest } from "../agent/run-agent.ts";
+import type { RunRequest } from "../agent/loop.ts";
 import type { ApprovalDecision, ConversationState } from "../protocol/chat.ts";
 import { invalidRequest } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";

@@ -1,7 +1,7 @@
 /** Unknown JSON becomes a checked message. Every 400 about a body or socket message is made here. */
 
 import { createHash } from "node:crypto";
-import type { RunRequest } from "../agent/run-agent.ts";
+import type { RunRequest } from "../agent/loop.ts";
 import type { ServedAgent } from "../agent/served-agent.ts";
 import { digestOfState, readState, type StateBinding } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";

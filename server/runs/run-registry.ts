@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { type ApprovalLedger, decidedCalls } from "../agent/approvals.ts";
 import { describeFile } from "../agent/hooks.ts";
-import type { RunRequest } from "../agent/run-agent.ts";
+import type { RunRequest } from "../agent/loop.ts";
 import { createContext, Proposals } from "../agent/run-context.ts";
 import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Caller } from "../auth/access.ts";

@@ -1,12 +1,5 @@
-import {
-  type AbortKind,
-  type AgentRun,
-  abortTimeoutError,
-  failedEvent,
-  Progress,
-  RunAborted,
-  runAgent,
-} from "../agent/run-agent.ts";
+import { type AgentRun, Loop } from "../agent/loop.ts";
+import { type AbortKind, abortTimeoutError, RunAborted } from "../agent/run-aborted.ts";
 import type { Release } from "../limits/limiter.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type { NumberedEvent, StreamEvent } from "../protocol/events.ts";
@@ -175,16 +168,16 @@ export class Run implements RunHandle {
 
   async #runWork({ run, observe }: RunWork): Promise<void> {
     const observer = observe();
-    const progress = new Progress(run.served);
+    const loop = new Loop(run, observer);
     this.#onStart();
     const timeLimit = setTimeout(() => this.abort("timeout"), this.#options.maxMs).unref();
     const abortTimeout = new Promise<never>((_resolve, reject) => {
-      this.#onAbortTimeout = () => reject(abortTimeoutError(run));
+      this.#onAbortTimeout = () => reject(abortTimeoutError(this.signal, run.settings.runSeconds));
     });
     try {
-      await Promise.race([this.#write(runAgent(run, observer, progress), observer), abortTimeout]);
+      await Promise.race([this.#write(loop.events(), observer), abortTimeout]);
     } catch (error) {
-      this.#append([failedEvent(run, error, observer, progress)], observer);
+      this.#append([loop.failed(error)], observer);
     }
     clearTimeout(timeLimit);
     observer.end();

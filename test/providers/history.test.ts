@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
-import { createProvider } from "../../server/providers/conversation.ts";
 import { slimHistory, textContent } from "../../server/providers/history.ts";
-import type { ConversationStart, Model } from "../../server/providers/provider.ts";
-import { ask } from "../support/upstream-conversation.ts";
+import { createProvider, type Model } from "../../server/providers/provider.ts";
+import { ask, open as openConversation } from "../support/upstream-conversation.ts";
 
 /** A model that answers with these messages in turn and records which messages it gets. */
 function scripted(...answers: AssistantMessage[]) {
@@ -19,13 +18,13 @@ function scripted(...answers: AssistantMessage[]) {
   return { model, shown };
 }
 
-function open(model: Model, start: Partial<ConversationStart> = {}) {
+function open(model: Model, start: Parameters<typeof openConversation>[1] = {}) {
   const provider = createProvider(
     { id: "scripted", label: "The model", mediaTypes: [] },
     "conversation_history",
     model,
   );
-  return provider.open({ setup: { instructions: "", tools: [] }, state: {}, message: "Hi", attachments: [], ...start });
+  return openConversation(provider, start);
 }
 
 const HI: HistoryMessage = { role: "user", content: "Hi" };
@@ -111,7 +110,8 @@ test("asking on with an open call, and answering a call that is not open, are bu
   await ask(conversation);
   conversation.answer([answer("a")]);
   assert.match(String((await ask(conversation)).error), /not answered/);
-  assert.throws(() => conversation.answer([answer("a")]), /no open call/);
+  conversation.answer([answer("a")]);
+  assert.match(String((await ask(conversation)).error), /no open call/);
 });
 
 const image = (base64: string): HistoryMessage => ({

@@ -8,12 +8,12 @@ import { test } from "node:test";
 import { readState } from "../../server/agent/state.ts";
 import type { ConversationState } from "../../server/protocol/chat.ts";
 import { textContent } from "../../server/providers/history.ts";
-import type { Conversation, Provider } from "../../server/providers/provider.ts";
+import type { Provider } from "../../server/providers/provider.ts";
 import { claude, stream as claudeStream } from "../support/anthropic.ts";
 import { bedrock, stream as bedrockStream } from "../support/bedrock.ts";
 import { ok, serve, stream } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
-import { ask, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
+import { ask, type Conversation, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
 
 const TOOLS = ["get_weather", "get_time"].map((name) => ({

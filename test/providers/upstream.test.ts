@@ -332,7 +332,7 @@ async function rawModel(t: TestContext) {
   const first = batches.next();
   const [socket] = await within(connected, "the request");
   t.after(async () => {
-    await batches.return?.();
+    await batches.return(undefined);
     socket.destroy();
     server.close();
   });

@@ -6,8 +6,8 @@ import { readSettings } from "../../server/config/settings.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import { textContent } from "../../server/providers/history.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
-import type { Conversation, ModelSettings, Provider } from "../../server/providers/provider.ts";
-import { ask, type Turn } from "./upstream-conversation.ts";
+import type { ModelSettings, Provider } from "../../server/providers/provider.ts";
+import { ask, type Conversation, type Turn } from "./upstream-conversation.ts";
 import { eventStream, fixture, type UpstreamReply } from "./upstream-server.ts";
 
 type Env = Record<string, string | undefined>;

@@ -1,18 +1,20 @@
 /** Models that say what a test has scripted, and remember what they were asked. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { type AnswerSource, modelSource } from "../../server/agent/answer-source.ts";
+import type { ExchangeStart } from "../../server/agent/exchange.ts";
+import { KINDS } from "../../server/agent/states.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import type { StateKind, Usage } from "../../server/protocol/chat.ts";
-import { createProvider } from "../../server/providers/conversation.ts";
 import { assistantMessage, toHistoryCall } from "../../server/providers/history.ts";
-import type {
-  ConversationStart,
-  Model,
-  ModelEvent,
-  ModelRequest,
-  Provider,
-  ToolCall,
-  TurnFinish,
+import {
+  createProvider,
+  type Model,
+  type ModelEvent,
+  type ModelRequest,
+  type ModelSetup,
+  type ToolCall,
+  type TurnFinish,
 } from "../../server/providers/provider.ts";
 import { within } from "./deadline.ts";
 import type { TestServer } from "./start-server.ts";
@@ -51,8 +53,8 @@ export const cut: Step = { type: "cut" };
 
 /** One model request, as the provider got it. */
 export interface Asked {
-  /** What the request's conversation began with. */
-  start: ConversationStart;
+  /** What the request's run began with. */
+  start: ExchangeStart & { setup: ModelSetup };
   /** The whole conversation; empty for a provider that keeps it. */
   messages: ModelRequest["messages"];
   /** The messages of the request: the whole conversation, or what such a provider does not have yet. */
@@ -63,7 +65,7 @@ export interface Asked {
   readonly aborted: Promise<void>;
 }
 
-export interface ScriptedProvider extends Provider {
+export interface ScriptedProvider extends AnswerSource {
   readonly asked: readonly Asked[];
   /** The next request that `asked` does not hold yet. */
   nextAsked(): Promise<Asked>;
@@ -101,8 +103,9 @@ export function scriptedProvider(
     if (turn === undefined) throw new Error("the test scripted no turn for this request");
     return play(turn, deaf ? new AbortController().signal : signal);
   };
-  const modelOf = (start: ConversationStart): Model =>
-    async function* ({ messages, previousId, keep }, signal) {
+  const modelOf = (run: ExchangeStart): Model =>
+    async function* ({ messages, previousId, keep, setup }, signal) {
+      const start = { ...run, setup };
       const calls: ToolCall[] = [];
       let content = "";
       const sent = structuredClone(messages);
@@ -122,16 +125,14 @@ export function scriptedProvider(
       }
     };
   const facts = { id: "scripted", label: "The scripted model", mediaTypes };
-  const providerOf = (start: ConversationStart) => createProvider(facts, stateKind, modelOf(start));
   return {
     ...facts,
     stateKind,
-    model: () => {
-      throw new Error("each conversation has a model of its own");
-    },
+    ask: (exchange, options) =>
+      modelSource(createProvider(facts, stateKind, modelOf(exchange.start))).ask(exchange, options),
+    stateOf: KINDS[stateKind].stateOf,
     asked,
     nextAsked: () => within(new Promise((resolve) => waiting.push(resolve)), "the next request to the model"),
-    open: (start) => providerOf(start).open(start),
   };
 }
 

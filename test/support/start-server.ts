@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { type AnswerSource, modelSource } from "../../server/agent/answer-source.ts";
 import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
 import type { Authenticate } from "../../server/auth/authenticate.ts";
 import { readSettings } from "../../server/config/settings.ts";
@@ -20,7 +21,7 @@ export interface ServerOptions extends ScriptedOptions {
   /** What the scripted model says. Without it, `agent.model` is resolved as the command does. */
   turns?: readonly Turn[];
   /** A model that the test has made itself. */
-  provider?: Provider;
+  provider?: Provider | AnswerSource;
   env?: Readonly<Record<string, string | undefined>>;
   /** The browser's files, in place of those of this build. */
   publicFolder?: string | undefined;
@@ -58,6 +59,8 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
+const sourceOf = (provider: Provider | AnswerSource) => ("model" in provider ? modelSource(provider) : provider);
+
 /** Aborts whatever a test has left running as soon as the test is over. */
 const NO_DRAIN = { PARLEY_DRAIN_SECONDS: "0" };
 
@@ -70,7 +73,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     agent: checkAgent({ name: "Acme Support", model: "demo", ...options.agent }),
     settings,
     env,
-    provider: options.provider ?? (turns === undefined ? undefined : model),
+    source: options.provider ? sourceOf(options.provider) : turns && model,
     logSink: (record) => log.push(record),
     publicFolder: options.publicFolder ?? join(DIST, "public"),
     parseWorker: options.parseWorker ?? join(DIST, "parse-worker.js"),

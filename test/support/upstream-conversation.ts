@@ -1,20 +1,24 @@
 /** Conversations with a scripted upstream, for the tests of providers. */
 
 import assert from "node:assert/strict";
+import { modelSource } from "../../server/agent/answer-source.ts";
+import { Exchange, type ExchangeStart } from "../../server/agent/exchange.ts";
+import type { RunContext } from "../../server/agent/run-context.ts";
+import type { End } from "../../server/agent/states.ts";
 import { readSettings } from "../../server/config/settings.ts";
+import type { ConversationState, WaitingCalls } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { createChatCompletions } from "../../server/providers/chat-completions/model.ts";
 import { PROVIDER_ROWS, type ProviderId } from "../../server/providers/index.ts";
 import { createOpenAi } from "../../server/providers/openai/provider.ts";
 import type {
-  Conversation,
-  ConversationStart,
   ModelEvent,
   ModelSettings,
   ModelSetup,
   Provider,
   ProviderSetup,
   RetryClock,
+  ToolAnswer,
   TransportLimits,
 } from "../../server/providers/provider.ts";
 import { startUpstream, type UpstreamReply, type UpstreamServer } from "./upstream-server.ts";
@@ -52,12 +56,63 @@ export function chatProvider(upstream: Pick<UpstreamServer, "url">, options: Tes
   return createChatCompletions({ ...setupOf("litellm", {}, options), baseURL: upstream.url, apiKey });
 }
 
+/** One run of a conversation with a model, as the loop has it. */
+export class Conversation {
+  readonly #source: ReturnType<typeof modelSource>;
+  readonly #exchange: Exchange;
+  readonly #setup: ModelSetup;
+  /** What clients get in place of an answer. */
+  #text: string | undefined;
+
+  constructor(provider: Provider, setup: ModelSetup, start: ExchangeStart) {
+    this.#source = modelSource(provider);
+    this.#exchange = new Exchange(start);
+    this.#setup = setup;
+  }
+
+  async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
+    this.#exchange.begin();
+    const context = { signal } as RunContext;
+    for await (const batch of this.#source.ask(this.#exchange, { setup: this.#setup, context })) {
+      for (const event of batch) this.#exchange.record(event);
+      yield batch;
+    }
+  }
+
+  answer(answers: readonly ToolAnswer[]): void {
+    for (const answer of answers) this.#exchange.answer(answer);
+  }
+
+  /** Ends the run before the model was finished. */
+  interrupt(text: string): void {
+    this.#text = text;
+  }
+
+  /** Until the run has ended, the one that it came with. */
+  state(): ConversationState {
+    const { entries, start } = this.#exchange;
+    const last = entries.at(-1);
+    const hasAnswered = last?.type === "turn" && last.kept !== undefined && last.kept.tool_calls === undefined;
+    return hasAnswered || this.#text !== undefined
+      ? this.#stateAt({ type: "answered", text: this.#text ?? "" })
+      : start.state;
+  }
+
+  openState(waiting: WaitingCalls): ConversationState {
+    return this.#stateAt({ type: "waiting", waiting });
+  }
+
+  #stateAt(end: End): ConversationState {
+    return this.#source.stateOf(this.#exchange, end).state;
+  }
+}
+
 /** A conversation that says "Hi" and has no tools, unless the test says otherwise. */
 export function open(
   provider: Provider,
-  { instructions = "Be brief.", tools = [], ...start }: Partial<ModelSetup & Omit<ConversationStart, "setup">> = {},
+  { instructions = "Be brief.", tools = [], ...start }: Partial<ModelSetup & ExchangeStart> = {},
 ): Conversation {
-  return provider.open({ setup: { instructions, tools }, state: {}, message: "Hi", attachments: [], ...start });
+  return new Conversation(provider, { instructions, tools }, { state: {}, message: "Hi", attachments: [], ...start });
 }
 
 /** One turn's events, and what the turn threw. */

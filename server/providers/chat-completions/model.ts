@@ -1,9 +1,9 @@
 /** Any server of OpenAI's Chat Completions API: LiteLLM, vLLM, llama.cpp, Ollama, Gemini, … */
 
 import type { HistoryMessage } from "../../protocol/chat.ts";
-import { createProvider } from "../conversation.ts";
 import type { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
+import { createProvider } from "../provider.ts";
 import { type ApiAddress, openAiClient } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type ChatDialect, PLAIN_DIALECT, type Quirks, type SettingQuirks } from "./dialect.ts";

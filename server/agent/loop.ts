@@ -1,0 +1,381 @@
+/** The loop: model, tools, model again, until the answer. */
+
+import { isOnlyForOperator } from "../config/exposure.ts";
+import type { Settings } from "../config/settings.ts";
+import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
+import type { ApprovalDecision, ConversationState, FinishReason } from "../protocol/chat.ts";
+import { ApiError, toApiError } from "../protocol/errors.ts";
+import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent } from "../protocol/events.ts";
+import type { AskedCall, ModelSetup, ToolAnswer, ToolCall } from "../providers/provider.ts";
+import {
+  type ApprovalLedger,
+  askApproval,
+  askedCall,
+  callsToApprove,
+  declinedEvent,
+  takeDecisions,
+  withEdit,
+} from "./approvals.ts";
+import { decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
+import { isToolError, type Tool } from "./define.ts";
+import { Exchange, type ExchangeStart } from "./exchange.ts";
+import { askAuthor } from "./hooks.ts";
+import { ModelTurn } from "./model-turn.ts";
+import { abortError, abortKind } from "./run-aborted.ts";
+import type { Proposals, RunContext } from "./run-context.ts";
+import type { IsHidden } from "./sealed.ts";
+import type { ServedAgent } from "./served-agent.ts";
+import { sealState } from "./state.ts";
+import type { End } from "./states.ts";
+import { askedElsewhere, ToolTexts } from "./tool-texts.ts";
+import { hiderOf, hidesAny } from "./tool-words.ts";
+import { callEvents, endEvent, runTools } from "./tools.ts";
+
+/** One message to answer. The state was checked. */
+export interface RunRequest extends ExchangeStart {
+  /** What a person has decided on the calls that wait in the state, on each of them. */
+  readonly approvals?: readonly ApprovalDecision[];
+  /** Ids of calls in the state that clients may not read. */
+  readonly hidden?: ReadonlySet<string>;
+}
+
+/** One run: what serves it, what it answers, and for whom. */
+export interface AgentRun {
+  readonly served: ServedAgent;
+  /** Values may change while the server runs. */
+  readonly settings: Settings;
+  readonly request: RunRequest;
+  readonly context: RunContext;
+  /** What the agent has proposed by methods of `context`. */
+  readonly proposals: Proposals;
+  readonly ledger: ApprovalLedger;
+}
+
+type NotByItself = "stopped" | "refused" | "approval_required";
+
+/** Sent in place of an empty answer, which would look like a fault. The first one only where tools have run. */
+const FALLBACK_TEXT: Record<Exclude<FinishReason, NotByItself>, string> = {
+  stop: "I have nothing to add.",
+  length: "The answer was cut by the token limit before it began.",
+  content_filter: "The model's provider withheld this answer.",
+  max_turns: "I stopped here: this took more steps than I may take for one message.",
+};
+
+/** Answers one message. */
+export class Loop {
+  readonly #run: AgentRun;
+  readonly #observer: RunObserver;
+  /** Present where `onAnswer` decides on the answer. */
+  readonly #withheld: WithheldAnswer | undefined;
+  #exchange: Exchange;
+  /** The tools that the model may call, once they are known. */
+  #tools: ReadonlyMap<string, Tool> = new Map();
+  #instructions = "";
+  /** Whether `onMessage` has let the message pass. */
+  #isAdmitted = false;
+  /** Whether the exchange goes on: what waited in its state is decided. */
+  #hasBegun = false;
+
+  constructor(run: AgentRun, observer: RunObserver) {
+    const { onAnswer } = run.served.agent.hooks;
+    this.#run = run;
+    this.#observer = observer;
+    this.#withheld = onAnswer && new WithheldAnswer(onAnswer);
+    this.#exchange = this.#exchangeOf(run.request);
+  }
+
+  /**
+   * Yields events in batches, one for each packet of the model's answer. The last event is exactly one `done` or `error`; after
+   * an abort of the kind `gone` there is none. Never throws.
+   */
+  async *events(): AsyncGenerator<RunEvent[], void> {
+    const { served, context, settings } = this.#run;
+    const { signal } = context;
+    try {
+      const refusal = await this.#admit();
+      if (refusal !== undefined) return void (yield this.#refused(refusal));
+      await this.#setUp();
+      yield* this.#settleDecisions();
+      const asking = { context, setup: this.#setup() };
+      const texts = this.#toolTexts();
+      for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
+        signal.throwIfAborted();
+        const observer = this.#observer.modelRequest();
+        const turn = new ModelTurn(this.#exchange, observer, settings.maxToolOutputChars);
+        try {
+          for await (const batch of served.provider.ask(this.#exchange, {
+            ...asking,
+            onRequestId: observer.answered,
+          })) {
+            // A model that goes on after the abort is not read any more.
+            if (signal.aborted) {
+              turn.readDone(batch);
+              throw signal.reason;
+            }
+            const said = turn.read(batch);
+            const events = this.#pass(texts === undefined ? said : await texts.apply(said));
+            if (events.length > 0) yield events;
+          }
+          turn.complete(signal);
+        } catch (error) {
+          const said = turn.fail(error, signal);
+          if (said.length > 0) yield this.#pass(texts === undefined ? said : await texts.apply(said));
+          throw error;
+        }
+        const last = (await this.#endOfTurn(turnsLeft === 0)) ?? (yield* this.#goOn());
+        if (last !== undefined) return void (yield last);
+      }
+    } catch (error) {
+      const last = signal.aborted ? this.#aborted() : this.failed(error);
+      if (last !== undefined) yield [last];
+    }
+  }
+
+  /** The last event of a run that has failed. */
+  failed(error: unknown): ErrorEvent {
+    this.#observer.failure(error);
+    return this.#errorEvent(toApiError(error));
+  }
+
+  #exchangeOf(request: ExchangeStart): Exchange {
+    return new Exchange(request, this.#run.served.agent.ownRun !== undefined);
+  }
+
+  /** Asks `onMessage`, if there is one. Gives why the message is refused. @throws ApiError, or the reason of an abort */
+  async #admit(): Promise<string | undefined> {
+    const { request, context, served } = this.#run;
+    let { message } = request;
+    if (served.agent.hooks.onMessage !== undefined && this.#exchange.message !== undefined) {
+      const decision = await decideOnMessage(served.agent.hooks, request, context, served.hookMs);
+      if (decision.refuse !== undefined) return decision.refuse;
+      message = decision.message ?? message;
+      this.#exchange = this.#exchangeOf({ ...request, message });
+    }
+    this.#isAdmitted = true;
+    this.#observer.admitted(message);
+    return undefined;
+  }
+
+  /** @throws as `askAuthor` does */
+  async #setUp(): Promise<void> {
+    const { served, context } = this.#run;
+    const { tools, chooseTools, instructions } = served.agent;
+    [this.#tools, this.#instructions] = await Promise.all([
+      chooseTools === undefined
+        ? tools
+        : askAuthor("tools(ctx)", (ctx) => served.toolsFor(ctx), context, served.hookMs),
+      typeof instructions === "string"
+        ? instructions.toWellFormed()
+        : askAuthor(
+            "instructions(ctx)",
+            async (ctx) => checkInstructions(await instructions(ctx)),
+            context,
+            served.hookMs,
+          ),
+    ]);
+  }
+
+  #setup(): ModelSetup {
+    const tools = [...this.#tools.values()].map(({ name, description, parameters }) => {
+      return { name, description, parameters: parameters.json };
+    });
+    return { instructions: this.#instructions, tools };
+  }
+
+  /** What people read of calls that are carried out elsewhere. */
+  #toolTexts(): ToolTexts | undefined {
+    if (this.#run.served.agent.ownRun === undefined || this.#tools.size === 0) return undefined;
+    return new ToolTexts(this.#tools, this.#run, this.#observer, this.#withheld !== undefined);
+  }
+
+  /** The events that clients may have now. */
+  #pass(events: RunEvent[]): RunEvent[] {
+    return this.#withheld === undefined ? events : this.#withheld.pass(events);
+  }
+
+  /** Carries out the calls that a person has approved, and gives the model the refusal of each that they have declined. */
+  async *#settleDecisions(): AsyncGenerator<RunEvent[], void> {
+    const { request, served } = this.#run;
+    const { waiting } = request.state.open ?? {};
+    const decided = waiting && (await takeDecisions(waiting, this.#tools, this.#run, this.#observer));
+    this.#hasBegun = true;
+    if (decided === undefined) return;
+    const { approved, declined, edited } = decided;
+    this.#exchange.hasUsedTools = true;
+    for (const answer of declined) this.#exchange.answer(answer, true);
+    if (declined.length > 0) yield this.#pass(declined.map((answer) => declinedEvent(this.#tools, answer)));
+    const adapt = (answer: ToolAnswer) => {
+      const call = edited.has(answer.id) ? approved.find(({ id }) => id === answer.id) : undefined;
+      return call === undefined ? answer : withEdit(answer, call);
+    };
+    // An agent that is written elsewhere carries its calls out itself.
+    if (served.agent.ownRun === undefined) yield* this.#carryOut(approved, { adapt });
+  }
+
+  /** Carries out the calls of a turn that do not wait, and answers them to the model, in their order and as `adapt` says. */
+  async *#carryOut(
+    calls: readonly ToolCall[],
+    { waiting = [], adapt = (answer) => answer }: CarryOut,
+  ): AsyncGenerator<RunEvent[], void> {
+    const { context, settings, served } = this.#run;
+    context.signal.throwIfAborted();
+    const begun = calls.filter((call) => !waiting.includes(call));
+    if (begun.length === 0) return;
+    const calling = { context, limits: settings, observer: this.#observer, hookMs: served.hookMs };
+    yield this.#parted(this.#pass(await callEvents(this.#tools, begun, calling)));
+    this.#exchange.hasUsedTools = true;
+    const answers = new Map<string, ToolAnswer>();
+    try {
+      for await (const result of runTools(this.#tools, calls, calling, waiting)) {
+        answers.set(result.answer.id, adapt(result.answer));
+        yield [endEvent(this.#tools, result)];
+      }
+    } finally {
+      for (const { id } of calls) {
+        const answer = answers.get(id);
+        if (answer !== undefined) this.#exchange.answer(answer);
+      }
+    }
+  }
+
+  /** Clients that see nothing of the calls see what was said before them apart from what follows. */
+  #parted(events: RunEvent[]): RunEvent[] {
+    const isSeen = events.some((event) => event.type !== "hidden" || event.shown !== undefined);
+    if (isSeen || this.#withheld !== undefined || this.#exchange.text === "") return events;
+    return [...events, { type: "token", data: SEPARATOR }];
+  }
+
+  /** Carries out the calls of the turn. Returns the events of the end, if any of them waits for a person. */
+  async *#goOn(): AsyncGenerator<RunEvent[], StreamEvent[] | undefined> {
+    const { calls } = this.#exchange.turn;
+    const waiting = await callsToApprove(this.#tools, calls, this.#run, this.#observer);
+    yield* this.#carryOut(calls, { waiting });
+    if (waiting.length === 0) return undefined;
+    this.#run.context.signal.throwIfAborted();
+    return this.#waitFor(
+      await Promise.all(waiting.map((call) => askedCall(this.#tools, call, this.#run, this.#observer))),
+    );
+  }
+
+  /** The events of the end, if the run ends with this turn. */
+  async #endOfTurn(isLast: boolean): Promise<StreamEvent[] | undefined> {
+    const { calls, asked, finish = "stop" } = this.#exchange.turn;
+    if (asked.length > 0) return this.#waitFor(await askedElsewhere(this.#tools, asked, this.#run, this.#observer));
+    if (calls.length > 0) return isLast ? this.#answered("max_turns") : undefined;
+    return this.#answered(finish);
+  }
+
+  /** The end that the run came to by itself. */
+  #answered(reason: Exclude<FinishReason, NotByItself>): Promise<StreamEvent[]> {
+    const { text, hasUsedTools } = this.#exchange;
+    if (text.trim() !== "") return this.#release([this.#done({ type: "answered" }, text, reason)]);
+    if (reason === "stop" && !hasUsedTools) {
+      throw new ApiError("provider_error", "The agent gave an empty answer. Please try again.");
+    }
+    const fallback = FALLBACK_TEXT[reason];
+    // A client that only collects tokens gets the same text as one that reads `done`. It is kept, too: several APIs demand an
+    // answer between the results of tools and the next message.
+    const done = this.#done({ type: "answered", text: fallback }, fallback, reason);
+    return this.#release([{ type: "token", data: fallback }, done]);
+  }
+
+  /** The end of a run whose calls wait for a person. */
+  async #waitFor(asked: readonly AskedCall[]): Promise<StreamEvent[]> {
+    const { waiting, approvals } = await askApproval(asked, this.#run);
+    const { text: said } = this.#exchange;
+    const text = said.trim() === "" ? approvals.map((approval) => approval.text).join("\n") : said;
+    const done = this.#done({ type: "waiting", waiting }, text, "approval_required");
+    return this.#release([
+      ...approvals.map((data): StreamEvent => ({ type: "tool_approval", data })),
+      { ...done, approvals },
+    ]);
+  }
+
+  /** The events of the end, if `onAnswer` lets them pass, with what it or other code has proposed. */
+  async #release(end: StreamEvent[]): Promise<StreamEvent[]> {
+    const { context, served } = this.#run;
+    const withheld = this.#withheld;
+    if (withheld === undefined) return end.map((event) => this.#withProposals(event));
+    const events = withheld.pass(end);
+    const refusal = await withheld.refusal(events.at(-1)?.data as string, context, served.hookMs);
+    if (refusal !== undefined) return this.#refused(refusal);
+    return [...withheld.release(), ...events.map((event) => this.#withProposals(event))];
+  }
+
+  #withProposals<Event extends StreamEvent>(event: Event): Event {
+    return event.type === "done" ? { ...event, ...this.#run.proposals.fields() } : event;
+  }
+
+  /** A client that only collects tokens gets the same sentence as one that reads `done`. */
+  #refused(sentence: string): StreamEvent[] {
+    return [{ type: "token", data: sentence }, this.#done({ type: "refused", sentence }, sentence, "refused")];
+  }
+
+  #done(end: End, text: string, reason: FinishReason): DoneEvent {
+    const { served, request } = this.#run;
+    const { usage, model } = this.#exchange;
+    const state = this.#isAdmitted ? served.provider.stateOf(this.#exchange, end).state : request.state;
+    return {
+      type: "done",
+      data: text,
+      state: this.#sealed(state),
+      ...(usage === undefined ? {} : { usage }),
+      finish_reason: reason,
+      ...(model === undefined ? {} : { model }),
+    };
+  }
+
+  /** The last event of a run that was ended from outside. */
+  #aborted(): DoneEvent | ErrorEvent | undefined {
+    const { context, settings } = this.#run;
+    const kind = abortKind(context.signal);
+    if (kind === "gone") return undefined;
+    if (kind !== "stopped") return this.#errorEvent(abortError(kind, settings.runSeconds));
+    const isShown = this.#isAdmitted && this.#withheld === undefined;
+    // What was not let pass stands in no state, either.
+    this.#exchange.isWithheld = !isShown;
+    const done = this.#done({ type: "answered" }, isShown ? this.#exchange.said : "", "stopped");
+    return isShown ? this.#withProposals(done) : done;
+  }
+
+  #errorEvent(error: ApiError): ErrorEvent {
+    const { served, request, settings } = this.#run;
+    this.#exchange.isWithheld = this.#withheld !== undefined;
+    const { state, canContinue } = this.#hasBegun
+      ? served.provider.stateOf(this.#exchange, { type: "failed" })
+      : { state: request.state, canContinue: false };
+    const event = this.#withoutRetry(errorEvent(error, this.#sealed(state), canContinue), error);
+    if (error.detail === undefined || !isOnlyForOperator(settings)) return event;
+    return { ...event, data: `${event.data} (${served.strike(error.detail)})` };
+  }
+
+  /** The same message would have an agent that is written elsewhere act once more. A `ToolError` has its author's words. */
+  #withoutRetry(event: ErrorEvent, { cause }: ApiError): ErrorEvent {
+    if (this.#run.served.agent.ownRun === undefined || !this.#exchange.hasUsedTools) return event;
+    const data = isToolError(cause) ? event.data : event.data.replace(/ Please try again[^.]*\./, "");
+    return { ...event, data, retryable: false };
+  }
+
+  #sealed(state: ConversationState): ConversationState {
+    const { served, context } = this.#run;
+    return sealState(state, context.conversation, served.stateBindingOf(context), this.#hiddenCalls());
+  }
+
+  /** Which calls of the conversation clients may not read; `undefined`: they may read all. */
+  #hiddenCalls(): IsHidden | undefined {
+    const { hidden } = this.#run.request;
+    const tools = this.#tools;
+    if (!hidden?.size && (tools.size === 0 || !hidesAny(tools))) return undefined;
+    return (call) => hidden?.has(call.id) || hiderOf(tools, call.function.name) !== undefined;
+  }
+}
+
+interface CarryOut {
+  waiting?: readonly ToolCall[];
+  adapt?(answer: ToolAnswer): ToolAnswer;
+}
+
+function checkInstructions(text: unknown): string {
+  if (typeof text === "string") return text.toWellFormed();
+  throw new TypeError(`instructions must return a string, but returned ${text === null ? "null" : typeof text}.`);
+}

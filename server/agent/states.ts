@@ -1,0 +1,368 @@
+/**
+ * What a model is asked, and the state that a client gets, as functions of the record of a run. There are two kinds of
+ * conversations: the client keeps the whole history, or the API keeps it.
+ */
+
+import type {
+  AssistantMessage,
+  ConversationState,
+  HistoryMessage,
+  StateKind,
+  ToolMessage,
+  WaitingCalls,
+} from "../protocol/chat.ts";
+import { CANCELLED, slimHistory, textContent, toolMessage } from "../providers/history.ts";
+import type { ModelRequest, ToolAnswer } from "../providers/provider.ts";
+import type { Exchange, Turn } from "./exchange.ts";
+
+/** How a run has ended. One that nobody waits for any more has no state. */
+export type End =
+  /** The model has answered, or was stopped. `text` is what clients got in place of an answer. */
+  | { type: "answered"; text?: string }
+  /** A hook has put the sentence in the place of all words. Calls and their results stay. */
+  | { type: "refused"; sentence: string }
+  /** Calls wait for a person. */
+  | { type: "waiting"; waiting: WaitingCalls }
+  | { type: "failed" };
+
+export interface EndState {
+  /** Every call in it has a result, but for those that wait. */
+  state: ConversationState;
+  /** Whether the model can be asked to go on from there without a message. */
+  canContinue: boolean;
+}
+
+/** How the conversations of one kind go on. */
+export interface Kind {
+  /** The next request of the conversation. Throws where a call has no result: that is a bug. */
+  request(exchange: Exchange): Pick<ModelRequest, "messages" | "previousId">;
+  /** A failed run whose calls were made leaves its exchange open; another one leaves what was before, closed. */
+  stateOf(exchange: Exchange, end: End): EndState;
+}
+
+export const KINDS: Record<StateKind, Kind> = {
+  conversation_history: {
+    request(exchange) {
+      return { messages: asked(new History(exchange, forModel)).messages };
+    },
+    stateOf: (exchange, end) => new History(exchange, forClient).stateAt(end),
+  },
+  previous_response_id: {
+    request(exchange) {
+      return asked(new StoredHistory(exchange, forModel)).request();
+    },
+    stateOf: (exchange, end) => new StoredHistory(exchange, forClient).stateAt(end),
+  },
+};
+
+/** A result as the model gets it, and as it leaves the server. */
+const forModel = ({ id, content, failed }: ToolAnswer): ToolMessage => toolMessage(id, content, failed);
+const forClient = ({ shown, ...answer }: ToolAnswer): ToolMessage =>
+  forModel(shown === undefined ? answer : { ...answer, content: textContent(shown) });
+
+/** Asks the model to go on with an answer that ended too early. No state of ours keeps it. */
+const GO_ON: HistoryMessage = {
+  role: "user",
+  content: "Your last answer was cut off. Go on exactly where it stopped, without repeating anything of it.",
+};
+
+function asked<Replay extends { readonly openCalls: ReadonlySet<string> }>(replay: Replay): Replay {
+  if (replay.openCalls.size > 0) throw new Error("a call of the last turn is not answered");
+  return replay;
+}
+
+/** Goes through the entries of a run, from what its state had. */
+abstract class Replay {
+  readonly exchange: Exchange;
+  /** Calls that have no result yet. */
+  readonly openCalls: Set<string>;
+  /** Where the exchange begins in the messages. */
+  protected begin = 0;
+  /** The last turn of the run. */
+  protected last: Turn | undefined;
+  abstract messages: HistoryMessage[];
+  readonly #resultOf: typeof forModel;
+
+  constructor(exchange: Exchange, resultOf: typeof forModel) {
+    this.exchange = exchange;
+    this.openCalls = new Set(exchange.start.state.open?.waiting?.calls.map(({ id }) => id));
+    this.#resultOf = resultOf;
+  }
+
+  protected replay(): void {
+    for (const entry of this.exchange.entries) {
+      if (entry.type === "message") this.#ask();
+      else if (entry.type === "turn") this.#addTurn(entry);
+      else this.#answer(entry.answer);
+    }
+  }
+
+  /** The model is asked once more. */
+  protected abstract beginTurn(): void;
+  protected abstract addAnswer(message: AssistantMessage, turn: Turn): void;
+
+  /** Whether the message closes what was open before it. */
+  get #isNewExchange(): boolean {
+    return !this.exchange.start.goesOn && this.exchange.message !== undefined;
+  }
+
+  /** The run ends: calls are answered as cancelled, and a message that was not sent yet stands behind them. */
+  protected close(): void {
+    this.cancelOpenCalls();
+    if (!this.exchange.hasAsked) this.#addMessage();
+  }
+
+  protected cancelOpenCalls(): void {
+    for (const id of this.openCalls) this.messages.push(toolMessage(id, CANCELLED, true));
+    this.openCalls.clear();
+  }
+
+  /** What the model has said before it was stopped. */
+  protected get unfinished(): string {
+    const { last, exchange } = this;
+    return last === undefined || last.kept !== undefined || exchange.isWithheld ? "" : exchange.text;
+  }
+
+  #ask(): void {
+    const last = this.messages.at(-1);
+    const goesOn = this.exchange.start.goesOn && this.exchange.message === undefined;
+    if (goesOn && (last === undefined || last.role === "assistant")) this.messages.push(GO_ON);
+    else this.#addMessage();
+  }
+
+  #addMessage(): void {
+    const { message } = this.exchange;
+    if (this.#isNewExchange) this.begin = this.messages.length;
+    if (message !== undefined) this.messages.push(message);
+  }
+
+  #addTurn(turn: Turn): void {
+    this.beginTurn();
+    this.last = turn;
+    if (turn.kept === undefined) return;
+    this.addAnswer(turn.kept, turn);
+    for (const { id } of turn.kept.tool_calls ?? []) this.openCalls.add(id);
+  }
+
+  #answer(answer: ToolAnswer): void {
+    if (!this.openCalls.delete(answer.id)) throw new Error(`no open call has the id ${answer.id}`);
+    this.messages.push(this.#resultOf(answer));
+  }
+}
+
+/** A conversation whose model gets all of it with each request. */
+class History extends Replay {
+  messages: HistoryMessage[];
+  /** How many messages the state has that are closed, and how many in all. */
+  readonly #past: number;
+  readonly #known: number;
+
+  constructor(exchange: Exchange, resultOf: typeof forModel) {
+    super(exchange, resultOf);
+    const { conversation_history: past = [], open } = exchange.start.state;
+    this.messages = [...past, ...(open?.messages ?? [])];
+    this.#past = past.length;
+    this.#known = this.messages.length;
+    this.begin = past.length;
+    this.replay();
+  }
+
+  stateAt(end: End): EndState {
+    switch (end.type) {
+      case "answered":
+        this.close();
+        if (this.exchange.isWithheld) this.#withhold();
+        for (const text of [this.unfinished, end.text ?? ""]) this.#say(text);
+        return { state: this.#closed(), canContinue: false };
+      case "refused":
+        this.close();
+        this.#withhold();
+        this.messages.push({ role: "assistant", content: end.sentence });
+        return { state: this.#closed(), canContinue: false };
+      case "waiting":
+        return { state: this.#open(end.waiting), canContinue: false };
+      case "failed":
+        return this.#failed();
+    }
+  }
+
+  protected beginTurn(): void {}
+
+  protected addAnswer(message: AssistantMessage): void {
+    // An empty message says nothing to the model, and several APIs refuse it.
+    if (!isSilent(message)) this.messages.push(message);
+  }
+
+  #failed(): EndState {
+    const { isWithheld } = this.exchange;
+    this.close();
+    if (isWithheld) this.#withhold();
+    const hasCalls = this.messages.slice(this.begin).some(({ role }) => role === "tool");
+    if (hasCalls) return { state: this.#open(), canContinue: true };
+    if (this.begin === this.#past) return { state: this.exchange.start.state, canContinue: false };
+    // The message can be sent again. What was open before it is closed.
+    this.messages.length = this.begin;
+    return { state: this.#closed(), canContinue: false };
+  }
+
+  /** What was thought without a word stands with what is said in its place. */
+  #say(text: string): void {
+    if (text.trim() === "") return;
+    const kept = this.last?.kept;
+    this.messages.push({ ...(kept && isSilent(kept) ? kept : {}), role: "assistant", content: text });
+  }
+
+  #withhold(): void {
+    this.messages.push(...this.messages.splice(this.#known).flatMap(withoutWords));
+  }
+
+  #closed(): ConversationState {
+    const { history } = this.#kept();
+    return history.length === 0 ? {} : { conversation_history: history };
+  }
+
+  /** The exchange is open in the state: its calls without a result are those that wait. */
+  #open(waiting?: WaitingCalls): ConversationState {
+    const { history, begin } = this.#kept();
+    return {
+      ...(begin === 0 ? {} : { conversation_history: history.slice(0, begin) }),
+      open: { messages: history.slice(begin), ...(waiting === undefined ? {} : { waiting }) },
+    };
+  }
+
+  /** The messages as they leave the server, and where the exchange begins in them. */
+  #kept(): { history: HistoryMessage[]; begin: number } {
+    const { messages, begin } = this;
+    const at = messages.indexOf(GO_ON);
+    if (at === -1) return { history: slimHistory(messages), begin };
+    // What the model has added is one message with what it had said.
+    const whole = joined(messages[at - 1], messages[at + 1]);
+    const history = [...messages.slice(0, at - 1), ...whole, ...messages.slice(at + 2)];
+    return { history: slimHistory(history), begin: Math.min(begin, at - 1) };
+  }
+}
+
+/** Whether a message has neither text nor calls; perhaps it has thoughts, or calls that the provider ran. */
+function isSilent({ tool_calls: calls = [], content }: AssistantMessage): boolean {
+  return calls.length === 0 && (content ?? "").trim() === "";
+}
+
+/** What is left of a message of the model: its calls, without thoughts and whatever else came with them. */
+function withoutWords(message: HistoryMessage): HistoryMessage[] {
+  if (message.role !== "assistant") return [message];
+  const { tool_calls: calls = [] } = message;
+  return calls.length === 0 ? [] : [{ role: "assistant", content: null, tool_calls: calls }];
+}
+
+/** Two answers of the model as one. What belongs to the text of either alone no longer fits. */
+function joined(before: HistoryMessage | undefined, after: HistoryMessage | undefined): HistoryMessage[] {
+  if (before?.role !== "assistant") return after === undefined ? [] : [after];
+  if (after?.role !== "assistant") return [before];
+  const { openai_output: _parts, ...rest } = after;
+  return [{ ...rest, role: "assistant", content: `${before.content ?? ""}${after.content ?? ""}` }];
+}
+
+/** How far an API that keeps the conversation has got. */
+interface Position {
+  /** The response to continue from; its calls may be open. */
+  previousId: string | undefined;
+  /** The last response that left no call open. The API refuses a new message after any other. */
+  settledId: string | undefined;
+  /** What the API does not have yet. */
+  messages: HistoryMessage[];
+}
+
+/** A conversation that the API keeps. */
+class StoredHistory extends Replay {
+  #at: Position;
+  /** Where the model's last turn went on from, if it made no calls. */
+  #before: Position | undefined;
+  /** Calls that were cut: they are not carried out, but the API wants each answered. */
+  #cutCalls: readonly string[] = [];
+  /** Whether calls were made in this exchange. */
+  #hasCalls: boolean;
+
+  constructor(exchange: Exchange, resultOf: typeof forModel) {
+    super(exchange, resultOf);
+    const { state, goesOn } = exchange.start;
+    const { previous_response_id: settledId, open } = state;
+    this.#at = { previousId: open?.response ?? settledId, settledId, messages: [...(open?.messages ?? [])] };
+    this.#hasCalls = goesOn === true && open !== undefined;
+    this.replay();
+  }
+
+  get messages(): HistoryMessage[] {
+    return this.#at.messages;
+  }
+
+  request(): Pick<ModelRequest, "messages" | "previousId"> {
+    return { messages: this.messages, previousId: this.#at.previousId };
+  }
+
+  stateAt(end: End): EndState {
+    switch (end.type) {
+      case "answered":
+        this.close();
+        // The API does not keep a response that was cut: its beginning goes with what the API does not have.
+        for (const text of [this.unfinished, end.text ?? ""]) {
+          if (text.trim() !== "") this.messages.push({ role: "assistant", content: text });
+        }
+        break;
+      case "refused":
+        // The API remembers what its model has said.
+        this.close();
+        break;
+      case "waiting":
+        return { state: this.#state(end.waiting), canContinue: false };
+      case "failed":
+        return this.#failed();
+    }
+    return { state: this.#state(), canContinue: false };
+  }
+
+  protected override cancelOpenCalls(): void {
+    super.cancelOpenCalls();
+    this.beginTurn();
+  }
+
+  protected beginTurn(): void {
+    this.messages.push(...this.#cutCalls.map((id) => toolMessage(id, CANCELLED, false)));
+    this.#cutCalls = [];
+  }
+
+  protected addAnswer({ tool_calls: calls = [] }: AssistantMessage, { response }: Turn): void {
+    if (calls.length === 0) this.#before = this.#at;
+    this.#cutCalls = response?.cutCalls ?? [];
+    const isSettled = calls.length === 0 && this.#cutCalls.length === 0;
+    const { settledId } = this.#at;
+    this.#at = { previousId: response?.id, settledId: isSettled ? response?.id : settledId, messages: [] };
+    this.#hasCalls ||= calls.length > 0;
+  }
+
+  #failed(): EndState {
+    const { start, hasAsked, message } = this.exchange;
+    // An answer that was not let pass is asked for again.
+    if (this.#before !== undefined) this.#at = this.#before;
+    if (this.#hasCalls) {
+      this.close();
+      return { state: this.#state(), canContinue: true };
+    }
+    if (start.state.open === undefined) return { state: start.state, canContinue: false };
+    // The message can be sent again. What was open before it is closed.
+    this.cancelOpenCalls();
+    if (hasAsked && message !== undefined) this.messages.length = this.begin;
+    return { state: this.#state(), canContinue: false };
+  }
+
+  #state(waiting?: WaitingCalls): ConversationState {
+    // They never wait: no answer could come later.
+    this.beginTurn();
+    const { previousId, settledId, messages } = this.#at;
+    // A request with this id alone goes on from before what is open.
+    const settled = settledId === undefined ? {} : { previous_response_id: settledId };
+    if (previousId === undefined || previousId === settledId) return settled;
+    const missing = slimHistory(messages.filter((message) => message !== GO_ON));
+    const open = { response: previousId, messages: missing, ...(waiting === undefined ? {} : { waiting }) };
+    return { ...settled, open };
+  }
+}
