@@ -10,13 +10,12 @@ import { approvalNotice, stateSecretWarning } from "./agent/served-agent.ts";
 import { mountedEnvironment, unknownNames } from "./config/environment.ts";
 import { basePath as basePathKind } from "./config/kinds.ts";
 import { nearestName } from "./config/nearest-name.ts";
-import { loadIfInstalled, loadOptionalPackage } from "./config/optional-package.ts";
+import { loadOpenTelemetry, loadOptionalPackage } from "./config/optional-package.ts";
 import { readSettings, UNKNOWN_HOST } from "./config/settings.ts";
 import { ConfigError } from "./errors.ts";
 import type { Handler } from "./http/dispatch.ts";
 import { serveWithoutOffer } from "./http/server.ts";
 import type { Log } from "./observe/log.ts";
-import type { OpenTelemetry } from "./observe/tracing.ts";
 import type { AgentDefinition, Authenticate } from "./parley-agent.ts";
 import { publicFolder } from "./project/own-files.ts";
 import { isRecord } from "./protocol/json.ts";
@@ -63,7 +62,7 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
   const { module, given } = checkOptions(options);
   const env = mountedEnvironment(process.env, given);
   const settings = { ...readSettings(env), host: UNKNOWN_HOST };
-  const tracing = openTelemetry();
+  const tracing = loadOpenTelemetry(undefined);
   const { handler, log, metrics, drain } = await createCore({
     ...module,
     settings,
@@ -156,15 +155,6 @@ function exportsOf(agent: unknown): Readonly<Record<string, unknown>> {
   const { default: inner } = agent;
   // A module of CommonJS is the default export of what an ES module imports.
   return isRecord(inner) && "default" in inner ? inner : agent;
-}
-
-/** A broken package is a warning: the agent works without it. */
-function openTelemetry(): { api?: OpenTelemetry; problem?: string } {
-  try {
-    return { api: loadIfInstalled("@opentelemetry/api", undefined) as OpenTelemetry };
-  } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) };
-  }
 }
 
 function handleOf(handler: Handler, basePath: string, log: Log): Parley["handle"] {

@@ -4,11 +4,10 @@ import { spawn } from "node:child_process";
 import type { Agent } from "../agent/define.ts";
 import type { AgentModule } from "../agent/served-agent.ts";
 import { readEnvironment } from "../config/environment.ts";
-import { loadIfInstalled, loadOptionalPackage } from "../config/optional-package.ts";
+import { loadOpenTelemetry, loadOptionalPackage } from "../config/optional-package.ts";
 import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";
 import { wordsOfRun } from "../hosted/remote.ts";
 import type { Log } from "../observe/log.ts";
-import type { OpenTelemetry } from "../observe/tracing.ts";
 import { Watchdog } from "../observe/watchdog.ts";
 import { ownThread, publicFolder, readVersion } from "../project/own-files.ts";
 import { memoryInProcess } from "../project/process-memory.ts";
@@ -84,15 +83,6 @@ export async function createProjectServer(
     },
     tracingProblem: tracing.problem,
   };
-}
-
-/** A broken package is a warning: the server works without it. */
-function loadOpenTelemetry(folder: string | undefined): { api?: OpenTelemetry | undefined; problem?: string } {
-  try {
-    return { api: loadIfInstalled("@opentelemetry/api", folder) as OpenTelemetry | undefined };
-  } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) };
-  }
 }
 
 /** `users`: who says who the users are. */

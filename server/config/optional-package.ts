@@ -49,6 +49,18 @@ export function loadIfInstalled(name: string, projectFolder: string | undefined)
   }
 }
 
+/** A broken package is a warning: the server works without it. */
+export function loadOpenTelemetry(projectFolder: string | undefined): {
+  api?: typeof import("@opentelemetry/api");
+  problem?: string;
+} {
+  try {
+    return { api: loadIfInstalled("@opentelemetry/api", projectFolder) as typeof import("@opentelemetry/api") };
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
 async function importFrom(folder: string | undefined, name: string): Promise<unknown> {
   const inProject = folder && resolveFrom(folder, name);
   return import(inProject ? pathToFileURL(inProject).href : name);

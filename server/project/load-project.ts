@@ -4,13 +4,13 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { checkModule } from "../agent/check-module.ts";
-import type { Agent } from "../agent/define.ts";
 import { type AgentModule, ModuleLife } from "../agent/served-agent.ts";
 import { ConfigError } from "../errors.ts";
 import { FreshModules } from "./fresh-modules.ts";
 import { ownModule } from "./own-files.ts";
 
-const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
+/** In this order, the first one that is there is the agent. */
+export const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
 
 /** The folder of a project, which is given by its path or by its name in the working directory. @throws ConfigError */
 export function findProject(project: string): string {
@@ -56,10 +56,6 @@ function servedName(file: string): string {
 export async function loadProject(folder: string): Promise<AgentModule> {
   const file = agentFileIn(folder);
   return check(file, await importAgent(file));
-}
-
-export async function loadAgent(folder: string): Promise<Agent> {
-  return (await loadProject(folder)).agent;
 }
 
 /** Loads a project as often as it changes. */

@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { basename, dirname, extname, join, relative } from "node:path";
+import { AGENT_FILES } from "./load-project.ts";
 
 /** Memories of LangGraph, LangChain, the OpenAI Agents SDK and Mastra. */
 const MEMORY =
@@ -16,7 +17,7 @@ const MAX_FILES = 500;
 
 /** A sentence about the first such memory in the agent's file, or in a file of the project that it imports. */
 export function memoryInProcess(folder: string): string | undefined {
-  const files = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"].map((name) => join(folder, name));
+  const files = AGENT_FILES.map((name) => join(folder, name));
   const seen = new Set<string>();
   for (const file of files) {
     if (seen.has(file) || seen.size > MAX_FILES) continue;

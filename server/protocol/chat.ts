@@ -15,8 +15,6 @@ export type FinishReason =
   | "refused"
   | "approval_required";
 
-export type EndReason = FinishReason;
-
 /** Tokens of a whole run, as the provider counts them. */
 export interface Usage {
   input_tokens: number;

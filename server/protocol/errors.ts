@@ -149,6 +149,15 @@ export function invalidRequest(param: string, message: string): ApiError {
   return new ApiError("invalid_request", message, { param });
 }
 
+/** 400 that names the field as one writes it: `approvals[0].id` for the pointer `/approvals/0/id`. */
+export function invalidField(param: string, problem: string, code: ErrorCode = "invalid_request"): ApiError {
+  const field = param
+    .slice(1)
+    .replaceAll("/", ".")
+    .replace(/\.(\d+)/g, "[$1]");
+  return new ApiError(code, `${field} ${problem}.`, { param });
+}
+
 /** The process that gave an answer has ended, or can no longer be reached. */
 export function runLost(): ApiError {
   return new ApiError("run_lost", "The answer was lost with the server that gave it. Please try again.");

@@ -2,7 +2,7 @@
 
 import type { RunRequest } from "../agent/loop.ts";
 import type { ApprovalDecision, ConversationState } from "../protocol/chat.ts";
-import { invalidRequest } from "../protocol/errors.ts";
+import { invalidField, invalidRequest } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import { parseJson } from "./parse-json.ts";
 
@@ -61,13 +61,13 @@ function parseApprovals(value: unknown, { open }: ConversationState, limits: Tex
     if (call === undefined) {
       const [waiting] = left.keys();
       const example = waiting === undefined ? "" : `, such as ${waiting}`;
-      throw invalidDecision(
+      throw invalidField(
         `/approvals/${index}/id`,
         `must be the id of a call that waits${example}, and stand here once`,
       );
     }
     if (decision.arguments !== undefined && call.editable !== true) {
-      throw invalidDecision(
+      throw invalidField(
         `/approvals/${index}/arguments`,
         "must be absent: the arguments of this call cannot be changed",
       );
@@ -81,19 +81,15 @@ function parseApprovals(value: unknown, { open }: ConversationState, limits: Tex
 }
 
 function parseDecision(item: unknown, at: string, { maxMessageChars, maxJsonDepth }: TextLimits): ApprovalDecision {
-  if (!isRecord(item)) throw invalidDecision(at, "must be an object");
+  if (!isRecord(item)) throw invalidField(at, "must be an object");
   const { id, approved } = item;
-  if (typeof id !== "string") throw invalidDecision(`${at}/id`, "must be a string");
-  if (typeof approved !== "boolean") throw invalidDecision(`${at}/approved`, "must be true or false");
+  if (typeof id !== "string") throw invalidField(`${at}/id`, "must be a string");
+  if (typeof approved !== "boolean") throw invalidField(`${at}/approved`, "must be true or false");
   const reason = optionalText(item.reason, `${at}/reason`, MAX_REASON_CHARS);
   const args = optionalText(item.arguments, `${at}/arguments`, maxMessageChars);
-  if (args !== undefined && !approved)
-    throw invalidDecision(`${at}/arguments`, "must be absent where approved is false");
+  if (args !== undefined && !approved) throw invalidField(`${at}/arguments`, "must be absent where approved is false");
   if (args !== undefined && !isObject(args, maxJsonDepth)) {
-    throw invalidDecision(
-      `${at}/arguments`,
-      `must be the JSON text of an object, nested at most ${maxJsonDepth} levels`,
-    );
+    throw invalidField(`${at}/arguments`, `must be the JSON text of an object, nested at most ${maxJsonDepth} levels`);
   }
   return {
     id,
@@ -114,17 +110,9 @@ function isObject(text: string, maxDepth: number): boolean {
 function optionalText(value: unknown, at: string, maxChars: number): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === "string" && value.length <= maxChars) return value.toWellFormed();
-  throw invalidDecision(at, `must be a string of at most ${maxChars} characters`);
+  throw invalidField(at, `must be a string of at most ${maxChars} characters`);
 }
 
 function invalidContinue(message: string) {
   return invalidRequest("/continue", message);
-}
-
-function invalidDecision(param: string, problem: string) {
-  const field = param
-    .slice(1)
-    .replace(/\/(\d+)/g, "[$1]")
-    .replaceAll("/", ".");
-  return invalidRequest(param, `${field} ${problem}.`);
 }

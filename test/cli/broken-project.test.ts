@@ -6,7 +6,7 @@ import { checkAgent } from "../../server/agent/define.ts";
 import { readEnvironment } from "../../server/config/environment.ts";
 import { loadOptionalPackage, type OptionalPackage } from "../../server/config/optional-package.ts";
 import { ConfigError } from "../../server/errors.ts";
-import { findProject, loadAgent } from "../../server/project/load-project.ts";
+import { findProject, loadProject } from "../../server/project/load-project.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, run } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
@@ -118,7 +118,7 @@ for (const [what, rows] of Object.entries({ files: FILES, modules: MODULES, "exp
   for (const [project, sentence] of rows) {
     const files = typeof project === "string" ? { "agent.ts": project } : project;
     test(`wrong ${what} are refused in one sentence: ${JSON.stringify(files)}`, async (t) => {
-      await assert.rejects(loadAgent(temporaryProject(t, files)), refused(sentence));
+      await assert.rejects(loadProject(temporaryProject(t, files)), refused(sentence));
     });
   }
 }
@@ -133,7 +133,7 @@ test("what the agent has as well may be exported beside it, and so may other thi
       "export const store = new Map(), onMessage = undefined; export function answer() {} export function clone() {}",
     ),
   ]) {
-    await loadAgent(temporaryProject(t, { "agent.ts": module }));
+    await loadProject(temporaryProject(t, { "agent.ts": module }));
   }
 });
 
@@ -166,7 +166,7 @@ test("an error while a project loads names file and line, and the project's own 
     "lib/db.ts":
       'type Never = never;\n\nexport function connect(): Never {\n  throw new Error("No database at localhost:5432");\n}',
   });
-  await assert.rejects(loadAgent(folder), {
+  await assert.rejects(loadProject(folder), {
     message: `${folder}/agent.ts cannot be loaded: No database at localhost:5432\n    at lib/db.ts:4\n    at agent.ts:4`,
   });
 });
@@ -178,7 +178,7 @@ test("a top-level await that takes longer than five seconds is told of, and wait
   Object.assign(globalThis, { heldByATest: held.opened });
   const clock = stopClock(t);
   const written = t.mock.method(process.stderr, "write", () => true);
-  const loading = loadAgent(folder);
+  const loading = loadProject(folder);
   clock.tick(5000);
   written.mock.restore();
   const told = written.mock.calls.map((call) => String(call.arguments[0])).join("");
@@ -187,7 +187,7 @@ test("a top-level await that takes longer than five seconds is told of, and wait
     /^parley: agent\.ts is still loading\. It imports large packages, or a top-level await in it.* has not finished\.\n$/,
   );
   held.open();
-  assert.equal((await loading).name, "Late");
+  assert.equal((await loading).agent.name, "Late");
 });
 
 test("a file instead of a folder, and a folder instead of .env, are named as such", (t) => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { ToolContext } from "../../server/agent/define.ts";
 import { demoAgent } from "../../server/project/demo-agent.ts";
-import { findProject, loadAgent } from "../../server/project/load-project.ts";
+import { findProject, loadProject } from "../../server/project/load-project.ts";
 import { setEnvironment } from "../support/at-end.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { Command, start } from "../support/command.ts";
@@ -84,20 +84,20 @@ for (const [specifier, files] of IMPORTED) {
 
 for (const [name, files, folder = "."] of PROJECTS) {
   test(`${name} is loaded`, async (t) => {
-    assert.equal((await loadAgent(join(temporaryProject(t, files), folder))).name, "Mine");
+    assert.equal((await loadProject(join(temporaryProject(t, files), folder))).agent.name, "Mine");
   });
 }
 
 test("of several agent files the first of ts, mts, js, mjs is taken", async (t) => {
   const named = (name: string) => `export default { name: "${name}", model: "demo" };`;
   const files = { "agent.mjs": named("mjs"), "agent.mts": named("mts"), "agent.js": named("js") };
-  assert.equal((await loadAgent(temporaryProject(t, files))).name, "mts");
+  assert.equal((await loadProject(temporaryProject(t, files))).agent.name, "mts");
 });
 
 test("a project that is reached through a link is loaded like any other", async (t) => {
   const folder = temporaryProject(t, { "real/agent.ts": AGENT });
   symlinkSync(join(folder, "real"), join(folder, "linked"));
-  assert.equal((await loadAgent(findProject(join(folder, "linked")))).name, "Mine");
+  assert.equal((await loadProject(findProject(join(folder, "linked")))).agent.name, "Mine");
 });
 
 for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
@@ -105,7 +105,7 @@ for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
     const runs: string[] = [];
     Object.assign(globalThis, { runsOfATest: runs });
     const source = 'import "node:fs"; globalThis.runsOfATest.push("Run"); throw new Error("no database");';
-    await assert.rejects(loadAgent(temporaryProject(t, { [file]: source })), /no database/);
+    await assert.rejects(loadProject(temporaryProject(t, { [file]: source })), /no database/);
     assert.deepEqual(runs, ["Run"]);
   });
 }
@@ -115,7 +115,7 @@ test("TypeScript is loaded where no file can be written, as in a read-only conta
   const folder = temporaryProject(t, { "agent.ts": source });
   // There is no folder below a file, and none can be made.
   setEnvironment(t, { TMPDIR: join(folder, "agent.ts/none") });
-  assert.equal((await loadAgent(folder)).name, "Mine");
+  assert.equal((await loadProject(folder)).agent.name, "Mine");
 });
 
 test("compiled code is kept in the project's node_modules, never where other users can write", async (t) => {
@@ -123,7 +123,7 @@ test("compiled code is kept in the project's node_modules, never where other use
   const bare = temporaryProject(t, { "agent.ts": AGENT });
   const temporary = temporaryProject(t, {});
   setEnvironment(t, { TMPDIR: temporary });
-  for (const folder of [project, project, bare]) assert.equal((await loadAgent(folder)).name, "Mine");
+  for (const folder of [project, project, bare]) assert.equal((await loadProject(folder)).agent.name, "Mine");
   assert.deepEqual(readdirSync(temporary), []);
   assert.equal(readdirSync(join(project, "node_modules/.cache/jiti")).length, 1);
 });
@@ -180,7 +180,7 @@ test("the .env of the working directory is not the project's", async (t) => {
 });
 
 test("parley-agent of an agent.ts is this very package, and another package.json nearby does not matter", async (t) => {
-  const agent = await loadAgent(
+  const { agent } = await loadProject(
     temporaryProject(t, {
       "package.json": '{"name":"mine","dependencies":{"parley-agent":"^99.0.0"}}',
       "agent.ts":

@@ -3,8 +3,8 @@
 import type { MediaType } from "../../server/protocol/attachments.ts";
 import type {
   ApprovalDecision,
-  EndReason,
   FinishedToolCall,
+  FinishReason,
   ToolApproval,
   ToolText,
 } from "../../server/protocol/chat.ts";
@@ -48,7 +48,7 @@ export interface AssistantMessage {
   /** What the agent did and said, in the order in which it happened. */
   readonly blocks: readonly Block[];
   readonly status: "streaming" | "done" | "failed";
-  readonly finishReason?: EndReason;
+  readonly finishReason?: FinishReason;
   /** When it ended, in milliseconds. */
   readonly at?: number;
   /** What the agent offers to say next. */

@@ -1,15 +1,11 @@
 /** The seam between a run and the connection that carries it. */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
-import type { ApprovalDecision, ConversationState, EndReason } from "../../server/protocol/chat.ts";
-import type { DoneEvent, ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
-
-type KnownEvent =
-  | Exclude<StreamEvent, DoneEvent>
-  | (Omit<DoneEvent, "finish_reason"> & { readonly finish_reason: EndReason });
+import type { ApprovalDecision, ConversationState } from "../../server/protocol/chat.ts";
+import type { ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
 
 /** An event with its number within its run. A refusal of the request has none. */
-export type RunEvent = KnownEvent & { readonly id?: number };
+export type RunEvent = StreamEvent & { readonly id?: number };
 
 /** Starts a run. The client names it, so that the same message sent twice is answered once. */
 export interface StartRequest {

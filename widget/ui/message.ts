@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
-import type { EndReason } from "../../server/protocol/chat.ts";
+import type { FinishReason } from "../../server/protocol/chat.ts";
 import { formatClock, formatMoment, formatSeconds, formatTime } from "../i18n/format.ts";
 import { failureText, type TextName } from "../i18n/strings.ts";
 import {
@@ -48,7 +48,7 @@ const IN_THE_LOG = /^(internal|provider_)/;
 const FOR_OWNER = /^(internal|unauthorized|forbidden|unreadable)$/;
 
 /** What is said about answers that did not end by themselves. */
-const END_NOTES: Partial<Record<EndReason, TextName>> = {
+const END_NOTES: Partial<Record<FinishReason, TextName>> = {
   stopped: "stopped",
   length: "stoppedAtLengthLimit",
   content_filter: "stoppedByFilter",
