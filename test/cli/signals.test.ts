@@ -91,7 +91,6 @@ const ENDING = {
           Promise.reject(Object.defineProperty(new Error(""), "stack", { get() { throw 1; } }));
           return "Done";
         }),
-        tool("block", async () => { await null; Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); }),
       ],
     };`,
 };
@@ -122,19 +121,6 @@ test("rejected promises that a tool leaves behind are records of the log, also t
   await command.printed("stderr", /Nobody waits.*"failure".*"failure".*"failure"/s);
   assert.equal((await fetch(`${url}/health`)).status, 200);
   assert.doesNotMatch(command.stderr, /Parley stops/);
-});
-
-test("a tool that blocks the process is named, and Ctrl-C ends the process all the same", async (t) => {
-  const { command, url } = await start(t, [temporaryProject(t, ENDING)], { ownGroup: true });
-  void post({ url }, { message: "Please block", stream: false }).catch(() => {});
-  await command.printed("stderr", /The tool block has blocked the process for 5 s\./);
-  // Its listener may still be starting: people press again, too.
-  const timer = setInterval(() => command.killGroup("SIGINT"), 100);
-  t.after(() => clearInterval(timer));
-  const { code, stderr } = await command.end();
-  clearInterval(timer);
-  assert.notEqual(code, 0);
-  assert.equal(lastText(stderr), "Parley stops because of SIGINT.");
 });
 
 // SIGHUP: what is read anew, what the log says of it, and what becomes of who came with a key that is gone.

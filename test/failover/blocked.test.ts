@@ -13,7 +13,7 @@ const PROJECT = {
     // What it has found blocks for two more seconds when it is written down.
     const tool = (name, ms, timeoutMs = 30000) => ({
       name, timeoutMs, description: "Blocks.", parameters: { type: "object" },
-      execute: () => (block(ms), { toJSON: () => block(2000) }),
+      execute: async () => (name === "heavy" && (await null), block(ms), { toJSON: () => block(2000) }),
     });
     export default { name: "Acme", model: "demo", tools: [tool("short", 8000), tool("heavy", 60000), tool("patient", 34000, 60000)] };`,
 };
@@ -26,7 +26,7 @@ describe("a tool that blocks the process", { concurrency: true }, () => {
     void post({ url }, { message: "Please heavy", stream: false }).catch(() => {});
     const { code, stderr } = await within(command.ended, "the end of the command", MAX_MS);
     assert.notEqual(code, 0);
-    assert.match(stderr, /The tool heavy has blocked the process for 5 s\./);
+    assert.match(stderr, /The tool heavy has blocked the process for 5 s\. .*kill -9 \d+ ends it/);
     assert.match(stderr, /Parley stops because the tool heavy has blocked the process for \d+ s\.[^\n]*\n$/);
   });
 

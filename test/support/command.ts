@@ -23,8 +23,6 @@ export interface CommandOptions {
   unread?: "stdout" | "stderr";
   /** What has a reader that takes nothing. */
   stalled?: "stdout" | "stderr";
-  /** A process group of its own, as a terminal gives it. */
-  ownGroup?: boolean;
   /** Path of the command, for one that is installed elsewhere. */
   cli?: string;
 }
@@ -43,12 +41,11 @@ export class Command {
   #wake: (() => void) | undefined;
 
   constructor(args: readonly string[], options: CommandOptions) {
-    const { env = {}, cwd = join(REPOSITORY, "test"), cli = COMMAND, unread, stalled, ownGroup = false } = options;
+    const { env = {}, cwd = join(REPOSITORY, "test"), cli = COMMAND, unread, stalled } = options;
     this.#child = spawn(process.execPath, [cli, ...args], {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },
       stdio: ["ignore", "pipe", "pipe"],
-      detached: ownGroup,
     });
     if (unread !== undefined) this.#child[unread]?.destroy();
     for (const name of (["stdout", "stderr"] as const).filter((each) => each !== stalled)) {
@@ -88,11 +85,6 @@ export class Command {
 
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
-  }
-
-  /** As Ctrl-C does in a terminal. */
-  killGroup(signal: NodeJS.Signals): void {
-    process.kill(-this.pid, signal);
   }
 
   /** The first match in what it prints; fails when it ends without one. */
