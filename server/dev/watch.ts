@@ -6,9 +6,6 @@ import { dirname, join, sep } from "node:path";
 /** An editor writes a file in several steps, and a tool many files one after the other. */
 const QUIET_MS = 50;
 
-/** A file that changes more often, each time because of the reload before, is written by the agent itself when it is loaded. */
-const MAX_ECHOES = 3;
-
 /** More folders are no project of an agent: the folder is a home, say. */
 const MAX_FOLDERS = 1000;
 
@@ -19,8 +16,7 @@ interface WatchOptions {
   readonly folder: string;
   /** Files that count wherever they are, under whatever name. */
   readonly files: readonly string[];
-  /** Resolves when what follows from a change is done. */
-  onChange(changed: ReadonlySet<string>): Promise<void>;
+  onChange(changed: ReadonlySet<string>): void;
   onProblem(sentence: string): void;
 }
 
@@ -29,12 +25,8 @@ export class ProjectWatcher {
   /** Not recursive, because that would watch `node_modules`, too. */
   readonly #watchers = new Map<string, FSWatcher>();
   #imported: ReadonlySet<string> = new Set();
-  readonly #changed = new Set<string>();
+  #changed = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  /** How often each file has changed in the calls of `onChange` that followed from each other, and until when one does. */
-  readonly #changes = new Map<string, number>();
-  #running = 0;
-  #busyUntil = 0;
   #hasFailed = false;
 
   constructor(options: WatchOptions) {
@@ -80,12 +72,10 @@ export class ProjectWatcher {
     if (!wasWatched && !this.#imported.has(path)) {
       const isInProject = `${folder}/`.startsWith(`${this.#options.folder}/`);
       if (!isInProject || !(READABLE.test(name ?? "") || this.#isNewFolder(path, name ?? "."))) return;
-      if (this.#isBusy && (this.#changes.get(path) ?? 0) >= MAX_ECHOES) return;
     }
-    if (!this.#isBusy) this.#changes.clear();
     this.#changed.add(path);
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#report(), QUIET_MS);
+    this.#timer = setTimeout(() => this.#report(), QUIET_MS);
   }
 
   /** Leaves a folder and all that are in it. Returns whether it was watched. */
@@ -99,19 +89,10 @@ export class ProjectWatcher {
     return isWatched(name) && !this.#watchers.has(path) && !!statSync(path, { throwIfNoEntry: false })?.isDirectory();
   }
 
-  async #report(): Promise<void> {
-    const changed = new Set(this.#changed);
-    this.#changed.clear();
-    for (const path of changed) this.#changes.set(path, (this.#changes.get(path) ?? 0) + 1);
-    this.#running += 1;
-    await this.#options.onChange(changed);
-    this.#running -= 1;
-    // Longer than the system takes to say what was written meanwhile, and than we wait for quiet.
-    this.#busyUntil = performance.now() + 3 * QUIET_MS;
-  }
-
-  get #isBusy(): boolean {
-    return this.#running > 0 || performance.now() < this.#busyUntil;
+  #report(): void {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    this.#options.onChange(changed);
   }
 }
 

@@ -306,21 +306,6 @@ test("a running answer keeps its agent and its module until it ends; then the mo
   assert.ok(statSync(join(folder, ".state/closed-two")).isFile());
 });
 
-test("an agent that writes a file whenever it is loaded is not loaded for ever", async (t) => {
-  const folder = temporaryProject(t, {
-    "agent.ts": `
-      import { appendFileSync } from "node:fs";
-      appendFileSync(new URL("./loads.txt", import.meta.url), "x");
-      export default { name: "Mine", model: "demo" };`,
-  });
-  const { command, url, write } = await startDev(t, folder);
-  write("note.md", "changed");
-  await command.printed("stderr", /reloaded in/);
-  // The demo takes its time, in which many loads would fit.
-  await post({ url }, { message: "Hello", stream: false });
-  assert.ok(readFileSync(join(folder, "loads.txt"), "utf8").length <= 6);
-});
-
 test("a change of .env takes the live settings over and names the others", async (t) => {
   const folder = temporaryProject(t, { "agent.ts": AGENT, ".env": "PARLEY_MAX_ATTACHMENTS=3" });
   const { command, write, info } = await startDev(t, folder);
