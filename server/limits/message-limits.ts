@@ -29,11 +29,6 @@ const MAX_WAITING_UPLOADS = 64;
 /** One address may have a quarter of the slots of large messages: a client that sends slowly must not keep others out. */
 const UPLOAD_SHARE = 4;
 
-/** So many of one address are asked at once who they are, and so many wait for that. */
-const READERS_PER_ADDRESS = 8;
-const MAX_WAITING_READERS = 256;
-const MAX_READER_MS = 10_000;
-
 export class MessageLimits {
   readonly #shared: Limiter;
   /** What this process carries is its own: a further process carries as much again. */
@@ -67,25 +62,13 @@ export class MessageLimits {
   }
 
   /**
-   * Called before anybody is asked who sends something that counts as a message only if it is refused. The slot is kept while
-   * they are asked: otherwise a client could guess at many tokens before the first one is counted.
-   * @throws ApiError `rate_limited` or `overloaded`
+   * Called before anybody is asked who sends something that counts as a message only if it is refused. It takes from a rate of
+   * its own: otherwise a client could guess at many tokens before the first one is counted. @throws ApiError `rate_limited`
    */
-  async admitReader(caller: Caller): Promise<Release> {
-    const waiting = { maxWaiting: MAX_WAITING_READERS, maxMs: MAX_READER_MS, signal: new AbortController().signal };
-    const wanted = shareOf(caller.address, READERS_PER_ADDRESS).map(({ name, max }): WantedSlot => {
-      const pool = { name: `readers ${name}`, max };
-      return { acquire: () => this.#own.acquire(pool, waiting), refusal: () => overloaded(waiting) };
-    });
-    const release = await this.#acquireAll(wanted);
-    try {
-      const waits = await Promise.all(this.#messageRates(caller).map((rate) => this.#shared.peek(rate)));
-      this.#refuseMessage(Math.max(0, ...waits));
-      return release;
-    } catch (error) {
-      release();
-      throw error;
-    }
+  async admitReader(caller: Caller): Promise<void> {
+    const peeked = this.#messageRates(caller).map((rate) => this.#shared.peek(rate));
+    const waits = await Promise.all([this.#takeAside("resumes", caller.address), ...peeked]);
+    this.#refuseMessage(Math.max(...waits));
   }
 
   /** Counts what is not a message, but as dear. */
@@ -95,8 +78,7 @@ export class MessageLimits {
 
   /** Whether this address may ask who it is: within a rate of its own, so that who loads the page can still send. */
   async takeInfo(address: string): Promise<boolean> {
-    const shares = shareOf(address, this.#settings.ratePerAddress, "info");
-    return (await this.#shared.take(shares.map(({ name, max }) => ({ name, perMinute: max })))) === 0;
+    return (await this.#takeAside("info", address)) === 0;
   }
 
   /** Called when it is known who sends a message. @throws ApiError `rate_limited` */
@@ -170,6 +152,12 @@ export class MessageLimits {
     const { ratePerKey, ratePerAddress, widgetRatePerAddress } = this.#settings;
     const isWidget = caller.keyKind === "widget";
     return sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress).map(messageRate);
+  }
+
+  /** Takes from a rate as large as that of the address's messages, for what is none. Returns as `take` does. */
+  #takeAside(kind: string, address: string): Promise<number> {
+    const shares = shareOf(address, this.#settings.ratePerAddress, kind);
+    return this.#shared.take(shares.map(({ name, max }) => ({ name, perMinute: max })));
   }
 
   #refuseMessage(wait: number): void {

@@ -55,14 +55,12 @@ export class Identity {
   async admitReader({ authenticate }: ServedAgent, caller: Caller, visit: GetVisit): Promise<Caller> {
     const { limits } = this.#parts;
     if (authenticate === undefined) return caller;
-    const release = await limits.admitReader(caller);
+    await limits.admitReader(caller);
     try {
       return await this.#known(authenticate, caller, visit());
     } catch (refusal) {
       await limits.countAsMessage(caller);
       throw refusal;
-    } finally {
-      release();
     }
   }
 
@@ -132,27 +130,10 @@ function isLoginRequired(error: unknown): boolean {
 /** A shorter text is no secret, and striking it out would spoil the record. */
 const MIN_SECRET_CHARS = 6;
 
-/** Most headers hold words, such as media types. */
-const MIN_HEADER_CHARS = 20;
-
-/** What an error of `authenticate` may quote, the longest first, because others may be parts of it. */
-function secretsOf({ cookie = "", authorization = "", ...others }: IncomingMessage["headers"], token = ""): string[] {
-  const values = cookie.split(/; */).map((pair) => pair.slice(pair.indexOf("=") + 1));
-  const headers = Object.values(others).flatMap((value = []) => value);
-  const long = headers.filter(({ length }) => length >= MIN_HEADER_CHARS);
-  const quotable = [token, cookie, ...values, authorization, ...authorization.split(" ").slice(-1), ...long];
-  return [...quotable, ...quotable.map(decoded)]
-    .filter(({ length }) => length >= MIN_SECRET_CHARS)
-    .sort((one, other) => other.length - one.length);
-}
-
-/** Libraries for cookies decode their values. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+/** What an error of `authenticate` may quote; what is part of another comes after it. */
+function secretsOf({ cookie = "", authorization = "" }: IncomingMessage["headers"], token = ""): string[] {
+  const [credentials = ""] = authorization.split(" ").slice(-1);
+  return [cookie, authorization, credentials, token].filter(({ length }) => length >= MIN_SECRET_CHARS);
 }
 
 /** The same after each start and each change of a secret. Only the user gets it. */
