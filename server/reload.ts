@@ -3,7 +3,7 @@
 import { closeSync, openSync } from "node:fs";
 import { isatty } from "node:tty";
 import { secretsOf } from "./config/environment.ts";
-import { type Environment, type Flags, isLive, readSettings, requiresKey, type Settings } from "./config/settings.ts";
+import { type Environment, type Flags, isLive, readSettings, type Settings } from "./config/settings.ts";
 import { ConfigError } from "./errors.ts";
 import type { ParleyServer } from "./server.ts";
 
@@ -81,7 +81,7 @@ function isTerminalOpen(): boolean {
 
 /** A file that lost its keys, by a slip or because it is half written, must not open the server to everybody. */
 function refuseToOpen(settings: Settings, next: Settings): void {
-  if (!requiresKey(settings) || requiresKey(next)) return;
+  if (!settings.requiresKey || next.requiresKey) return;
   throw new ConfigError("The new settings have no key. To serve without keys, restart the server.");
 }
 

@@ -3,7 +3,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { requiresKey, type Settings } from "../config/settings.ts";
+import type { Settings } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { addressGroup, clientAddress, isTrustedPeer } from "./client-address.ts";
 import { type OriginHeaders, type Origins, type OriginVerdict, originRefused } from "./origins.ts";
@@ -104,7 +104,7 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
     /** @throws ApiError `unauthorized` or `forbidden` */
     authorize({ keyDigest, address, ...headers }: Credentials, purpose: Purpose): Caller {
       const verdict = origins.judge(headers);
-      if (!requiresKey(settings)) {
+      if (!settings.requiresKey) {
         if (verdict === "refused") throw originRefused(headers.origin);
         if (purpose === "operator") origins.refuseRebound(headers);
         return { keyKind: "none", keyId: "", address };
@@ -130,7 +130,7 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
 
     /** Whether a caller that was authorized earlier still would be: its key may have been removed since. */
     isKnown({ keyId }: Caller): boolean {
-      if (keyId === "") return !requiresKey(settings);
+      if (keyId === "") return !settings.requiresKey;
       return keysOf(settings).some(({ id }) => id === keyId);
     },
   };

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isLoopbackHost } from "../config/exposure.ts";
 import { originOf } from "../config/kinds.ts";
-import { requiresKey, type Settings, UNKNOWN_HOST } from "../config/settings.ts";
+import { type Settings, UNKNOWN_HOST } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 
 /** The page that a request comes from. `none`: it does not come from a page. */
@@ -21,9 +21,12 @@ const LOOPBACK_SOURCES = ["http://localhost:*", "http://127.0.0.1:*", "https://l
  */
 export class Origins {
   readonly #settings: Settings;
+  /** Whether the server may be reached from its own machine alone. Its host never changes. */
+  readonly #mayBeLocal: boolean;
 
   constructor(settings: Settings) {
     this.#settings = settings;
+    this.#mayBeLocal = settings.host === UNKNOWN_HOST || isLoopbackHost(settings.host);
   }
 
   judge(headers: OriginHeaders): OriginVerdict {
@@ -96,8 +99,7 @@ export class Origins {
   }
 
   get #isOpenByDefault(): boolean {
-    const { host } = this.#settings;
-    return requiresKey(this.#settings) || !(host === UNKNOWN_HOST || isLoopbackHost(host));
+    return this.#settings.requiresKey || !this.#mayBeLocal;
   }
 }
 

@@ -1,13 +1,15 @@
 /** `parley dev`: serves an agent to the person who writes it, on this machine alone, and reloads it when it changes. */
 
+import { randomBytes } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { url as inspectorUrl, open as openInspector } from "node:inspector";
+import { join } from "node:path";
 import type { AgentModule } from "../agent/served-agent.ts";
 import { unknownNames } from "../config/environment.ts";
 import { isLoopbackHost } from "../config/exposure.ts";
 import type { Environment } from "../config/settings.ts";
 import { DevPage } from "../dev/page.ts";
 import { AgentReloader } from "../dev/reload.ts";
-import { projectSecret } from "../dev/secret.ts";
 import { Story } from "../dev/story.ts";
 import { withDevUsers } from "../dev/users.ts";
 import { ProjectWatcher } from "../dev/watch.ts";
@@ -108,6 +110,34 @@ function developing(env: Environment, secret: string): Environment {
     PARLEY_STATE_SECRET: own?.trim() ? `${own},${secret}` : (own ?? secret),
     PARLEY_LOG: env.PARLEY_LOG?.trim() || "pretty",
   };
+}
+
+/** What Parley keeps in a project's folder, for its owner alone and for no repository. */
+const FOLDER = ".parley";
+const OWNER_ONLY = { mode: 0o600 };
+
+/** The secret that signs states, so that a conversation outlives a restart. It is kept in the project's folder; where that cannot be written, of this start alone. */
+function projectSecret(project: string): string {
+  const made = randomBytes(32).toString("base64url");
+  try {
+    return keptSecret(join(project, FOLDER), made);
+  } catch {
+    return made;
+  }
+}
+
+function keptSecret(folder: string, made: string): string {
+  mkdirSync(folder, { recursive: true });
+  const ignore = join(folder, ".gitignore");
+  if (!existsSync(ignore)) writeFileSync(ignore, "*\n", OWNER_ONLY);
+  const file = join(folder, "secret");
+  const kept = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  if (kept.length >= made.length) {
+    chmodSync(file, OWNER_ONLY.mode);
+    return kept;
+  }
+  writeFileSync(file, `${made}\n`, OWNER_ONLY);
+  return made;
 }
 
 function hostNote({ HOST }: Environment): string | undefined {

@@ -5,7 +5,7 @@ import { type AgentModule, approvalNotice, signerOf, stateSecretWarning } from "
 import { unknownNames } from "../config/environment.ts";
 import { isLoopbackHost, isPublic } from "../config/exposure.ts";
 import { memoryAdvice } from "../config/memory.ts";
-import { type Flags, requiresKey, type Settings } from "../config/settings.ts";
+import type { Flags, Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import { closeOnSignal, listen } from "../process-life.ts";
 import { demoAgent } from "../project/demo-agent.ts";
@@ -88,7 +88,7 @@ function publicWarnings(settings: Settings, alwaysSigns: boolean): string[] {
   if (!isPublic(settings)) return [];
   const { host, apiKeys, chatKeys, widgetKeys, allowedOrigins, stateSecrets } = settings;
   const warnings = [];
-  if (!requiresKey(settings)) {
+  if (!settings.requiresKey) {
     const why = isLoopbackHost(host) ? "PARLEY_TRUSTED_PROXIES is set" : `HOST is ${host}`;
     warnings.push(
       `Other machines can reach this server (${why}) and chat without a key. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,

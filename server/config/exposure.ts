@@ -1,6 +1,6 @@
 /** Whether other machines can reach the server, as far as its settings say. */
 
-import { requiresKey, type Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 
 /** The name and the addresses that never leave the machine (RFC 1122, 3.2.1.3). A name below `localhost` may lead to another one. */
 export function isLoopbackHost(host: string): boolean {
@@ -15,5 +15,5 @@ export function isPublic({ host, trustedProxies }: Settings): boolean {
 
 /** Whether only the operator chats, who may read questions on the terminal and see in the chat why a model fails. */
 export function isOnlyForOperator(settings: Settings): boolean {
-  return !isPublic(settings) && !requiresKey(settings);
+  return !isPublic(settings) && !settings.requiresKey;
 }

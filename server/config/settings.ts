@@ -314,6 +314,9 @@ export type ProviderSettingKey = keyof typeof providers;
  */
 export type Settings = {
   readonly [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
+} & {
+  /** Whether a key is needed to use the server. */
+  readonly requiresKey: boolean;
 };
 
 /** Stands for the host where the server is not ours: nothing says where it listens. */
@@ -363,7 +366,12 @@ function completed(settings: Settings, env: Environment): Settings {
     );
   }
   refuseSharedSecrets(settings);
-  return { ...settings, maxRequestBytesTotal: Math.max(settings.maxRequestBytesTotal, maxBodyBytes) };
+  const { apiKeys, chatKeys, widgetKeys } = settings;
+  return {
+    ...settings,
+    maxRequestBytesTotal: Math.max(settings.maxRequestBytesTotal, maxBodyBytes),
+    requiresKey: apiKeys.length + chatKeys.length + widgetKeys.length > 0,
+  };
 }
 
 /** A widget key is in the source of pages: as an API key it would open everything, as a secret it would sign any state. */
@@ -413,11 +421,6 @@ export function requireSetting(
   );
 }
 
-/** Whether a key is needed to use the server. */
-export function requiresKey({ apiKeys, chatKeys, widgetKeys }: Settings): boolean {
-  return apiKeys.length + chatKeys.length + widgetKeys.length > 0;
-}
-
 /** Whether SIGHUP takes over the setting of this environment variable. */
 export function isLive(name: string): boolean {
   return ROWS.some(([, row]) => row.live && row.name === name);
@@ -426,5 +429,5 @@ export function isLive(name: string): boolean {
 /** Takes over the live settings of `next`. */
 export function applyLive(settings: Settings, next: Settings): void {
   const values = ROWS.filter(([, row]) => row.live).map(([key]) => [key, next[key]]);
-  Object.assign(settings, Object.fromEntries(values));
+  Object.assign(settings, Object.fromEntries(values), { requiresKey: next.requiresKey });
 }

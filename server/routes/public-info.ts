@@ -1,5 +1,5 @@
 import type { AgentRuntime } from "../agent/served-agent.ts";
-import { requiresKey, type Settings } from "../config/settings.ts";
+import type { Settings } from "../config/settings.ts";
 import { MAX_ATTACHMENT_BYTES } from "../protocol/attachments.ts";
 import type { AgentInfo } from "../protocol/chat.ts";
 
@@ -16,7 +16,7 @@ export function publicInfo({ runtime, settings }: InfoSource): AgentInfo {
   return {
     name: agent.name,
     agent: agent.agent,
-    auth_required: requiresKey(settings),
+    auth_required: settings.requiresKey,
     ...(welcome === undefined ? {} : { welcome }),
     suggestions: [...agent.suggestions],
     ...(disclaimer === undefined ? {} : { disclaimer }),

@@ -3,8 +3,7 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { MalformedOutput, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
-import { MALFORMED_CALL, turnFinish } from "../finish-reason.ts";
-import { assistantMessage, endOfTurn, textContent, usageOf } from "../history.ts";
+import { assistantMessage, endOfTurn, MALFORMED_CALL, textContent, turnFinish, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { StringBuilder } from "../string-builder.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";

@@ -34,7 +34,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
     // Other requests may learn at the same time: what this one was shaped by is its own.
     let quirks: Quirks = { ...NO_QUIRKS, ...shared, ...learned.get(messages) };
     let body = requestBody(options, request, dialect, quirks);
-    let settings: Partial<SettingQuirks> = {};
+    let settings: Partial<SettingQuirks> | undefined;
     const sent = {
       setup: options,
       explain: dialect.explain,
@@ -44,7 +44,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
         const setting = learnSetting(refusal, quirks, body, dialect);
         const news = setting ?? learnHistory(refusal, quirks, body.messages);
         if (news === undefined) return false;
-        settings = { ...settings, ...setting };
+        if (setting !== undefined) settings = { ...settings, ...setting };
         learned.set(messages, { ...learned.get(messages), ...news });
         quirks = { ...quirks, ...news };
         body = requestBody(options, request, dialect, quirks);
@@ -53,7 +53,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
     };
     const keep: ModelRequest["keep"] = (message) => {
       // The server has taken the other form: what it was refused for is true, unless it only quoted the conversation.
-      shared = { ...shared, ...provenSettings(settings, messages) };
+      if (settings !== undefined) shared = { ...shared, ...provenSettings(settings, messages) };
       request.keep(message);
     };
     return streamEvents(sent, () => new ChatReader({ ...request, keep }, dialect.thinkTags), signal);

@@ -2,8 +2,7 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records, textsOf } from "../../protocol/json.ts";
 import { ExtraFields } from "../extra-fields.ts";
 import { MalformedOutput, UpstreamFailure, UpstreamTruncation } from "../failures.ts";
-import { MALFORMED_CALL, turnFinish } from "../finish-reason.ts";
-import { assistantMessage, endOfTurn, usageOf } from "../history.ts";
+import { assistantMessage, endOfTurn, MALFORMED_CALL, turnFinish, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest } from "../provider.ts";
 import { StringBuilder } from "../string-builder.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
@@ -13,8 +12,9 @@ import type { MessageReader } from "../transport/request.ts";
 /** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */
 export class ChatReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;
-  readonly #calls = new ToolCallAssembler();
-  readonly #extra = new ExtraFields();
+  /** Made with the first call, and with the first such field. */
+  #calls: ToolCallAssembler | undefined;
+  #extra: ExtraFields | undefined;
   readonly #tags: ThinkTags;
   #content = new StringBuilder();
   #finish: string | undefined;
@@ -68,12 +68,14 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const known = turnFinish(reason);
     const finish = known ?? "stop";
     const isSure = this.#finish !== undefined;
-    const calls = this.#calls.finish({ finish, isSure, endsInCall: this.#endsInCall, request: this.#request });
-    if (!isSure && calls.length === 0 && (this.#content.length === 0 || this.#calls.hasBegun)) throw withoutReason();
+    const end = { finish, isSure, endsInCall: this.#endsInCall, request: this.#request };
+    const calls = this.#calls?.finish(end) ?? [];
+    if (!isSure && calls.length === 0 && (this.#content.length === 0 || this.#calls !== undefined))
+      throw withoutReason();
     if (calls.length === 0 && MALFORMED_CALL.test(reason)) throw new MalformedOutput("a tool call");
     if (reason === "error") refuse("the stream was ended by an error");
     if (known === undefined) throw new UpstreamTruncation(`its finish_reason is ${reason}`);
-    const message = { ...this.#extra.toObject(), ...assistantMessage(this.#content.toString(), calls) };
+    const message = { ...this.#extra?.toObject(), ...assistantMessage(this.#content.toString(), calls) };
     this.#request.keep(message);
     said.push(...endOfTurn(message, finish, this.#usage));
   }
@@ -86,11 +88,17 @@ export class ChatReader implements MessageReader<ModelEvent> {
     }
     this.#contentOf(delta, said);
     for (const piece of records(delta.tool_calls)) {
+      this.#calls ??= new ToolCallAssembler();
       this.#calls.add(piece);
       this.#endsInCall = true;
     }
-    for (const [name, piece] of Object.entries(delta)) if (!READ_FIELDS.has(name)) this.#extra.add(name, piece);
-    if (isRecord(delta.extra_content)) this.#extra.add("extra_content", withoutThought(delta.extra_content));
+    for (const [name, piece] of Object.entries(delta)) if (!READ_FIELDS.has(name)) this.#keep(name, piece);
+    if (isRecord(delta.extra_content)) this.#keep("extra_content", withoutThought(delta.extra_content));
+  }
+
+  #keep(name: string, piece: unknown): void {
+    this.#extra ??= new ExtraFields();
+    this.#extra.add(name, piece);
   }
 
   /** A string, or the parts of an array, as Mistral sends them. */
@@ -103,7 +111,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
         this.#say(this.#tags.push(asString(part.text)), said);
         continue;
       }
-      this.#extra.add("thinking_parts", [part]);
+      this.#keep("thinking_parts", [part]);
       this.#say({ thinking: textsOf(part.thinking, "text"), text: "" }, said);
     }
   }
