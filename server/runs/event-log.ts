@@ -20,18 +20,14 @@ export interface EventLogOptions {
   budget: LogBudget;
 }
 
-interface Entry {
-  event: NumberedEvent;
-  /** Bytes of the whole run up to and with this event. */
-  end: number;
-}
-
 export class EventLog {
   readonly #options: EventLogOptions;
   readonly #readers = new Set<Reader>();
   readonly #followers: ((events: readonly NumberedEvent[]) => void)[] = [];
   /** The newest events. Those up to number `#droppedId` were dropped. */
-  readonly #entries: Entry[] = [];
+  readonly #events: NumberedEvent[] = [];
+  /** Bytes of the whole run up to and with each of them. */
+  readonly #ends: number[] = [];
   #droppedId = 0;
   #lastId = 0;
   /** Bytes of the whole run that were dropped, and that were written. */
@@ -59,10 +55,6 @@ export class EventLog {
     return this.#readers.size;
   }
 
-  get #bytes(): number {
-    return this.#writtenBytes - this.#droppedBytes;
-  }
-
   /** Numbers the events, which belong to the log from now on. */
   append(events: readonly StreamEvent[]): void {
     const before = this.#writtenBytes;
@@ -70,7 +62,8 @@ export class EventLog {
       this.#lastId += 1;
       event.id = this.#lastId;
       this.#writtenBytes += EVENT_BYTES + (event.type === "token" ? event.data.length : textLength(event));
-      this.#entries.push({ event, end: this.#writtenBytes });
+      this.#events.push(event);
+      this.#ends.push(this.#writtenBytes);
     }
     this.#options.budget.take(this.#writtenBytes - before);
     for (const reader of this.#readers) reader.wake();
@@ -101,8 +94,10 @@ export class EventLog {
   get isFull(): boolean {
     const { maxBytes, budget } = this.#options;
     if (this.#isForgotten) return false;
-    if (this.#readers.size === 0) return this.#bytes >= maxBytes || budget.isFull;
-    return this.#writtenBytes - this.#quickestEnd() >= HIGH_WATER_BYTES;
+    if (this.#readers.size === 0) return this.#writtenBytes - this.#droppedBytes >= maxBytes || budget.isFull;
+    let quickest = 0;
+    for (const { position } of this.#readers) quickest = Math.max(quickest, position);
+    return this.#writtenBytes - this.#endOf(quickest) >= HIGH_WATER_BYTES;
   }
 
   /** Resolves when `isFull` may have changed. */
@@ -143,8 +138,8 @@ export class EventLog {
     const limit = this.#endOf(position) + BATCH_BYTES;
     const from = position - this.#droppedId;
     let to = from;
-    while (to < this.#entries.length && (to === from || (this.#entries[to] as Entry).end <= limit)) to++;
-    return this.#entries.slice(from, to).map(({ event }) => event);
+    while (to < this.#ends.length && (to === from || Number(this.#ends[to]) <= limit)) to++;
+    return this.#events.slice(from, to);
   }
 
   /** All events that are still there, in batches. */
@@ -161,15 +156,9 @@ export class EventLog {
     if (this.#wakeWriter !== undefined && !this.isFull) this.wakeWriter();
   }
 
-  #quickestEnd(): number {
-    let quickest = 0;
-    for (const { position } of this.#readers) quickest = Math.max(quickest, position);
-    return this.#endOf(quickest);
-  }
-
   /** Bytes of the run up to and with this event. */
   #endOf(id: number): number {
-    return this.#entries[id - this.#droppedId - 1]?.end ?? this.#droppedBytes;
+    return this.#ends[id - this.#droppedId - 1] ?? this.#droppedBytes;
   }
 
   /** Makes room, but keeps all events while there is no reader: the next client may want each of them. */
@@ -178,7 +167,7 @@ export class EventLog {
     if (this.#readers.size === 0 && !this.#isForgotten) return;
     const kept = this.#isForgotten || budget.isFull ? 0 : keptBytes;
     // Dropping many events at once is cheaper than one by one.
-    if (this.#bytes <= kept * 1.25) return;
+    if (this.#writtenBytes - this.#droppedBytes <= kept * 1.25) return;
     // The newest event may be the last one, which has the state: it stays while clients can come back.
     const newest = this.#isForgotten ? this.#lastId : this.#lastId - 1;
     let [slowest, quickest] = [newest, 0];
@@ -195,13 +184,14 @@ export class EventLog {
   #drop(keptBytes: number, id: number): void {
     let count = 0;
     let dropped = this.#droppedBytes;
-    for (const { event, end } of this.#entries) {
-      if (event.id > id || this.#writtenBytes - dropped <= keptBytes) break;
+    for (const end of this.#ends) {
+      if (this.#droppedId + count >= id || this.#writtenBytes - dropped <= keptBytes) break;
       dropped = end;
       count++;
     }
     if (count === 0) return;
-    this.#entries.splice(0, count);
+    this.#events.splice(0, count);
+    this.#ends.splice(0, count);
     this.#droppedId += count;
     const released = dropped - this.#droppedBytes;
     this.#droppedBytes = dropped;

@@ -87,13 +87,17 @@ export class ChatReader implements MessageReader<ModelEvent> {
       this.#say({ thinking, text: "" }, said);
     }
     this.#contentOf(delta, said);
-    for (const piece of records(delta.tool_calls)) {
+    if (Array.isArray(delta.tool_calls)) this.#callsOf(delta.tool_calls);
+    for (const [name, piece] of Object.entries(delta)) if (!READ_FIELDS.has(name)) this.#keep(name, piece);
+    if (isRecord(delta.extra_content)) this.#keep("extra_content", withoutThought(delta.extra_content));
+  }
+
+  #callsOf(list: readonly unknown[]): void {
+    for (const piece of records(list)) {
       this.#calls ??= new ToolCallAssembler();
       this.#calls.add(piece);
       this.#endsInCall = true;
     }
-    for (const [name, piece] of Object.entries(delta)) if (!READ_FIELDS.has(name)) this.#keep(name, piece);
-    if (isRecord(delta.extra_content)) this.#keep("extra_content", withoutThought(delta.extra_content));
   }
 
   #keep(name: string, piece: unknown): void {
@@ -106,6 +110,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const { content, refusal } = delta;
     const written = asString(content) + asString(refusal);
     if (written !== "" || isThought(delta)) this.#say(this.#tags.push(written, isThought(delta)), said);
+    if (!Array.isArray(content)) return;
     for (const part of records(content)) {
       if (part.type !== "thinking") {
         this.#say(this.#tags.push(asString(part.text)), said);
@@ -148,7 +153,7 @@ const READ_FIELDS = new Set(["role", "content", "refusal", "tool_calls", "extra_
 /** The same reasoning may come in two or three fields at once: only the first that is there counts. */
 function thinkingOf(delta: Json): string {
   const plain = asString(delta.reasoning_content) || asString(delta.reasoning);
-  if (plain !== "") return plain;
+  if (plain !== "" || !(delta.thinking_blocks || delta.reasoning_details)) return plain;
   return textsOf(delta.thinking_blocks, "thinking") || textsOf(delta.reasoning_details, "text");
 }
 

@@ -185,13 +185,13 @@ function parseMessage(event: string, data: string, reader: EventFilter): Json | 
   if (json === null && event !== "error") return undefined;
   const message = Array.isArray(json) ? unwrapped(json) : json;
   const isObject = isRecord(message);
-  // An error object is an error in an event of any name.
-  const hasError = isObject && isRecord(message.error);
-  if (!hasError && !isOfApi(event, isObject ? message : {}, reader)) return undefined;
-  // Most are the API's own, which say by none of these fields that they report a failure.
+  // Most events: the API's own, which say by none of these fields that they report a failure.
   const isPlain =
     isObject && (message.error ?? null) === null && message.type !== "error" && message.object !== "error";
   if (isPlain && event !== "error" && reader.knows?.(event, message) === true) return message;
+  // An error object is an error in an event of any name.
+  const hasError = isObject && isRecord(message.error);
+  if (!hasError && !isOfApi(event, isObject ? message : {}, reader)) return undefined;
   if (reportsFailure(json, event)) throw new UpstreamFailure(json);
   if (!isObject) throw new UpstreamGarbage("an event is not a JSON object");
   return message;
