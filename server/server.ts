@@ -2,11 +2,17 @@
 
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
-import { type AnswerSource, modelSource } from "./agent/answer-source.ts";
 import type { Agent } from "./agent/define.ts";
 import { HookQueue, type HookQueueParts } from "./agent/hook-queue.ts";
 import { HOOK_MS } from "./agent/hooks.ts";
-import { type AgentModule, AgentRuntime, ServedAgent, type ServingParts } from "./agent/served-agent.ts";
+import {
+  type AgentModule,
+  AgentRuntime,
+  type AnswerSource,
+  modelSource,
+  ServedAgent,
+  type ServingParts,
+} from "./agent/served-agent.ts";
 import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";

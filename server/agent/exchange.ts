@@ -1,10 +1,9 @@
 /** The one record of a run: what was said and done about a message, in the order in which it came. */
 
-import { addUsage } from "../observe/run-recorder.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { AssistantMessage, ConversationState, Usage, UserMessage } from "../protocol/chat.ts";
 import { userMessage } from "../providers/history.ts";
-import type { AskedCall, KeptResponse, ModelEvent, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
+import type { AskedCall, KeptResponse, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 
 /** What a run answers, and what it goes on from. */
 export interface ExchangeStart {
@@ -31,7 +30,7 @@ export interface AskedMessage {
 export interface Turn {
   readonly type: "turn";
   /** What was said, in pieces. */
-  text: string[];
+  readonly text: string[];
   /** Calls of tools that run elsewhere. */
   readonly calls: ReportedCall[];
   /** The model's answer as the history keeps it; absent as long as it goes on, and of an agent that is written elsewhere. */
@@ -114,7 +113,7 @@ export class Exchange {
   /** The model is asked; with the message, if it was not asked before. */
   begin(): void {
     if (!this.hasAsked) this.entries.push({ type: "message" });
-    this.#beginAnew();
+    this.beginAnew();
     this.turn = { calls: [], asked: [] };
     this.#addTurn();
   }
@@ -123,36 +122,43 @@ export class Exchange {
     return this.entries.some(({ type }) => type === "message");
   }
 
-  record(event: ModelEvent): void {
-    switch (event.type) {
-      case "text":
-        this.#turnFor("text").text.push(event.delta);
-        break;
-      case "text_was_thinking":
-        this.#turnFor("text").text = [];
-        break;
-      case "text_begins_anew":
-        this.#beginAnew();
-        break;
-      case "call":
-        this.turn.calls.push(event.call);
-        break;
-      case "hosted_call":
-        this.hasUsedTools = true;
-        if (this.#runsElsewhere) this.#turnFor("call").calls.push({ call: event.call, isAsked: false });
-        break;
-      case "hosted_result":
-        if (this.#runsElsewhere) this.answer(event.answer);
-        break;
-      case "approval":
-        this.turn.asked.push(event.asked);
-        this.#turnFor("call").calls.push({ call: event.asked.call, isAsked: true });
-        break;
-      case "end":
-        Object.assign(this.turn, { finish: event.finish, usage: event.usage, model: event.model });
-        this.usage = addUsage(this.usage, event.usage);
-        this.model = event.model;
-    }
+  say(delta: string): void {
+    this.#turnFor("text").text.push(delta);
+  }
+
+  /** What was said in this turn was thinking, as its end has shown. Gives the text. */
+  unsay(): string {
+    const turn = this.#turnFor("text");
+    return turn.text.splice(0).join("");
+  }
+
+  /** The answer is what is said from here on. What was said before led to it. */
+  beginAnew(): void {
+    this.#saidBefore = this.said;
+    this.#answerFrom = this.entries.length;
+  }
+
+  /** A tool is called that runs elsewhere. */
+  call(call: ToolCall): void {
+    this.hasUsedTools = true;
+    if (this.#runsElsewhere) this.#turnFor("call").calls.push({ call, isAsked: false });
+  }
+
+  /** A tool that runs elsewhere has a result. */
+  callEnded(answer: ToolAnswer): void {
+    if (this.#runsElsewhere) this.answer(answer);
+  }
+
+  /** A call of an agent that is written elsewhere waits for a person. */
+  ask(asked: AskedCall): void {
+    this.turn.asked.push(asked);
+    this.#turnFor("call").calls.push({ call: asked.call, isAsked: true });
+  }
+
+  end(end: Pick<RequestEnd, "finish" | "usage" | "model">): void {
+    Object.assign(this.turn, end);
+    this.usage = addUsage(this.usage, end.usage);
+    this.model = end.model;
   }
 
   /** Takes the answer of this turn as the history keeps it. */
@@ -162,11 +168,6 @@ export class Exchange {
 
   answer(answer: ToolAnswer, isDeclined = false): void {
     this.entries.push({ type: "result", answer, isDeclined });
-  }
-
-  #beginAnew(): void {
-    this.#saidBefore = this.said;
-    this.#answerFrom = this.entries.length;
   }
 
   /** The turn that goes on. What an agent says after its calls, and what it calls after their results, is another one. */
@@ -181,4 +182,12 @@ export class Exchange {
     this.entries.push(turn);
     return turn;
   }
+}
+
+function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
+  if (sum === undefined || more === undefined) return sum ?? more;
+  return {
+    input_tokens: sum.input_tokens + more.input_tokens,
+    output_tokens: sum.output_tokens + more.output_tokens,
+  };
 }

@@ -2,7 +2,7 @@
 
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
-import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
+import type { RunEvent, RunObserver, RunWords } from "../observe/run-observer.ts";
 import type { ApprovalDecision, ConversationState, FinishReason } from "../protocol/chat.ts";
 import { ApiError, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent } from "../protocol/events.ts";
@@ -131,6 +131,12 @@ export class Loop {
     }
   }
 
+  /** What the record says of the run. */
+  get words(): RunWords {
+    const { start, said, usage } = this.#exchange;
+    return { message: start.message, said: this.#withheld === undefined ? said : "", usage };
+  }
+
   /** The last event of a run that has failed. */
   failed(error: unknown): ErrorEvent {
     this.#observer.failure(error);
@@ -144,15 +150,12 @@ export class Loop {
   /** Asks `onMessage`, if there is one. Gives why the message is refused. @throws ApiError, or the reason of an abort */
   async #admit(): Promise<string | undefined> {
     const { request, context, served } = this.#run;
-    let { message } = request;
     if (served.agent.hooks.onMessage !== undefined && this.#exchange.message !== undefined) {
-      const decision = await decideOnMessage(served.agent.hooks, request, context, served.hookMs);
-      if (decision.refuse !== undefined) return decision.refuse;
-      message = decision.message ?? message;
-      this.#exchange = this.#exchangeOf({ ...request, message });
+      const { refuse, message } = await decideOnMessage(served.agent.hooks, request, context, served.hookMs);
+      if (refuse !== undefined) return refuse;
+      if (message !== undefined) this.#exchange = this.#exchangeOf({ ...request, message });
     }
     this.#isAdmitted = true;
-    this.#observer.admitted(message);
     return undefined;
   }
 

@@ -24,41 +24,48 @@ export class ModelTurn {
 
   /** Takes what the model said, and returns the events that clients get of it. */
   read(batch: readonly ModelEvent[]): StreamEvent[] {
+    const exchange = this.#exchange;
     const events: StreamEvent[] = [];
     for (const event of batch) {
       switch (event.type) {
         case "text":
+          exchange.say(event.delta);
           events.push({ type: "token", data: event.delta });
           break;
         case "thinking":
           events.push({ type: "thinking", data: event.delta });
           break;
         case "text_was_thinking":
-          events.push({ type: "thinking", data: this.#exchange.text });
+          events.push({ type: "thinking", data: exchange.unsay() });
+          break;
+        case "text_begins_anew":
+          exchange.beginAnew();
+          break;
+        case "call":
+          exchange.turn.calls.push(event.call);
           break;
         case "hosted_call":
+          exchange.call(event.call);
           this.#hosted.set(event.call.id, { call: event.call, startedAt: performance.now() });
           events.push(toolCallEvent(event.call));
           break;
         case "hosted_result":
           events.push(this.#hostedResult(event.answer, event.durationMs));
-          continue;
+          break;
         case "approval":
           this.#hosted.delete(event.asked.call.id);
+          exchange.ask(event.asked);
           break;
         case "report":
           this.#observer.report(event.report);
           break;
         case "end":
           for (const ended of this.#endHosted()) events.push(ended);
-          break;
-        case "call":
-        case "text_begins_anew":
+          exchange.end({ finish: event.finish, usage: event.usage, model: event.model });
           break;
         default:
           unreachable(event);
       }
-      this.#exchange.record(event);
     }
     return events;
   }
@@ -88,7 +95,7 @@ export class ModelTurn {
 
   #hostedResult(answer: ToolAnswer, durationMs: number): StreamEvent {
     const cut = { ...answer, content: cutContent(answer.content, this.#maxOutputChars) };
-    this.#exchange.record({ type: "hosted_result", answer: cut, durationMs });
+    this.#exchange.callEnded(cut);
     return this.#resultEvent(cut, durationMs);
   }
 

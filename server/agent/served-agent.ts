@@ -6,12 +6,14 @@ import type { Settings } from "../config/settings.ts";
 import { within } from "../config/within.ts";
 import type { RunEntry, RunSink } from "../observe/run-observer.ts";
 import { shuttingDown } from "../protocol/errors.ts";
-import type { AnswerSource } from "./answer-source.ts";
+import type { ModelEvent, ModelSetup, OnRequestId, Provider, ServedFacts } from "../providers/provider.ts";
 import type { Agent, Tool } from "./define.ts";
+import type { Exchange } from "./exchange.ts";
 import type { HookQueue } from "./hook-queue.ts";
 import { HOOK_MS, hookFailure, recordOf } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
 import type { StateBinding } from "./state.ts";
+import { type End, type EndState, KINDS } from "./states.ts";
 
 /** What a project's module exports, checked. */
 export interface AgentModule {
@@ -60,6 +62,37 @@ export class ModuleLife {
       throw hookFailure("close", thrown);
     });
   }
+}
+
+/** What answers an agent's messages: a model of a provider, or code of the agent's author. */
+export interface AnswerSource extends ServedFacts {
+  /**
+   * Goes on with the exchange by one request, and yields what is said: one batch for each packet, and none is empty. Throws an
+   * `ApiError` for every failure of the other side, also for an answer that broke off; after an abort it throws anything, or
+   * ends quietly. The abort closes the upstream connection, and so does leaving the loop.
+   */
+  ask(exchange: Exchange, options: AskOptions): AsyncIterable<ModelEvent[]>;
+  /** The state that a client goes on from after this end. */
+  stateOf(exchange: Exchange, end: End): EndState;
+}
+
+export interface AskOptions {
+  readonly setup: ModelSetup;
+  readonly context: RunContext;
+  readonly onRequestId?: OnRequestId | undefined;
+}
+
+/** Any other provider whose states are of the same kind can go on with the same conversation. */
+export function modelSource({ model, ...facts }: Provider): AnswerSource {
+  const { request, stateOf } = KINDS[facts.stateKind];
+  return {
+    ...facts,
+    ask(exchange, { setup, context, onRequestId }) {
+      const keep = exchange.keep.bind(exchange);
+      return model({ setup, ...request(exchange), keep, onRequestId }, context.signal);
+    },
+    stateOf,
+  };
 }
 
 /** What all agents of a server share. */
@@ -158,7 +191,6 @@ export class ServedAgent {
   #sinkOf({ onRunEnd }: Agent["hooks"]): RunSink | undefined {
     if (onRunEnd === undefined) return undefined;
     return {
-      keepsText: true,
       run: (entry: RunEntry) => {
         const { hooks } = this.#parts;
         hooks.add({ hook: "onRunEnd", about: entry.start, life: this.life, call: () => onRunEnd(recordOf(entry)) });

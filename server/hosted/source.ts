@@ -1,6 +1,5 @@
 /** An agent that is written elsewhere, in a model's place: each of its answers is one model request whose tools run there. */
 
-import type { AnswerSource } from "../agent/answer-source.ts";
 import { decidedCalls } from "../agent/approvals.ts";
 import { isToolError } from "../agent/define.ts";
 import type { Exchange } from "../agent/exchange.ts";
@@ -12,6 +11,7 @@ import {
   type RunInput,
   type TextMessage,
 } from "../agent/run-function.ts";
+import type { AnswerSource } from "../agent/served-agent.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
@@ -117,7 +117,7 @@ class HostedAnswer {
       this.#keepState();
       this.#exchange.agentState = answer.state;
       // Calls of which no client has heard may have begun.
-      if (this.#exchange.turn.finish === undefined && answer.release()) answer.take().forEach(this.#record);
+      if (this.#exchange.turn.finish === undefined && answer.release()) answer.take().forEach(this.#recordCall);
     }
   }
 
@@ -226,7 +226,9 @@ class HostedAnswer {
     }
   }
 
-  readonly #record = (event: ModelEvent): void => this.#exchange.record(event);
+  readonly #recordCall = (event: ModelEvent): void => {
+    if (event.type === "hosted_call") this.#exchange.call(event.call);
+  };
 
   #explain(error: unknown): ApiError {
     const retryable = this.#answer.hasUsedTools ? false : undefined;

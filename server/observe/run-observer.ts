@@ -77,8 +77,6 @@ export type ObserveRun = (start: RunStart, own?: RunSink) => RunObserver;
 export interface RunObserver {
   /** Called with every batch of events, in order, before a client gets it. */
   events(batch: readonly RunEvent[]): void;
-  /** The agent answers this message: the person's, or what it has put in its place. */
-  admitted(message: string): void;
   /** A model request begins. */
   modelRequest(): ModelRequestObserver;
   /** Carries out a tool of the agent: calls `work` once and returns its outcome, so that spans of the tool's own belong to it. */
@@ -88,7 +86,17 @@ export interface RunObserver {
   /** Something failed; `error` has its cause. */
   failure(error: unknown): void;
   /** The run is over. If no terminal event came before, the client has gone. */
-  end(): void;
+  end(words: RunWords): void;
+}
+
+/** What the record of a run says of it when it is over. */
+export interface RunWords {
+  /** The person's words, or what the agent has put in their place. */
+  readonly message: string;
+  /** Text of the last model turn that clients got. */
+  readonly said: string;
+  /** Summed over the model requests that were finished. */
+  readonly usage: Usage | undefined;
 }
 
 /** A call that is still undecided at the next message is declined. */
@@ -122,7 +130,7 @@ export type ModelRequestOutcome =
   | { type: "aborted" };
 
 /** One run, when it is over. All times are in whole milliseconds. */
-export interface RunEntry {
+export interface RunEntry extends RunWords {
   readonly start: RunStart;
   /** As in the agent, `openai/gpt-5.2`; of several models the one that answered last. */
   readonly model: string;
@@ -131,12 +139,6 @@ export interface RunEntry {
   readonly failed: boolean;
   /** The event that it ended with; none: the client had gone. */
   readonly last: DoneEvent | ErrorEvent | undefined;
-  /** The person's words, or what the agent has put in their place. */
-  readonly message: string;
-  /** Text of the last model turn that clients got, for a sink that asked for it. */
-  readonly said: string;
-  /** Summed over the model requests that were finished. */
-  readonly usage: Usage | undefined;
   /** Absent where the provider reports none. */
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
@@ -184,8 +186,6 @@ export interface StepEntry {
 
 /** Gets what is known of every run. A sink is quick. What it throws is a record of the log, and the run goes on. */
 export interface RunSink {
-  /** Whether it needs `said`, which takes memory for each token. */
-  readonly keepsText?: boolean;
   /** A run begins. The spans that are returned, if any, follow its model requests and tools. */
   begin?(start: RunStart): RunSpans | undefined;
   /** A model request or a tool call is over. */

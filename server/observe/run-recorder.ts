@@ -1,6 +1,5 @@
 /** Gathers the facts of each run for the sinks: the log, the metrics, the traces, and whatever else wants to know of runs. */
 
-import type { Usage } from "../protocol/chat.ts";
 import { toApiError } from "../protocol/errors.ts";
 import {
   type DoneEvent,
@@ -21,6 +20,7 @@ import type {
   RunSink,
   RunSpans,
   RunStart,
+  RunWords,
   StepEntry,
   ToolOutcome,
 } from "./run-observer.ts";
@@ -40,13 +40,7 @@ class RunRecorder implements RunObserver {
   readonly #calls = new Map<string, { name: string; arguments: string; thrown?: unknown }>();
   /** Calls that a person has decided upon. */
   readonly #decided = new Map<string, { arguments: string; decision: Decision }>();
-  readonly #keepsText: boolean;
-  #said = "";
-  /** Whether the model has said nothing since it was asked last. */
-  #isNewTurn = true;
-  #message: string;
   #model: string;
-  #usage: Usage | undefined;
   #turns = 0;
   #toolCalls = 0;
   #firstTokenMs: number | undefined;
@@ -57,8 +51,6 @@ class RunRecorder implements RunObserver {
     this.#start = start;
     this.#sinks = sinks;
     this.#model = start.model;
-    this.#message = start.message;
-    this.#keepsText = sinks.some((sink) => sink.keepsText);
     this.#spans = sinks.flatMap((sink) => this.#safely(() => sink.begin?.(start)) ?? []);
   }
 
@@ -67,7 +59,6 @@ class RunRecorder implements RunObserver {
       const event = said.type === "hidden" ? said.event : said;
       if (event.type === "token" || event.type === "thinking") {
         this.#firstTokenMs ??= this.#elapsedMs();
-        if (this.#keepsText && event.type === "token") this.#keep(event.data);
       } else if (event.type === "tool_call") this.#beginTool(event);
       else if (event.type === "tool_result") this.#recordTool(event);
       else if (event.type === "tool_approval" && this.#calls.delete(event.data.id)) this.#toolCalls -= 1;
@@ -75,13 +66,8 @@ class RunRecorder implements RunObserver {
     }
   }
 
-  admitted(message: string): void {
-    this.#message = message;
-  }
-
   modelRequest(): ModelRequestObserver {
     this.#turns += 1;
-    this.#isNewTurn = true;
     const startedAt = performance.now();
     const spans = this.#spans.flatMap((one) => this.#safely(() => one.modelRequest()) ?? []);
     return {
@@ -91,10 +77,7 @@ class RunRecorder implements RunObserver {
       },
       report: (report) => this.failure(report),
       end: (outcome) => {
-        if (outcome.type === "finished") {
-          this.#model = outcome.model ?? this.#model;
-          this.#usage = addUsage(this.#usage, outcome.usage);
-        }
+        if (outcome.type === "finished") this.#model = outcome.model ?? this.#model;
         const ms = Math.round(performance.now() - startedAt);
         this.#recordStep({ start: this.#start, kind: "model", name: this.#model, outcome: nameOf(outcome), ms });
         for (const span of spans) this.#safely(() => span.end(outcome));
@@ -134,7 +117,7 @@ class RunRecorder implements RunObserver {
     }
   }
 
-  end(): void {
+  end({ message, said, usage: sum }: RunWords): void {
     const last = this.#last;
     for (const spans of this.#spans) this.#safely(() => spans.end(last));
     const usage = last?.type === "done" ? last.usage : undefined;
@@ -144,9 +127,9 @@ class RunRecorder implements RunObserver {
       end: last === undefined ? "gone" : last.type === "done" ? last.finish_reason : last.code,
       failed: last?.type === "error",
       last,
-      message: this.#message,
-      said: this.#said,
-      usage: this.#usage,
+      message,
+      said,
+      usage: sum,
       inputTokens: usage?.input_tokens,
       outputTokens: usage?.output_tokens,
       ms: this.#elapsedMs(),
@@ -175,11 +158,6 @@ class RunRecorder implements RunObserver {
 
   #elapsedMs(): number {
     return Math.round(performance.now() - this.#start.askedAt);
-  }
-
-  #keep(text: string): void {
-    this.#said = this.#isNewTurn ? text : this.#said + text;
-    this.#isNewTurn = false;
   }
 
   #beginTool({ data }: ToolCallEvent): void {
@@ -211,12 +189,4 @@ function nameOf(outcome: ModelRequestOutcome): string {
     case "aborted":
       return "aborted";
   }
-}
-
-export function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
-  if (sum === undefined || more === undefined) return sum ?? more;
-  return {
-    input_tokens: sum.input_tokens + more.input_tokens,
-    output_tokens: sum.output_tokens + more.output_tokens,
-  };
 }

@@ -180,7 +180,7 @@ export class Run implements RunHandle {
       this.#append([loop.failed(error)], observer);
     }
     clearTimeout(timeLimit);
-    observer.end();
+    observer.end(loop.words);
     this.#end();
   }
 

@@ -1,8 +1,8 @@
 /** Models that say what a test has scripted, and remember what they were asked. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type AnswerSource, modelSource } from "../../server/agent/answer-source.ts";
 import type { ExchangeStart } from "../../server/agent/exchange.ts";
+import { type AnswerSource, modelSource } from "../../server/agent/served-agent.ts";
 import { KINDS } from "../../server/agent/states.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import type { StateKind, Usage } from "../../server/protocol/chat.ts";

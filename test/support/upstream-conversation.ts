@@ -1,9 +1,10 @@
 /** Conversations with a scripted upstream, for the tests of providers. */
 
 import assert from "node:assert/strict";
-import { modelSource } from "../../server/agent/answer-source.ts";
 import { Exchange, type ExchangeStart } from "../../server/agent/exchange.ts";
+import { ModelTurn } from "../../server/agent/model-turn.ts";
 import type { RunContext } from "../../server/agent/run-context.ts";
+import { modelSource } from "../../server/agent/served-agent.ts";
 import type { End } from "../../server/agent/states.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import type { ConversationState, WaitingCalls } from "../../server/protocol/chat.ts";
@@ -71,10 +72,10 @@ export class Conversation {
   }
 
   async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
-    this.#exchange.begin();
+    const turn = new ModelTurn(this.#exchange, { answered() {}, report() {}, end() {} }, Number.POSITIVE_INFINITY);
     const context = { signal } as RunContext;
     for await (const batch of this.#source.ask(this.#exchange, { setup: this.#setup, context })) {
-      for (const event of batch) this.#exchange.record(event);
+      turn.read(batch);
       yield batch;
     }
   }
