@@ -130,6 +130,7 @@ export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterabl
 
 /** One request of a conversation. */
 export interface ModelRequest {
+  /** The same object for all requests of one run. */
   setup: ModelSetup;
   /** The whole conversation; for an API that keeps it, what the API does not have yet. */
   messages: readonly HistoryMessage[];

@@ -237,7 +237,7 @@ test("an interrupted turn leaves a history that can be sent", async () => {
   const provider = await bedrock(upstream);
   const conversation = open(provider);
   await ask(conversation);
-  conversation.interrupt("Let me see.");
+  conversation.interrupt("");
   await ask(open(provider, { state: conversation.state(), message: "Go on" }));
   const { messages } = upstream.calls[1]?.json ?? {};
   assert.deepEqual(

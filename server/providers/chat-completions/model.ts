@@ -1,8 +1,7 @@
 /** Any server of OpenAI's Chat Completions API: LiteLLM, vLLM, llama.cpp, Ollama, Gemini, … */
 
-import type { HistoryMessage } from "../../protocol/chat.ts";
 import type { UpstreamRefusal } from "../failures.ts";
-import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
+import type { Model, ModelRequest, ModelSetup, Provider, ProviderSetup } from "../provider.ts";
 import { createProvider } from "../provider.ts";
 import { type ApiAddress, openAiClient } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
@@ -26,13 +25,13 @@ function chatModel(options: ChatCompletionsOptions): Model {
   const post = openAiClient(options);
   /** What was learned of the server. */
   let shared: Partial<SettingQuirks> = {};
-  /** And in each conversation alone: its history is the client's, and must not shape another's requests. */
-  const learned = new WeakMap<readonly HistoryMessage[], Partial<Quirks>>();
+  /** And in each run alone: its history is the client's, and must not shape another's requests. */
+  const learned = new WeakMap<ModelSetup, Partial<Quirks>>();
 
   return (request, signal) => {
-    const { messages, onRequestId } = request;
+    const { setup, messages, onRequestId } = request;
     // Other requests may learn at the same time: what this one was shaped by is its own.
-    let quirks: Quirks = { ...NO_QUIRKS, ...shared, ...learned.get(messages) };
+    let quirks: Quirks = { ...NO_QUIRKS, ...shared, ...learned.get(setup) };
     let body = requestBody(options, request, dialect, quirks);
     let settings: Partial<SettingQuirks> | undefined;
     const sent = {
@@ -45,7 +44,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
         const news = setting ?? learnHistory(refusal, quirks, body.messages);
         if (news === undefined) return false;
         if (setting !== undefined) settings = { ...settings, ...setting };
-        learned.set(messages, { ...learned.get(messages), ...news });
+        learned.set(setup, { ...learned.get(setup), ...news });
         quirks = { ...quirks, ...news };
         body = requestBody(options, request, dialect, quirks);
         return true;
