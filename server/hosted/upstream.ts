@@ -1,11 +1,10 @@
 /** One request to an agent behind HTTP: sent once, and read as Server-Sent Events. */
 
 import type { Readable } from "node:stream";
-import { StringDecoder } from "node:string_decoder";
 import { isRecord, tryParse } from "../protocol/json.ts";
-import { SseDecoder } from "../protocol/sse.ts";
 import { UpstreamGarbage, UpstreamTruncation } from "../providers/failures.ts";
 import { EVENT_STREAM, requestStream } from "../providers/transport/fetch.ts";
+import { sseDecoder } from "../providers/transport/request.ts";
 import { MAX_STREAM_BYTES } from "../providers/transport/upstream-response.ts";
 
 /** How long a stream may take to end after the answer's last event: then the agent has done its work to its end, and the connection can be used again. */
@@ -49,13 +48,12 @@ function linger(stream: Readable): void {
 }
 
 async function* eventsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown> | undefined> {
-  const sse = new SseDecoder();
-  const utf8 = new StringDecoder("utf8");
+  const decode = sseDecoder();
   let bytes = 0;
   for await (const packet of untilBroken(stream)) {
     bytes += packet.byteLength;
     if (bytes > MAX_STREAM_BYTES) throw new UpstreamGarbage(`the stream is longer than ${MAX_STREAM_BYTES} bytes`);
-    const events = sse.feed(utf8.write(packet));
+    const events = decode(packet);
     if (events.length === 0) yield undefined;
     for (const { event: name, data } of events) {
       const event = data.trim() === "[DONE]" ? { type: "[DONE]" } : tryParse(data);

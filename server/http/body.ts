@@ -1,9 +1,16 @@
 import type { IncomingMessage } from "node:http";
 import type { MessageMemory } from "../limits/memory-budget.ts";
+import type { MessageLimits, Release } from "../limits/message-limits.ts";
 import { ApiError } from "../protocol/errors.ts";
 import type { RequestContext } from "./request.ts";
 import { whenClosed } from "./respond.ts";
-import { cutOff, LARGE_BYTES, Upload, type UploadRules } from "./upload.ts";
+
+/** From here on a message is large. */
+export const LARGE_BYTES = 1024 * 1024;
+
+export interface UploadRules {
+  limits: Pick<MessageLimits, "admitUpload">;
+}
 
 export interface BodyRules extends UploadRules {
   maxBytes: number;
@@ -134,4 +141,39 @@ function alreadyRead(): ApiError {
 
 function tooLarge(maxBytes: number): ApiError {
   return new ApiError("request_too_large", `The request body is larger than ${maxBytes} bytes.`);
+}
+
+/** A large message on its way in, as a body or on a socket: it waits for a slot and keeps it until it has been read. */
+export class Upload {
+  readonly #rules: UploadRules;
+  readonly #address: string;
+  readonly #ended = new AbortController();
+  #slot: Promise<void> | undefined;
+  #release: Release | undefined;
+
+  constructor(rules: UploadRules, address: string) {
+    this.#rules = rules;
+    this.#address = address;
+  }
+
+  /** Waits for a slot; a second call waits for the same one. @throws ApiError `overloaded` */
+  begin(): Promise<void> {
+    this.#slot ??= this.#occupySlot();
+    return this.#slot;
+  }
+
+  /** Releases the slot, or stops waiting for it. */
+  end(): void {
+    if (!this.#ended.signal.aborted) this.#ended.abort(cutOff());
+    this.#release?.();
+  }
+
+  async #occupySlot(): Promise<void> {
+    this.#release = await this.#rules.limits.admitUpload(this.#address, this.#ended.signal);
+    if (this.#ended.signal.aborted) this.#release();
+  }
+}
+
+function cutOff(): ApiError {
+  return new ApiError("invalid_request", "The request body ended too early.");
 }

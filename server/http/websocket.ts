@@ -8,9 +8,9 @@ import type { MemoryBudget, MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits, SocketRate } from "../limits/message-limits.ts";
 import { ApiError, ERRORS, type ErrorCode, shuttingDown, toApiError } from "../protocol/errors.ts";
 import { errorEvent, type SocketEvent } from "../protocol/events.ts";
+import { LARGE_BYTES, Upload, type UploadRules } from "./body.ts";
 import { requestId } from "./request.ts";
 import { disconnect, sendRawError, waitForDrain } from "./respond.ts";
-import { LARGE_BYTES, Upload, type UploadRules } from "./upload.ts";
 
 const PING_MS = 30_000;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
-import { MARKDOWN_SAMPLE } from "../../server/providers/demo/markdown.ts";
+import { MARKDOWN_SAMPLE } from "../../server/providers/demo/demo.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { it, test } from "../support/rows.ts";

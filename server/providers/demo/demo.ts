@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { decodedBytes } from "../../protocol/attachments.ts";
 import type { FilePart, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
 import { ApiError } from "../../protocol/errors.ts";
+import { isRecord } from "../../protocol/json.ts";
 import {
   assistantMessage,
   callsOf,
@@ -15,8 +16,6 @@ import {
   toHistoryCall,
 } from "../history.ts";
 import type { ModelEvent, ModelRequest, ToolCall, ToolSpec } from "../provider.ts";
-import { MARKDOWN_SAMPLE } from "./markdown.ts";
-import { chooseCalls, wordsOf } from "./tools.ts";
 
 /** Milliseconds between two words: about the speed of a hosted model. */
 const WORD_MS = 12;
@@ -174,3 +173,162 @@ function offersOf(tools: readonly ToolSpec[]): string[] {
   const offers = tools.slice(0, MAX_OFFERS).map(({ name }) => `**${wordsOf(name).join(" ")}** runs \`${name}\``);
   return tools.length > 1 ? [...offers, `**Use your tools** runs all ${tools.length} of them`] : offers;
 }
+
+// Which tools are called: the demo matches words, where a model would understand.
+
+/** Words of tool names that say nothing about the subject. */
+const FILLERS = new Set(["get", "set", "list", "find", "the", "of", "a", "to", "my", "between"]);
+
+/** A tool that does one of these needs that word: whoever asks for the status of an order must not be asked to cancel it. */
+const DEEDS = new Set([
+  "add",
+  "book",
+  "buy",
+  "cancel",
+  "change",
+  "create",
+  "delete",
+  "pay",
+  "refund",
+  "remove",
+  "send",
+]);
+
+/**
+ * Calls every tool of which the message says a word ("weather" for `get_weather`), or all for the word
+ * "tools"; of one that does something ("cancel_order"), its verb. Names, numbers and quotations of the message fill text arguments; a tool that takes one gets a call for each.
+ */
+function chooseCalls(text: string, tools: readonly ToolSpec[], turn: number): ToolCall[] {
+  const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+  const names = properNames(text);
+  const chosen = tools.filter((tool) => words.has("tools") || isMentioned(tool, words));
+  return chosen
+    .flatMap((tool) => argumentsFor(tool, names).map((args) => ({ name: tool.name, args })))
+    .map(({ name, args }, index) => ({ id: `demo_${turn}_${index + 1}`, name, arguments: JSON.stringify(args) }));
+}
+
+function isMentioned({ name }: ToolSpec, words: ReadonlySet<string>): boolean {
+  const [verb = "", ...rest] = wordsOf(name);
+  if (DEEDS.has(verb)) return words.has(verb);
+  return [verb, ...rest].some((word) => !FILLERS.has(word) && words.has(word));
+}
+
+/** "find" and "order" of `findOrder` or `find_order`. */
+function wordsOf(name: string): string[] {
+  return name
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[_-]+/)
+    .filter((word) => word !== "");
+}
+
+/** What is in quotation marks, words with a digit, and capitalised words but for those that begin a sentence. */
+function properNames(text: string): string[] {
+  const found = text.matchAll(/["“„]([^"“”]+)["“”]|[\p{L}\d-]*\d[\p{L}\d-]*|(?<![.!?]\s*|^\s*)\p{Lu}\p{Ll}+/gu);
+  return [...found].map(([name, quoted]) => quoted ?? name);
+}
+
+function argumentsFor(tool: ToolSpec, names: readonly string[]): Record<string, unknown>[] {
+  const { properties, required } = tool.parameters;
+  const fields = Object.entries(isRecord(properties) ? properties : {})
+    .filter(([name]) => Array.isArray(required) && required.includes(name))
+    .map(([name, schema]) => ({ name, schema: isRecord(schema) ? schema : {} }));
+  const textFields = fields.filter(({ schema }) => isFreeText(schema));
+  const rounds = textFields.length === 1 && names.length > 1 ? names.map((name) => [name]) : [names];
+  return rounds.map((round) => {
+    const left = [...round];
+    return Object.fromEntries(
+      fields.map(({ name, schema }) => [name, (isFreeText(schema) ? left.shift() : undefined) ?? sample(schema)]),
+    );
+  });
+}
+
+function isFreeText(schema: Record<string, unknown>): boolean {
+  return schema.type === "string" && schema.enum === undefined && schema.const === undefined;
+}
+
+/** A value that the schema's author offers, else the plainest of its type. */
+function sample(schema: Record<string, unknown>): unknown {
+  const [offered] = [schema.examples, schema.enum].flatMap((list) => (Array.isArray(list) ? list : []));
+  const named = schema.const ?? schema.default ?? offered;
+  if (named !== undefined) return named;
+  switch (schema.type) {
+    case "number":
+    case "integer":
+      return typeof schema.minimum === "number" ? schema.minimum : 1;
+    case "boolean":
+      return true;
+    case "array":
+      return [];
+    case "object":
+      return {};
+    default:
+      return "example";
+  }
+}
+
+/** A long answer with everything that Markdown has, for seeing how it streams and looks. */
+export const MARKDOWN_SAMPLE = `# A tour of Markdown
+
+Answers may be **bold**, *italic*, ~~struck~~ or \`inline code\`, and link to [a page](https://commonmark.org/help/).
+
+## Lists
+
+1. Numbered items
+2. with a nested list:
+   - one
+   - two
+     - and deeper
+3. and back.
+
+- [x] Task lists
+- [ ] with an open item
+
+## Code
+
+\`\`\`ts
+import { defineAgent, tool } from "parley-agent";
+
+export default defineAgent({
+  name: "Acme Support",
+  model: "openai/gpt-5.2",
+  instructions: "You are a friendly support agent.",
+});
+\`\`\`
+
+\`\`\`bash
+curl http://127.0.0.1:8080/api/chat \\
+  -H "content-type: application/json" \\
+  -d '{"message": "Hello", "stream": false}'
+\`\`\`
+
+## A table
+
+| Transport | Direction | Good for | Example |
+|:----------|:---------:|:---------|--------:|
+| JSON      | one reply | scripts  | \`stream: false\` |
+| SSE       | streamed  | servers, terminals | \`stream: true\` |
+| WebSocket | both ways | browsers | \`/ws/chat\` |
+
+## A formula
+
+The length of a day is \\(\\frac{24}{\\pi} \\arccos(-\\tan\\varphi \\tan\\delta)\\) hours, where[^1]
+
+\\[
+\\delta \\approx 23.44^\\circ \\cdot \\sin\\frac{2\\pi(n - 81)}{365}
+\\]
+
+## A quote
+
+> The chief virtue that language can have is clearness, and nothing detracts from it so much as the use of unfamiliar words.
+>
+> *Hippocrates, as quoted by Galen*
+
+---
+
+### The end
+
+That was a heading, a rule, a quote, a table, code, a formula, a footnote and lists. Raw HTML such as <b>this</b> is shown as text, never run.
+
+[^1]: On day *n* of the year, at the latitude \\(\\varphi\\).
+`;

@@ -152,7 +152,8 @@ class PacketReader<Event> {
   }
 }
 
-function sseDecoder(): PacketDecoder {
+/** The messages of Server-Sent Events. It throws an UpstreamGarbage for an event without end. */
+export function sseDecoder(): (packet: Buffer) => SseMessage[] {
   const sse = new SseDecoder();
   const utf8 = new StringDecoder("utf8");
   return (packet) => {
