@@ -558,11 +558,6 @@ const FAULTS: [name: string, answer: Answer, code: string, detail?: RegExp][] = 
     (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end("data: secret\n\n"),
     "provider_error",
   ],
-  [
-    "sends an event without end",
-    (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end(`data: ${"x".repeat(17 * 1024 * 1024)}`),
-    "provider_error",
-  ],
   ["ends before its end", sse({ type: "TEXT_MESSAGE_CONTENT", delta: "Hel" }), "provider_truncated"],
   [
     "breaks off",
