@@ -76,21 +76,7 @@ function peerOf({ remoteAddress, localAddress, destroyed }: Socket): string | un
  */
 export function createAccess(settings: Settings, origins: Origins, warn: (sentence: string) => void) {
   const keysOf = keyReader();
-  let hasWarned = false;
-
-  function addressOf(req: IncomingMessage): string {
-    const peer = peerOf(req.socket);
-    const forwarded = req.headers[settings.forwardedHeader];
-    const header = typeof forwarded === "string" ? forwarded : undefined;
-    const address = clientAddress(peer, header, settings);
-    if (header !== undefined && !hasWarned && !isTrustedPeer(peer, settings)) {
-      hasWarned = true;
-      warn(
-        `A request from ${address} names another client in ${settings.forwardedHeader}. If that is your proxy, name it in PARLEY_TRUSTED_PROXIES; until then ${untilNamed(address)}.`,
-      );
-    }
-    return address;
-  }
+  const addressOf = addressReader(settings, warn);
 
   return {
     credentials(req: IncomingMessage, query: URLSearchParams, purpose: Purpose): Credentials {
@@ -133,6 +119,24 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
       if (keyId === "") return !settings.requiresKey;
       return keysOf(settings).some(({ id }) => id === keyId);
     },
+  };
+}
+
+/** The address of a request's client. Warns once of a proxy that no setting names. */
+function addressReader(settings: Settings, warn: (sentence: string) => void): (req: IncomingMessage) => string {
+  let hasWarned = false;
+  return ({ socket, headers }) => {
+    const peer = peerOf(socket);
+    const forwarded = headers[settings.forwardedHeader];
+    const header = typeof forwarded === "string" ? forwarded : undefined;
+    const address = clientAddress(peer, header, settings);
+    if (header !== undefined && !hasWarned && !isTrustedPeer(peer, settings)) {
+      hasWarned = true;
+      warn(
+        `A request from ${address} names another client in ${settings.forwardedHeader}. If that is your proxy, name it in PARLEY_TRUSTED_PROXIES; until then ${untilNamed(address)}.`,
+      );
+    }
+    return address;
   };
 }
 

@@ -181,6 +181,19 @@ export function mayBeQuoted(words: RegExp, history: readonly HistoryMessage[]): 
   return words.test(JSON.stringify(history));
 }
 
+/** Whether these are the start and the end of parts of a text, in their order, that leave nothing out but blanks. */
+export function isWhole(spans: readonly unknown[], text: string): spans is readonly (readonly [number, number])[] {
+  let end = 0;
+  let outside = "";
+  for (const span of spans) {
+    if (!Array.isArray(span) || span.length !== 2 || !span.every(Number.isInteger)) return false;
+    if (span[0] < end || span[1] < span[0]) return false;
+    outside += text.slice(end, span[0]);
+    end = span[1];
+  }
+  return (outside + text.slice(end)).trim() === "";
+}
+
 /** The usage, if both counts are numbers. */
 export function usageOf(input: unknown, output: unknown): Usage | undefined {
   if (typeof input !== "number" || typeof output !== "number") return undefined;

@@ -61,11 +61,16 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
   const leases = new Map<string, string>();
   const timer = setInterval(() => void renew().catch(() => {}), RENEW_MS).unref();
 
-  async function count(rates: readonly Rate[], mode: "take" | "peek"): Promise<number> {
+  async function count(
+    rates: readonly Rate[],
+    mode: "take" | "peek",
+    byMyself: () => Promise<number>,
+  ): Promise<number> {
     const limited = rates.filter(({ perMinute }) => perMinute > 0);
     if (limited.length === 0) return 0;
     const keys = limited.map(({ name }) => redis.keyOf("rate", name));
-    return Number(await redis.script(TAKE, keys, [...limited.map(({ perMinute }) => perMinute), mode]));
+    const perMinutes = limited.map(({ perMinute }) => perMinute);
+    return Number(await orAlone(() => redis.script(TAKE, keys, [...perMinutes, mode]), byMyself));
   }
 
   async function renew(): Promise<void> {
@@ -93,17 +98,8 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
   }
 
   return {
-    take: (rates) =>
-      orAlone(
-        () => count(rates, "take"),
-        () => alone.take(rates),
-      ),
-    peek: (rate) =>
-      orAlone(
-        () => count([rate], "peek"),
-        () => alone.peek(rate),
-      ),
-
+    take: (rates) => count(rates, "take", () => alone.take(rates)),
+    peek: (rate) => count([rate], "peek", () => alone.peek(rate)),
     acquire: (pool) =>
       orAlone(
         () => acquire(pool),

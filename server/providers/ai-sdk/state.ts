@@ -5,6 +5,7 @@
 
 import type { AssistantMessage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
+import { isWhole } from "../history.ts";
 
 /** `providerMetadata` of a part, which goes back as its `providerOptions`: signatures, ids, encrypted thoughts. */
 export type Notes = Record<string, Json>;
@@ -31,28 +32,17 @@ export function keptFields(provider: string, parts: readonly KeptPart[]): { ai_s
 export function keptParts(message: AssistantMessage, provider: string): KeptPart[] | undefined {
   const { ai_sdk: kept, content, tool_calls: calls = [] } = message;
   if (!isRecord(kept) || kept.provider !== provider) return undefined;
-  let end = 0;
-  let outside = "";
-  const text = content ?? "";
   const parts = records(kept.parts).flatMap((part): KeptPart[] => {
     const notes = readNotes(part.notes);
     if (part.type === "reasoning") return [{ type: "reasoning", text: asString(part.text), ...notes }];
     if (part.type === "call") return [{ type: "call", ...notes }];
-    if (part.type !== "text" || !isSpan(part.span) || part.span[0] < end || part.span[1] < part.span[0]) return [];
-    outside += text.slice(end, part.span[0]);
-    end = part.span[1];
-    return [{ type: "text", span: part.span, ...notes }];
+    return part.type === "text" ? [{ type: "text", span: part.span as [number, number], ...notes }] : [];
   });
-  outside += text.slice(end);
-  // Only the blank lines between two texts are in none of them.
-  const fits = outside.trim() === "" && parts.filter(({ type }) => type === "call").length === calls.length;
+  const spans = parts.flatMap((part) => (part.type === "text" ? [part.span] : []));
+  const fits = isWhole(spans, content ?? "") && parts.filter(({ type }) => type === "call").length === calls.length;
   return fits ? parts : undefined;
 }
 
 function readNotes(notes: unknown): { notes?: Notes } {
   return isRecord(notes) && Object.values(notes).every(isRecord) ? { notes: notes as Notes } : {};
-}
-
-function isSpan(span: unknown): span is [number, number] {
-  return Array.isArray(span) && span.length === 2 && span.every((at) => Number.isInteger(at) && at >= 0);
 }

@@ -7,6 +7,7 @@
 import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
 import { asString, records } from "../../protocol/json.ts";
 import type { UpstreamRefusal } from "../failures.ts";
+import { isWhole } from "../history.ts";
 
 export type ThinkingBlock =
   | { type: "thinking"; thinking: string; signature: string }
@@ -40,24 +41,11 @@ export function isPlain(layout: Layout): boolean {
 function readLayout(message: AssistantMessage, thinkingCount: number): Layout | undefined {
   const { anthropic_layout: layout, tool_calls: calls = [], content } = message;
   if (!Array.isArray(layout)) return undefined;
-  const spans = layout.filter(isSpan);
   const count = (kind: string) => layout.filter((block) => block === kind).length;
+  const fits = count("thinking") === thinkingCount && count("tool_use") === calls.length;
+  const spans = layout.filter((block) => block !== "thinking" && block !== "tool_use");
   // A client could name the same text a thousand times.
-  const isOnce = spans.every(([start, end], index) => start <= end && start >= (spans[index - 1]?.[1] ?? 0));
-  const fits = isOnce && count("thinking") === thinkingCount && count("tool_use") === calls.length;
-  if (!fits) return undefined;
-  const text = spans.map((span) => (content ?? "").slice(...span)).join("");
-  // Only the blank lines between two blocks may be outside of the spans.
-  const isWhole = layout.length === spans.length + thinkingCount + calls.length && isSameText(text, content ?? "");
-  return isWhole ? layout : undefined;
-}
-
-function isSameText(one: string, other: string): boolean {
-  return one.replace(/\s+/g, "") === other.replace(/\s+/g, "");
-}
-
-function isSpan(block: unknown): block is [number, number] {
-  return Array.isArray(block) && block.length === 2 && block.every(Number.isInteger);
+  return fits && isWhole(spans, content ?? "") ? layout : undefined;
 }
 
 /** An answer of the history as blocks of an API, in the order in which the model made them. */
