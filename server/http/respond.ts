@@ -194,7 +194,7 @@ export async function sendEventStream<Event>(
   };
   try {
     for await (const events of batches) {
-      res.write(events.map((event) => encode(event)).join(""));
+      res.write(events.map(encode).join(""));
       keepAlive.refresh();
       if (res.writableNeedDrain) await waitForDrain(res, sendMs, disconnectNow);
     }

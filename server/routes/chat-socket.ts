@@ -10,7 +10,7 @@ import type { Release } from "../limits/message-limits.ts";
 import type { TraceHeaders } from "../observe/run-observer.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, ERRORS, invalidRequest, toApiError } from "../protocol/errors.ts";
-import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
+import type { NumberedEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
 import type { StartOptions } from "../runs/run-registry.ts";
@@ -205,7 +205,7 @@ class ChatSocket implements SocketListener {
 
   /** Returns whether the event is the last one of its run. */
   #remember({ user }: FollowedRun, event: NumberedEvent | undefined, text: string): boolean {
-    if (event === undefined || !isTerminal(event)) return false;
+    if (event?.type !== "done" && event?.type !== "error") return false;
     if (event.state !== undefined) this.#state.remember(event.state, text.length, user);
     return true;
   }

@@ -4,7 +4,6 @@ import { ExtraFields } from "../extra-fields.ts";
 import { MalformedOutput, UpstreamFailure, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endOfTurn, MALFORMED_CALL, turnFinish, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest } from "../provider.ts";
-import { StringBuilder } from "../string-builder.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
@@ -16,7 +15,8 @@ export class ChatReader implements MessageReader<ModelEvent> {
   #calls: ToolCallAssembler | undefined;
   #extra: ExtraFields | undefined;
   readonly #tags: ThinkTags;
-  #content = new StringBuilder();
+  /** The pieces of the text. */
+  #content: string[] = [];
   #finish: string | undefined;
   #usage: Usage | undefined;
   /** Whether the answer so far ends in a tool call. */
@@ -29,7 +29,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
 
   constructor(request: ModelRequest, tags: ThinkTagRule) {
     this.#request = request;
-    this.#tags = new ThinkTags(tags, () => this.#content.toString());
+    this.#tags = new ThinkTags(tags, () => this.#content.join(""));
   }
 
   read(_type: string, chunk: Json, said: ModelEvent[]): void {
@@ -75,7 +75,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     if (calls.length === 0 && MALFORMED_CALL.test(reason)) throw new MalformedOutput("a tool call");
     if (reason === "error") refuse("the stream was ended by an error");
     if (known === undefined) throw new UpstreamTruncation(`its finish_reason is ${reason}`);
-    const message = { ...this.#extra?.toObject(), ...assistantMessage(this.#content.toString(), calls) };
+    const message = { ...this.#extra?.toObject(), ...assistantMessage(this.#content.join(""), calls) };
     this.#request.keep(message);
     said.push(...endOfTurn(message, finish, this.#usage));
   }
@@ -123,12 +123,12 @@ export class ChatReader implements MessageReader<ModelEvent> {
 
   #say({ thinking, text, wasThinking }: ThinkTagPiece, said: ModelEvent[]): void {
     if (wasThinking && this.#content.length > 0) {
-      this.#content = new StringBuilder();
+      this.#content = [];
       said.push({ type: "text_was_thinking" });
     }
     if (thinking !== "") said.push({ type: "thinking", delta: thinking });
     if (text === "") return;
-    this.#content.append(text);
+    this.#content.push(text);
     this.#endsInCall = false;
     said.push({ type: "text", delta: text });
   }
