@@ -77,12 +77,27 @@ export function isInPlaceOfDecisions({ message, attachments, ctx }: RunInput): b
   return ctx.approvals.length > 0 && (message !== "" || attachments.length > 0);
 }
 
-/** `messages` up to the one that is still being answered, where a person has decided on calls or has written instead. */
-export function messagesUntilAsked({ message, messages }: Pick<RunInput, "message" | "messages">): TextMessage[] {
+/** What `messages` have of a message: the names of its files where it has no words. */
+export function wordsOfMessage({
+  message,
+  attachments,
+}: Pick<RunInput, "message"> & { attachments: readonly { name: string }[] }): string {
+  return message === "" ? attachments.map(({ name }) => `[${name}]`).join("\n") : message;
+}
+
+/** `messages` up to the one that is still being answered, where a person has decided on calls or has written `words` instead. */
+export function messagesUntilAsked(input: RunInput, words = wordsOfMessage(input)): TextMessage[] {
+  const { messages } = input;
   const last = messages.at(-1);
-  if (message === "" || last === undefined) return messages;
-  // The two of them were joined, as messages of one speaker are.
-  return [...messages.slice(0, -1), { ...last, content: last.content.slice(0, -`\n\n${message}`.length) }];
+  if (words === "" || last === undefined) return messages;
+  // Messages of one speaker are joined.
+  const content = last.content.slice(0, -words.length).replace(/\n\n$/, "");
+  return [...messages.slice(0, -1), ...(content === "" ? [] : [{ ...last, content }])];
+}
+
+/** The bytes of a file in base64. */
+export function base64Of({ data }: RunAttachment): string {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
 }
 
 /**

@@ -2,7 +2,15 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { mayBeDecided } from "../agent/approvals.ts";
-import { messagesUntilAsked, type RunAttachment, type RunInput, type TextMessage } from "../agent/run-function.ts";
+import {
+  base64Of,
+  isInPlaceOfDecisions,
+  messagesUntilAsked,
+  type RunAttachment,
+  type RunInput,
+  type TextMessage,
+  wordsOfMessage,
+} from "../agent/run-function.ts";
 import { AgentNotice } from "../errors.ts";
 import type { AssistantMessage, DecidedCall } from "../protocol/chat.ts";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
@@ -20,6 +28,8 @@ interface Kept {
   ids: string[];
   /** A server of LangGraph's keeps the thread. */
   isGraph: boolean;
+  /** The agent asked again before it got the last message: that follows the next decisions. */
+  isUnsent?: boolean;
 }
 
 export class AgUiThread {
@@ -32,15 +42,22 @@ export class AgUiThread {
   #said: string | undefined;
   /** The last list of its messages. */
   #snapshot: object[] | undefined;
+  /** What came of calls, by their ids. */
+  readonly #results = new Map<unknown, unknown>();
   /** Whether the agent asks. */
   #waits = false;
+  /** The words of a message that the agent has not got yet. */
+  readonly #unsent: string = "";
+  #isUnsent = false;
   /** Whether the agent may not wait for the decisions any more, and whether it has said so. */
   #mayBeLate = false;
   #isLate = false;
 
   constructor(input: RunInput) {
-    const { state } = input;
-    const { ag_ui, ids, isGraph } = isKept(state) ? state : { ag_ui: state, ids: [], isGraph: false };
+    const { state, exchange } = input;
+    const { ag_ui, ids, isGraph, isUnsent }: Kept = isKept(state) ? state : { ag_ui: state, ids: [], isGraph: false };
+    const [first] = exchange;
+    if (isUnsent && first?.role === "user") this.#unsent = textOf(partsOf(first));
     this.#input = input;
     this.#document = new PatchedDocument(ag_ui ?? {});
     this.#ids = ids;
@@ -52,11 +69,12 @@ export class AgUiThread {
     ag_ui: this.#document.document,
     ids: [...this.#ids, ...(this.#said === undefined ? [] : [this.#said])],
     isGraph: this.#isGraph,
+    ...(this.#isUnsent ? { isUnsent: true } : {}),
   });
 
   /** What the agent is sent, one after another: a message in place of decisions follows them where it has no place in them. */
   *requests(): Generator<object> {
-    const { message, attachments, ctx } = this.#input;
+    const { attachments, ctx } = this.#input;
     const { approvals } = ctx;
     const known = this.#known();
     if (approvals.length === 0) return yield this.#request(known);
@@ -67,14 +85,18 @@ export class AgUiThread {
     if (!this.#mayBeLate || !isGraph) {
       const beside = [...confirmationsOf(approvals), ...approvals.filter(({ kept }) => kept?.call).map(toolMessageOf)];
       yield { ...this.#request([...known, ...this.#numbered([...open, ...beside])]), ...resumption(approvals) };
-      const isHeard = attachments.length === 0 && approvals.every(({ kept }) => kept?.takesReason !== false);
-      const isBeside = message !== "" || attachments.length > 0;
-      if (!isBeside || this.#waits || (isHeard && !this.#isLate)) return;
+      const takesReason = approvals.every(({ kept }) => kept?.takesReason !== false);
+      const isHeard =
+        this.#unsent === "" &&
+        (!isInPlaceOfDecisions(this.#input) || (attachments.length === 0 && takesReason && !this.#isLate));
+      this.#isUnsent = !isHeard && this.#waits;
+      if (isHeard || this.#waits) return;
     }
-    const results = approvals.map(({ id, reason }) => ({ role: "tool", toolCallId: id, content: reason }));
+    const results = approvals.map(({ id, reason }) => {
+      return { role: "tool", toolCallId: id, content: reason ?? this.#results.get(id) ?? "" };
+    });
     const before = this.#snapshot ?? [...known, ...(isGraph ? [] : this.#numbered([...open, ...results]))];
-    const content = attachments.length === 0 ? message : this.#parts();
-    yield this.#request([...before, { id: randomUUID(), role: "user", content }]);
+    yield this.#request([...before, { id: randomUUID(), role: "user", content: this.#content() }]);
   }
 
   #request(messages: object[]): object {
@@ -89,6 +111,7 @@ export class AgUiThread {
     if (name === "on_interrupt" || toolCallName === CONFIRMATION) this.#waits = true;
     if (isRecord(outcome) && outcome.type === "interrupt") this.#waits = true;
     if (asString(type).startsWith("TEXT_MESSAGE_") && typeof messageId === "string") this.#said = messageId;
+    if (type === "TOOL_CALL_RESULT") this.#results.set(event.toolCallId, event.content);
     if (type === "STATE_SNAPSHOT") this.#setState(snapshot);
     if (type === "STATE_DELTA") yield* this.#patch(delta);
     if (type === "RUN_ERROR" && this.#mayBeLate && !this.#isLate) {
@@ -128,30 +151,40 @@ export class AgUiThread {
 
   /** A message that the agent knows goes under the id that it is known by; where its content is another one, under another id. */
   #known(): object[] {
-    const { message, messages, attachments, exchange, ctx } = this.#input;
+    const { messages, attachments, exchange, ctx } = this.#input;
     const isNew = ctx.approvals.length === 0;
-    const texts = isNew ? messages : messagesUntilAsked(this.#input);
-    const all = texts.map((text, index) => this.#named(text, index, isNew && index === texts.length - 1));
+    const named = (texts: TextMessage[]) =>
+      texts.map((text, index) => this.#named(text, index, isNew && index === texts.length - 1));
+    const sent = named(isNew ? messages : messagesUntilAsked(this.#input, this.#words(wordsOfMessage(this.#input))));
+    const all = this.#unsent === "" ? sent : named(messagesUntilAsked(this.#input));
     // A message in place of decisions stands behind what was said before them.
-    const hasSaid = !isNew && message !== "" && exchange.some((one) => one.role === "assistant" && one.content);
+    const hasSaid =
+      isInPlaceOfDecisions(this.#input) && exchange.some((one) => one.role === "assistant" && one.content);
     const between = hasSaid ? [this.#ids[all.length] ?? "", ""] : [];
     this.#ids.splice(0, this.#ids.length, ...all.map(({ id }) => id), ...between);
     // A thread of LangGraph's has those that were changed as they were.
     const isChanged = ({ role, id }: { role: string; id: string }) =>
       role === "user" && id.startsWith(ctx.conversation);
-    const known = this.#isGraph ? all.filter((one) => !isChanged(one)) : all;
+    const known = this.#isGraph ? sent.filter((one) => !isChanged(one)) : sent;
     const last = known.at(-1);
     const hasFiles = isNew && attachments.length > 0 && last !== undefined;
-    return hasFiles ? [...known.slice(0, -1), { ...last, content: this.#parts() }] : known;
+    return hasFiles ? [...known.slice(0, -1), { ...last, content: this.#content() }] : known;
   }
 
   #numbered(messages: object[]): object[] {
     return messages.map((one, index) => ({ id: `${this.#input.ctx.run.id}-${index}`, ...one }));
   }
 
-  #parts(): object[] {
+  /** Behind what the agent has not got yet. */
+  #words(words: string): string {
+    return [this.#unsent, words].filter((one) => one !== "").join("\n\n");
+  }
+
+  #content(): string | object[] {
     const { message, attachments } = this.#input;
-    return [...(message === "" ? [] : [{ type: "text", text: message }]), ...attachments.map(toPart)];
+    const text = this.#words(message);
+    if (attachments.length === 0) return text;
+    return [...(text === "" ? [] : [{ type: "text", text }]), ...attachments.map(toPart)];
   }
 
   #named(text: TextMessage, index: number, isNew: boolean): TextMessage & { id: string } {
@@ -214,7 +247,8 @@ function toolMessageOf({ id, approved, reason }: DecidedCall): object {
   return { role: "tool", toolCallId: id, content: JSON.stringify({ accepted: approved, note: reason }) };
 }
 
-function toPart({ type, mimeType, data }: RunAttachment): object {
-  const value = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
-  return { type: type === "image" ? "image" : "document", source: { type: "data", value, mimeType } };
+function toPart(file: RunAttachment): object {
+  const { type, mimeType } = file;
+  const source = { type: "data", value: base64Of(file), mimeType };
+  return { type: type === "image" ? "image" : "document", source };
 }

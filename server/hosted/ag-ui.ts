@@ -1,8 +1,8 @@
 /** AG-UI: the events that agents send over HTTP, in any language. */
 
-import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
+import { asString, isRecord, records, textsOf, tryParse } from "../protocol/json.ts";
 import type { ToolCall } from "../providers/provider.ts";
-import { type Answer, failureInWords } from "./answer.ts";
+import { type Answer, failure, failureInWords } from "./answer.ts";
 import { Interrupts, wordsAndValues } from "./langgraph.ts";
 import { type Handlers, ignored, readByType, type Shape, type ShapeReader } from "./shape.ts";
 
@@ -21,13 +21,13 @@ class AgUiReader implements ShapeReader {
   readonly #due = new Set<string>();
   #chunk: string | undefined;
   #messageId: unknown;
-  /** Ids of messages whose text was streamed. */
-  readonly #streamed = new Set<unknown>();
-  /** Whether something was said, and no tool has ended since. */
-  #hasSpoken = false;
+  /** What was streamed of each message, by its id. */
+  readonly #streamed = new Map<unknown, string>();
+  /** Ids of calls behind which the agent has neither thought nor spoken. */
+  readonly #last = new Set<string>();
   /** The last list of the thread's messages. */
   #snapshot: Record<string, unknown>[] | undefined;
-  /** What a person is asked, by its id: some agents say it twice. */
+  /** What a person is asked, by its id, with which the answer goes back. Some agents say it twice. */
   readonly #interrupts = new Map<unknown, Interrupt>();
   /** Whether the agent has said itself that it waits for nothing. */
   #isComplete = false;
@@ -45,9 +45,9 @@ class AgUiReader implements ShapeReader {
       this.#beginMessage(messageId, answer);
       this.#say(messageId, delta, answer);
     },
-    REASONING_MESSAGE_CONTENT: ({ delta }, answer) => answer.thinking(delta),
-    REASONING_MESSAGE_CHUNK: ({ delta }, answer) => answer.thinking(delta),
-    THINKING_TEXT_MESSAGE_CONTENT: ({ delta }, answer) => answer.thinking(delta),
+    REASONING_MESSAGE_CONTENT: ({ delta }, answer) => this.#think(delta, answer),
+    REASONING_MESSAGE_CHUNK: ({ delta }, answer) => this.#think(delta, answer),
+    THINKING_TEXT_MESSAGE_CONTENT: ({ delta }, answer) => this.#think(delta, answer),
     TOOL_CALL_START: ({ toolCallId, toolCallName }, answer) => this.#beginCall(toolCallId, toolCallName, answer),
     TOOL_CALL_ARGS: ({ toolCallId, delta }) => this.#addArguments(asString(toolCallId), delta),
     TOOL_CALL_END: ({ toolCallId }, answer) => this.#endCall(asString(toolCallId), answer),
@@ -63,7 +63,6 @@ class AgUiReader implements ShapeReader {
     TOOL_CALL_RESULT: ({ toolCallId, content }, answer) => {
       this.#endCall(asString(toolCallId), answer);
       answer.result(toolCallId, content);
-      this.#hasSpoken = false;
     },
     MESSAGES_SNAPSHOT: ({ messages }) => {
       this.#snapshot = records(messages);
@@ -74,7 +73,10 @@ class AgUiReader implements ShapeReader {
     RUN_FINISHED: ({ outcome, usage }, answer) => {
       const { type, interrupts } = isRecord(outcome) ? outcome : {};
       this.#isComplete = type === "success";
-      if (type === "interrupt") for (const one of records(interrupts)) this.#interrupt(one);
+      for (const [index, one] of type === "interrupt" ? records(interrupts).entries() : []) {
+        if (!one.id) throw failure(`The agent asks, but outcome.interrupts[${index}] of its RUN_FINISHED has no id.`);
+        this.#interrupt(one);
+      }
       for (const { inputTokens, outputTokens } of records(usage)) answer.addUsage(inputTokens, outputTokens);
     },
     RUN_ERROR: ({ message, code }) => {
@@ -100,21 +102,27 @@ class AgUiReader implements ShapeReader {
       else ask(one, this.#interrupts.size === 1 && open.length === 1 ? open[0] : undefined, answer);
     }
     graph.ask(answer);
-    // A call that the run leaves open is the client's to answer, where nothing else says what has become of it.
-    const isLeft = this.#interrupts.size === 0 && !this.#isComplete && this.#snapshot === undefined && !this.#hasSpoken;
-    if (isLeft) for (const call of open) answer.askApproval({ ...call, tool: call.name, kept: { call: call.id } });
+    // AG-UI has no mark for a call that is the client's to answer: the rule is that the run ends with it, without a result. Where
+    // a run asks, says that it has succeeded or lists its messages, that says what has become of its calls.
+    if (this.#interrupts.size > 0 || this.#isComplete || this.#snapshot !== undefined) return;
+    const left = open.filter(({ id }) => this.#last.has(id));
+    for (const call of left) answer.askApproval({ ...call, tool: call.name, kept: { call: call.id } });
   }
 
   #interrupt(interrupt: Interrupt): void {
-    const key = interrupt.id ?? interrupt.toolCallId ?? interrupt;
-    this.#interrupts.set(key, { ...this.#interrupts.get(key), ...interrupt });
+    this.#interrupts.set(interrupt.id, { ...this.#interrupts.get(interrupt.id), ...interrupt });
   }
 
   #say(id: unknown, delta: unknown, answer: Answer): void {
     if (asString(delta) === "") return;
-    this.#streamed.add(id);
-    this.#hasSpoken = true;
+    this.#streamed.set(id, `${this.#streamed.get(id) ?? ""}${delta}`);
+    this.#last.clear();
     answer.text(delta);
+  }
+
+  #think(delta: unknown, answer: Answer): void {
+    this.#last.clear();
+    answer.thinking(delta);
   }
 
   /** The last message of the thread is the answer, if it is one that the client does not have. So are results. */
@@ -125,10 +133,12 @@ class AgUiReader implements ShapeReader {
     }
     const { role, id, content } = messages.at(-1) ?? {};
     if (role !== "assistant" || this.#streamed.has(id)) return;
-    // Some agents give what they have streamed another id there.
-    if (this.#streamed.size > 0 && !messages.some((one) => this.#streamed.has(one.id))) return;
+    const text = textOf(content);
+    // Some agents give all that they have streamed other ids there: then its text says whether it is what came last.
+    const isUnderOtherIds = !messages.some((one) => this.#streamed.has(one.id));
+    if (isUnderOtherIds && [...this.#streamed.values()].at(-1)?.trim() === text.trim()) return;
     this.#beginMessage(id, answer);
-    this.#say(id, textOf(content), answer);
+    this.#say(id, text, answer);
   }
 
   #beginMessage(id: unknown, answer: Answer): void {
@@ -141,7 +151,7 @@ class AgUiReader implements ShapeReader {
   }
 
   #beginCall(id: unknown, name: unknown, answer: Answer): void {
-    this.#hasSpoken = false;
+    this.#last.add(asString(id));
     this.#calls.set(asString(id), { name, args: "" });
     answer.expect(this.#due.add(asString(id)).size);
   }
@@ -230,8 +240,5 @@ function askOfGoogle(id: unknown, { originalFunctionCall, toolConfirmation }: Re
 
 /** A text, or the texts of its parts. */
 function textOf(content: unknown): string {
-  if (!Array.isArray(content)) return asString(content);
-  return records(content)
-    .map(({ text }) => asString(text))
-    .join("");
+  return asString(content) || textsOf(content, "text");
 }

@@ -74,8 +74,8 @@ export class Answer {
   usage: Usage | undefined;
   /** The last `state` that was yielded. */
   state: unknown;
-  /** Gives the same, as long as it changes. */
-  #changing: (() => unknown) | undefined;
+  /** Gives a state that changes until the answer is over, and is kept then. */
+  changingState: (() => unknown) | undefined;
   #events: ModelEvent[] = [];
   /** Calls that have no result yet, and when each began. */
   readonly #open = new Map<string, ToolCall & { startedAt: number }>();
@@ -295,10 +295,8 @@ export class Answer {
     this.#context.suggest(texts as string[]);
   }
 
-  /** One that changes is read when the answer is over. @throws ApiError for what is no JSON, too large or too deep */
+  /** @throws ApiError for what is no JSON, too large or too deep */
   keep(state: unknown): void {
-    this.#changing = typeof state === "function" ? (state as () => unknown) : undefined;
-    if (this.#changing !== undefined) return;
     this.state = this.#checked(state);
   }
 
@@ -331,7 +329,7 @@ export class Answer {
 
   /** The state does not change any more. @throws ApiError as `keep` does */
   keepChanging(): void {
-    if (this.#changing !== undefined) this.keep(this.#changing());
+    if (this.changingState !== undefined) this.keep(this.changingState());
   }
 
   /** Why the model stopped, in the words of any framework. */

@@ -43,6 +43,9 @@ const HANDLERS: Handlers = {
     });
   },
   // The rest is what `remote.ts` says of agents behind HTTP.
+  changing_state({ data }, answer) {
+    if (typeof data === "function") answer.changingState = data as () => unknown;
+  },
   finish_reason: ({ data }, answer) => answer.finishedAs(data),
   notice({ data }, answer) {
     if (data instanceof AgentNotice) answer.notice(data);

@@ -1,6 +1,7 @@
 /** Agents behind HTTP, in any language: what a project imports as `agUi` and `responses`. */
 
 import {
+  base64Of,
   isAgentObject,
   messagesUntilAsked,
   type OwnRun,
@@ -40,7 +41,7 @@ export function agUi(url: string, { headers = {} }: RemoteOptions = {}): RunFunc
     for (const request of thread.requests()) {
       let isOver = false;
       for await (const event of await posted(url, request, headers, input.signal)) {
-        yield { type: "state", data: thread.kept };
+        yield { type: "changing_state", data: thread.kept };
         if (event === undefined) continue;
         yield* thread.read(event);
         isOver = event.type === "RUN_FINISHED" || event.type === "RUN_ERROR";
@@ -73,10 +74,11 @@ function responsesInput(input: RunInput): object[] {
     kept,
     { type: "mcp_approval_response", approval_request_id: id, approve: approved, reason },
   ]);
-  if (decided.length > 0) return [...messagesUntilAsked(input), ...decided];
-  if (attachments.length === 0) return messages;
+  const before = decided.length > 0 ? [...messagesUntilAsked(input), ...decided] : messages.slice(0, -1);
+  // A message in place of decisions is the reason of each.
+  if (attachments.length === 0) return decided.length > 0 ? before : messages;
   const content = [...textParts(message, "input_text"), ...attachments.map(responsesPart)];
-  return [...messages.slice(0, -1), { role: "user", content }];
+  return [...before, { role: "user", content }];
 }
 
 /** An empty text. Comments and events that say nothing count for the limits, as they do of a model. */
@@ -98,12 +100,9 @@ function textParts(text: string, type: string): object[] {
   return text === "" ? [] : [{ type, text }];
 }
 
-function base64(data: Uint8Array): string {
-  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
-}
-
-function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
-  const url = `data:${mimeType};base64,${base64(data)}`;
+function responsesPart(file: RunAttachment): object {
+  const { type, name, mimeType } = file;
+  const url = `data:${mimeType};base64,${base64Of(file)}`;
   return type === "image"
     ? { type: "input_image", image_url: url }
     : { type: "input_file", filename: name, file_data: url };

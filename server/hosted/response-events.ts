@@ -5,17 +5,22 @@ import { reportsFailure, UpstreamFailure } from "../providers/failures.ts";
 
 type Json = Record<string, unknown>;
 
+/** In place of a message: nothing was said since the last tool, or the message is whole. */
+const [NONE, FINISHED] = [Symbol("none"), Symbol("finished")];
+
 /** Reads one answer. Its text may come in pieces, in a finished item, or in the finished response. */
 export class ResponseEvents {
-  /** What was said of the message that is being written. */
-  #piece = "";
-  #pieceItem: unknown;
-  /** Everything that was said. */
+  /** The message that is being written, by what its pieces name. */
+  #writing: unknown = NONE;
+  /** Everything that was said in this response, and where its last whole message ends in it. */
   #said = "";
-  /** Whether the next message is a paragraph of its own. */
-  #isBeside = false;
+  #end = 0;
+  /** Ids of the messages that came in pieces. */
+  readonly #streamed = new Set<unknown>();
   /** Calls of the agent's own that have no result yet. */
   readonly #open = new Set<unknown>();
+  /** Their results, by the ids of the calls: one may come before its call, and the finished response lists calls again. */
+  readonly #results = new Map<unknown, object>();
   /** Whether the answer may end here. */
   isComplete = false;
   /** Whether nothing more can come: an agent that answers a call of its model asks it again in the same stream. */
@@ -25,48 +30,50 @@ export class ResponseEvents {
   *read(event: Json): Generator<object> {
     const { type, delta, item, response, ...rest } = event;
     const isSaid = type === "response.output_text.delta" || type === "response.refusal.delta";
-    if (isSaid) yield* this.#say(asString(delta), rest.output_index ?? rest.item_id);
-    else if (type === "response.reasoning_summary_text.delta" || type === "response.reasoning_text.delta") {
+    if (isSaid) {
+      this.#streamed.add(rest.item_id);
+      yield* this.#say(asString(delta), rest.output_index ?? rest.item_id);
+    } else if (type === "response.reasoning_summary_text.delta" || type === "response.reasoning_text.delta") {
       yield { type: "thinking", data: asString(delta) };
-    } else if (type === "response.output_item.done" && isRecord(item)) {
-      if (item.type === "message") yield* this.#finishMessage(item);
-      else yield* this.#readItem(item);
-    } else if (type === "response.failed" || type === "response.cancelled") {
+    } else if (type === "response.output_item.done" && isRecord(item)) yield* this.#readItem(item);
+    else if (type === "response.failed" || type === "response.cancelled") {
       throw new UpstreamFailure(isRecord(response) ? (response.error ?? response) : event);
     } else if (type === "response.completed" || type === "response.incomplete") {
       yield* this.#finish(isRecord(response) ? response : {});
     } else if (type === "[DONE]") {
       this.isComplete = true;
       this.isOver = true;
-    } else if (type === "response.created") this.isComplete = false;
+    } else if (type === "response.created") this.#begin();
     else if (reportsFailure(event)) throw new UpstreamFailure(event);
+  }
+
+  #begin(): void {
+    this.isComplete = false;
+    [this.#said, this.#end] = ["", 0];
+    this.#streamed.clear();
   }
 
   *#say(text: string, item?: unknown): Generator<object> {
     if (text === "") return;
     // Two messages without a tool between them are two paragraphs.
-    const isOther = this.#isBeside || (this.#piece !== "" && this.#pieceItem !== item);
-    if (isOther) this.#piece = "";
-    const gap = isOther ? "\n\n" : "";
-    this.#isBeside = false;
-    this.#pieceItem = item;
-    this.#piece += text;
+    const gap = this.#writing === NONE || this.#writing === item ? "" : "\n\n";
+    this.#writing = item;
     this.#said += gap + text;
     yield { type: "token", data: gap + text };
   }
 
-  /** A whole message: only what was not streamed is taken from there. */
-  *#finishMessage({ content }: Json): Generator<object> {
-    if (this.#piece === "") yield* this.#say(wholeText(content));
-    this.#isBeside = this.#piece !== "";
-    this.#piece = "";
+  /** A whole message, which may have been said: then its text stands behind that of the one before it, if it is the same. */
+  *#finishMessage({ id, content }: Json): Generator<object> {
+    const text = wholeText(content);
+    const at = this.#said.indexOf(text.trim(), this.#end);
+    if (at === -1 && !this.#streamed.has(id)) yield* this.#say(text, id);
+    this.#end = at === -1 ? this.#said.length : at + text.trim().length;
+    if (this.#writing !== NONE) this.#writing = FINISHED;
   }
 
   *#finish({ output, usage, incomplete_details: details }: Json): Generator<object> {
-    for (const item of records(output)) {
-      if (item.type !== "message") yield* this.#readItem(item);
-      else if (!this.#said.includes(wholeText(item.content))) yield* this.#finishMessage(item);
-    }
+    this.#end = 0;
+    for (const item of records(output)) yield* this.#readItem(item);
     if (isRecord(usage)) yield { type: "usage", data: usage };
     const isCut = isRecord(details) && details.reason === "max_output_tokens";
     if (isCut) yield { type: "finish_reason", data: "length" };
@@ -74,17 +81,22 @@ export class ResponseEvents {
     this.isOver = this.#open.size === 0;
   }
 
-  /** Tools of the agent's own: a call with its result beside it, or in another item. */
+  /** A message, or a tool of the agent's own: a call with its result beside it, or in another item. */
   *#readItem(item: Json): Generator<object> {
     const { type, id, call_id: callId, name, arguments: args, output, error, status } = item;
     const isTool = type === "function_call_output" || asString(type).endsWith("_call");
-    if (isTool) [this.#piece, this.#isBeside] = ["", false];
-    if (type === "function_call") {
-      this.#open.add(callId);
+    if (isTool) this.#writing = NONE;
+    if (type === "message") yield* this.#finishMessage(item);
+    else if (type === "function_call") {
       yield { type: "tool_call", data: { id: asString(callId), tool: asString(name), arguments: args } };
+      const result = this.#results.get(callId);
+      if (result === undefined) this.#open.add(callId);
+      else yield result;
     } else if (type === "function_call_output") {
+      const result = { type: "tool_result", data: { id: callId, output: outputText(output) } };
+      this.#results.set(callId, result);
       this.#open.delete(callId);
-      yield { type: "tool_result", data: { id: callId, output: outputText(output) } };
+      yield result;
     } else if (type === "mcp_approval_request") {
       yield { type: "tool_approval", data: { id: asString(id), tool: asString(name), arguments: args, kept: item } };
     } else if (isTool && typeof id === "string") {

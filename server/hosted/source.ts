@@ -10,6 +10,7 @@ import {
   type RunAttachment,
   type RunInput,
   type TextMessage,
+  wordsOfMessage,
 } from "../agent/run-function.ts";
 import type { AnswerSource } from "../agent/served-agent.ts";
 import type { Settings } from "../config/settings.ts";
@@ -125,7 +126,7 @@ class HostedAnswer {
     const { message, attachments, state } = this.#exchange.start;
     const { conversation_history: past = [], open } = state;
     const exchange = open?.messages ?? [];
-    const asked = message === "" ? attachments.map(({ name }) => `[${name}]`).join("\n") : message;
+    const asked = wordsOfMessage(this.#start);
     // What was said in the exchange that goes on is a part of the answer.
     const texts = [...past, ...exchange.slice(0, 1)].flatMap(toText);
     return {

@@ -42,6 +42,7 @@ const serve = (t: Cleanup, run: RunFunction, more: object = {}, rest: Partial<Se
   startServer(t, { agent: { model: undefined, run, ...more } as never, ...rest });
 
 const FINISHED = { type: "RUN_FINISHED", threadId: "t", runId: "r" };
+const PDF = { type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" };
 const COMPLETED = { type: "response.completed", response: { id: "r1", usage: { input_tokens: 3, output_tokens: 2 } } };
 
 test("an agent that speaks AG-UI gets the conversation and its own state with each message", async (t) => {
@@ -69,7 +70,7 @@ test("an agent that speaks AG-UI gets the conversation and its own state with ea
   });
   const first = await send.sse(t, server, { message: "Add it" });
   assert.deepEqual(typesOf(first.events), ["tool_call", "tool_result", "token", "done"]);
-  const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
+  const attachments = [PDF];
   await send.json(t, server, { message: "And?", state: first.last.state, attachments });
   const [one, two] = remote.asked;
   assert.equal(one?.req.headers.authorization, "Bearer key");
@@ -174,7 +175,7 @@ test("an agent that speaks AG-UI gets decisions as resume, with the calls, and e
       { role: "tool", toolCallId: "c0", content: "found" },
     ],
   );
-  const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
+  const attachments = [PDF];
   await send.json(t, server, { message: "See this", attachments, state });
   // Files have no place in decisions: these are declined, and the message follows them.
   const [declined, closed] = remote.asked.slice(2).map((one) => one.body as typeof body);
@@ -340,41 +341,55 @@ test("decisions on several calls reach Google's kit in one message, and Microsof
   }
 });
 
-test("what is written in place of a decision reaches an agent that takes no reason, behind its answer", async (t) => {
-  const remote: Remote = await remoteAgent(t, (res, body, req) => {
-    const text = (delta: string) => ({ type: "TEXT_MESSAGE_CHUNK", messageId: delta, delta });
-    const answers = [sse(...CALLED, strict), sse(text("Declined."), FINISHED), sse(text("Fine."), FINISHED)];
-    answers[remote.asked.length - 1]?.(res, body, req);
+for (const again of [false, true]) {
+  test(`what is written in place of a decision reaches an agent that takes no reason${again ? " and asks again" : ""}, behind its answer`, async (t) => {
+    const remote: Remote = await remoteAgent(t, (res, body, req) => {
+      const text = (delta: string) => ({ type: "TEXT_MESSAGE_CHUNK", messageId: delta, delta });
+      const asked = sse(...CALLED, strict);
+      const decided = sse({ type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "refunded" }, text("Fine."), FINISHED);
+      const answers = [asked, ...(again ? [asked] : []), decided, sse(text("Looked."), FINISHED)];
+      answers[remote.asked.length - 1]?.(res, body, req);
+    });
+    const server = await serve(t, agUi(remote.url));
+    const first = await send.sse(t, server, { message: "Hi" });
+    let { last } = await send.sse(t, server, { message: "Look instead", state: first.last.state });
+    const approvals = [{ id: "c1", approved: true }];
+    if (again) ({ last } = await send.sse(t, server, { approvals, state: last.state }));
+    assert.equal(last.data, "Looked.");
+    const sent = remote.asked.map(({ body }) => body.messages as { role: string; content: unknown }[]);
+    const said = sent.map((messages) => messages.filter(({ role }) => role === "user").map(({ content }) => content));
+    const before = again ? [["Hi"], ["Hi"], ["Hi"]] : [["Hi"], ["Hi"]];
+    assert.deepEqual(said, [...before, ["Hi", "Look instead"]]);
+    const [result, message] = sent.at(-1)?.slice(-2) ?? [];
+    assert.deepEqual([result?.role, message?.role], ["tool", "user"]);
+    assert.match(String(result?.content), again ? /^refunded$/ : /did not decide/);
   });
-  const server = await serve(t, agUi(remote.url));
-  const first = await send.sse(t, server, { message: "Hi" });
-  const { last } = await send.sse(t, server, { message: "Look instead", state: first.last.state });
-  assert.equal(last.data, "Fine.");
-  const messages = remote.asked[2]?.body.messages as { role: string; content: string }[];
-  assert.deepEqual([messages.length, messages.at(-1)?.role, messages.at(-1)?.content], [4, "user", "Look instead"]);
-});
+}
 
-test("what an agent said before a message in place of a decision keeps its id, and so does the answer", async (t) => {
-  const remote: Remote = await remoteAgent(t, (res, body, req) => {
-    const n = remote.asked.length;
-    const text = { type: "TEXT_MESSAGE_CHUNK", messageId: `m${n}`, delta: `Answer ${n}` };
-    const answer = n === 1 ? sse(text, ...CALLED, asks({ id: "i1", toolCallId: "c1" })) : sse(text, FINISHED);
-    answer(res, body, req);
+for (const [what, inPlace, answer] of [
+  ["a message", { message: "Look instead" }, 2],
+  ["a file", { attachments: [PDF] }, 3],
+] as const) {
+  test(`what an agent said before ${what} in place of a decision keeps its id, and so does the answer`, async (t) => {
+    const remote: Remote = await remoteAgent(t, (res, body, req) => {
+      const n = remote.asked.length;
+      const text = { type: "TEXT_MESSAGE_CHUNK", messageId: `m${n}`, delta: `Answer ${n}` };
+      const answer = n === 1 ? sse(text, ...CALLED, asks({ id: "i1", toolCallId: "c1" })) : sse(text, FINISHED);
+      answer(res, body, req);
+    });
+    const server = await serve(t, agUi(remote.url), { accepts: ["application/pdf"] });
+    let state: unknown;
+    for (const wish of [{ message: "Hi" }, inPlace, { message: "And?" }])
+      ({ state } = (await send.sse(t, server, { message: "", ...wish, state })).last);
+    const sent = remote.asked.map(({ body }) => body.messages as { id: string; content: string }[]);
+    for (const one of sent.slice(0, -1)) assert.deepEqual(one[0], sent[0]?.[0]);
+    assert.equal(sent.at(-1)?.[1]?.content, "Answer 1");
+    assert.deepEqual(
+      [0, 1, 3].map((index) => sent.at(-1)?.[index]?.id),
+      [sent[0]?.[0]?.id, "m1", `m${answer}`],
+    );
   });
-  const server = await serve(t, agUi(remote.url));
-  let state: unknown;
-  for (const message of ["Hi", "Look instead", "And?"])
-    ({ state } = (await send.sse(t, server, { message, state })).last);
-  const [first, , third] = remote.asked.map(({ body }) => body.messages as { id: string; content: string }[]);
-  assert.deepEqual(
-    third?.map(({ content }) => content),
-    ["Hi", "Answer 1", "Look instead", "Answer 2", "And?"],
-  );
-  assert.deepEqual(
-    [0, 1, 3].map((index) => third?.[index]?.id),
-    [first?.[0]?.id, "m1", "m2"],
-  );
-});
+}
 
 test("a message from before decisions reaches an agent that does not wait for them any more, and the log says so", async (t) => {
   for (const [asked, errors] of [
@@ -436,7 +451,7 @@ test("a message that is changed, or answered once more, is another one for an ag
   const text = { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Hello" };
   const remote = await remoteAgent(t, sse(text, FINISHED));
   const server = await serve(t, agUi(remote.url), { accepts: ["application/pdf"] });
-  const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
+  const attachments = [PDF];
   const { last } = await send.json(t, server, { message: "Hi", attachments });
   for (const message of ["And?", "And?", "Or?"]) await send.json(t, server, { message, state: last.state });
   const sent = remote.asked.map(({ body }) => (body.messages as { id: string }[]).map(({ id }) => id));
@@ -452,7 +467,7 @@ test("an agent behind the Responses API gets its approval requests back with the
     const item = (body.input as unknown[]).length === 1 ? request : call;
     sse({ type: "response.output_item.done", item }, COMPLETED)(res, body, req);
   });
-  const server = await serve(t, responses(remote.url));
+  const server = await serve(t, responses(remote.url), { accepts: ["application/pdf"] });
   const { last } = await send.sse(t, server, { message: "Refund" });
   const approvals = [{ id: "r1", approved: true }];
   const second = await send.sse(t, server, { approvals, state: last.state });
@@ -462,6 +477,10 @@ test("an agent behind the Responses API gets its approval requests back with the
   assert.deepEqual(rows, [["r1", "ok"]]);
   const response = { type: "mcp_approval_response", approval_request_id: "r1", approve: true };
   assert.deepEqual(remote.asked[1]?.body.input, [{ role: "user", content: "Refund" }, request, response]);
+  await send.sse(t, server, { message: "", attachments: [PDF], state: last.state });
+  const [asked, , , file] = (remote.asked[2]?.body.input ?? []) as { content: unknown }[];
+  const part = { type: "input_file", filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" };
+  assert.deepEqual([asked?.content, file?.content], ["Refund", [part]]);
 });
 
 const piece = (delta: string, id = "m1") => ({ type: "response.output_text.delta", item_id: id, delta });
@@ -470,6 +489,7 @@ const spoken = (text: string, id = "m1") => ({ type: "message", id, content: [{ 
 const CALL = { type: "function_call", call_id: "c1", name: "look", arguments: "{}" };
 const OUTPUT = { type: "function_call_output", call_id: "c1", output: "found" };
 const DONE = { type: "[DONE]" };
+const CREATED = { type: "response.created" };
 const completed = (...output: object[]) => ({ type: "response.completed", response: { id: "r1", output } });
 
 /** How servers stream the same answer: each is what clients get as the text of all tokens, and as the final text. */
@@ -485,18 +505,22 @@ const SPOKEN: [name: string, events: object[], said: string, final?: string][] =
   ["in the finished response", [completed(CALL, OUTPUT, spoken("Hello"))], "Hello"],
   ["as text without parts", [done({ type: "message", role: "assistant", content: "Hello" }), DONE], "Hello"],
   ["in two messages", [piece("Hel"), piece("lo", "m2"), done(spoken("lo", "m2")), completed()], "Hel\n\nlo"],
+  ["in pieces, and in a finished item behind them", [piece("Hel"), done(spoken("lo", "m2")), DONE], "Hel\n\nlo"],
   ["in two finished messages", [done(spoken("Hel")), done(spoken("lo")), DONE], "Hel\n\nlo"],
   [
+    "twice in the same words, of which the finished response alone has the second",
+    [piece("OK, then OK."), completed(spoken("OK, then OK."), spoken("OK.", "m2"))],
+    "OK, then OK.\n\nOK.",
+  ],
+  [
+    "in the words of its last turn, which was streamed",
+    [piece("OK."), done(CALL), completed(spoken("OK."), CALL), done(OUTPUT), CREATED, completed(spoken("OK."))],
+    "OK.OK.",
+    "OK.",
+  ],
+  [
     "in the turns of a model, each of which is a response",
-    [
-      piece("Wait."),
-      done(CALL),
-      completed(CALL),
-      done(OUTPUT),
-      { type: "response.created" },
-      piece("Hello"),
-      completed(),
-    ],
+    [piece("Wait."), done(CALL), completed(CALL), done(OUTPUT), CREATED, piece("Hello"), completed()],
     "Wait.Hello",
     "Hello",
   ],
@@ -567,6 +591,12 @@ const FAULTS: [name: string, answer: Answer, code: string, detail?: RegExp][] = 
     },
     "provider_truncated",
   ],
+  [
+    "asks without an id, by which it would know the answer",
+    sse(...CALLED, asks({ toolCallId: "c1" })),
+    "provider_error",
+    /outcome\.interrupts\[0\] of its RUN_FINISHED has no id/,
+  ],
   ["reports an error", sse({ type: "RUN_ERROR", message: "no key" }), "provider_error", /reports an error: no key/],
   ["says nothing", () => {}, "provider_timeout"],
 ];
@@ -583,29 +613,31 @@ for (const [name, answer, code, detail = /./] of FAULTS) {
   });
 }
 
-const SERVED: [name: string, run: (url: string) => RunFunction, text: object, end: object, silent: string][] = [
-  ["AG-UI", agUi, { type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: "Hello" }, FINISHED, ": ping\n\n"],
+const SERVED: [name: string, run: (url: string) => RunFunction, said: object[], end: object, silent: string][] = [
+  ["AG-UI", agUi, [{ type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: "Hello" }], FINISHED, ": ping\n\n"],
   [
     "the Responses API",
     responses,
-    { type: "response.output_text.delta", delta: "Hello" },
-    COMPLETED,
+    // The finished response has the calls of the model alone.
+    [done(OUTPUT), done(CALL), piece("Hello")],
+    completed(CALL),
     'data: {"type":"response.in_progress"}\n\n',
   ],
 ];
 
-for (const [name, run, text, end, silent] of SERVED) {
+for (const [name, run, said, end, silent] of SERVED) {
   const served = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
 
   test(`an agent behind ${name} that leaves its stream open has answered with its last event`, async (t) => {
     const closed = gate();
     const remote = await remoteAgent(t, (res) => {
       res.on("close", closed.open);
-      res.writeHead(200, { "content-type": "text/event-stream" }).write(served(text, end));
+      res.writeHead(200, { "content-type": "text/event-stream" }).write(served(...said, end));
     });
     const server = await serve(t, run(remote.url), {}, { env: { PARLEY_IDLE_SECONDS: "1" } });
-    const { last } = await send.sse(t, server, { message: "Hi" });
+    const { events, last } = await send.sse(t, server, { message: "Hi" });
     assert.deepEqual([last.type, last.data], ["done", "Hello"]);
+    assert.ok(events.every((event) => event.type !== "tool_result" || event.data.output === "found"));
     await closed.opened;
   });
 
@@ -614,7 +646,7 @@ for (const [name, run, text, end, silent] of SERVED) {
       res.writeHead(200, { "content-type": "text/event-stream" });
       let left = 10;
       const timer = setInterval(() => {
-        res.write(left-- > 0 ? silent : served(text, end));
+        res.write(left-- > 0 ? silent : served(...said, end));
         if (left < 0) clearInterval(timer);
       }, 300);
     });

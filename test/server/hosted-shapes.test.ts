@@ -191,14 +191,15 @@ test("an agent of the AI SDK goes on by itself, round after round, with the mess
     [...once, message("c2"), { role: "tool", content: [response("c2")] }],
   ]);
   const attachments = [{ type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" }];
-  await send.sse(t, server, { message: "See this", attachments, state: first.last.state });
-  const [, , results, last] = asked.at(-1) as { role: string; content: { type: string }[] }[];
+  await send.sse(t, server, { message: "", attachments, state: first.last.state });
+  const [before, , results, last] = asked.at(-1) as { role: string; content: { type: string }[] }[];
+  assert.deepEqual(before, user);
   assert.deepEqual(
     results?.content.map(({ type }) => type),
     ["tool-result"],
   );
   assert.deepEqual(
     last?.content.map(({ type }) => type),
-    ["text", "file"],
+    ["file"],
   );
 });

@@ -335,6 +335,12 @@ const FAILURES: [name: string, run: Run, sentence: RegExp, logged: RegExp][] = [
     /state is not JSON/,
   ],
   [
+    "keeps a state that is a function",
+    () => items("x", { type: "state", data: () => "secret" }),
+    /has a problem/,
+    /state is not JSON/,
+  ],
+  [
     "keeps a state that no message may bring back, so deep it is",
     () => items("x", { type: "state", data: nested(59) }),
     /has a problem/,

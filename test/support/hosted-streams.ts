@@ -432,6 +432,16 @@ export const STREAMS: [name: string, items: Items, events: string[]][] = [
     END,
   ],
   [
+    "an agent behind AG-UI that lists its answer, and what it has streamed before it, under other ids",
+    [
+      ...[...agUiText("m1", "Let me look."), ...agUiCall("c1", "look", '{"a":1}')],
+      { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "found" },
+      agUiSnapshot(["u1", "Hi"], ["x1", "Let me look."], ["x2", "Here it is."]),
+      { type: "RUN_FINISHED" },
+    ],
+    ["Let me look.", 'look{"a":1}', "=found", ...END],
+  ],
+  [
     "an answer that the token limit cut",
     [
       { type: "text-delta", text: "Hel" },
@@ -622,14 +632,6 @@ export const INTERRUPTS: [
     ['refund{"a":1}', "budget{}", "=", "=done", ...END],
   ],
   [
-    "AG-UI, with choices alone, of which none has an id",
-    [agUiFinished(...["size", "color"].map((reason) => ({ reason, responseSchema: { enum: ["a", "b"] } })))],
-    ["?size{}: (a, b)", "?color{}: (a, b)", "approval_required: (a, b)\n(a, b)"],
-    [{}, {}],
-    agUiText("m2", "Here it is."),
-    ["size{}", "=", "color{}", "=", ...END],
-  ],
-  [
     "LangGraph behind AG-UI, about a tool's call, whose answer is in the list of messages alone",
     [
       ...agUiCall("c1", "refund", '{"a":1}'),
@@ -753,9 +755,19 @@ export const INTERRUPTS: [
     REFUNDED,
   ],
   [
-    "Agno behind AG-UI, by leaving the call open",
-    [...agUiText("m1", "I need confirmation."), ...agUiCall("c1", "refund", '{"a":1}'), agUiFinished()],
-    ["I need confirmation.", `?refund{"a":1}: ${WANTS}`, "approval_required: I need confirmation."],
+    "Agno behind AG-UI, by leaving the call open, behind others that it left without a result",
+    [
+      ...[...agUiCall("c0", "look", "{}"), ...agUiText("m1", "I need confirmation."), ...agUiCall("c9", "read", "{}")],
+      ...[{ type: "REASONING_MESSAGE_CONTENT", delta: "Hm." }, ...agUiCall("c1", "refund", '{"a":1}'), agUiFinished()],
+    ],
+    [
+      "look{}",
+      "I need confirmation.",
+      "(Hm.)",
+      "!It was not finished.",
+      `?refund{"a":1}: ${WANTS}`,
+      "approval_required: I need confirmation.",
+    ],
     [{ call: "c1" }],
     [
       ...agUiCall("c1", "refund", '{"a": 1}'),
