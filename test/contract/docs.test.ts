@@ -155,7 +155,9 @@ const HOOKS_RECIPES = [
 /** What the first lines of the blocks say that test/recipes runs. */
 const EMBEDDING_RECIPES = [
   "agent.js",
-  ...["node:http", "Express", "Fastify", "Next", "two agents"].map((host) => `server.js, with ${host}`),
+  ...["node:http", "sockets of its own", "Express", "Fastify", "Next", "two agents"].map(
+    (host) => `server.js, with ${host}`,
+  ),
 ];
 
 const NOT_RUN: [path: string, begins: string, why: string][] = [

@@ -35,6 +35,7 @@ const careless = block("server.js, with Express").replace(
 const folder = temporaryProject({ after } as Cleanup, {
   "agent.js": block("agent.js"),
   "http.js": block("server.js, with node:http"),
+  "sockets.js": block("server.js, with sockets of its own"),
   "express.js": block("server.js, with Express"),
   "careless.js": careless,
   "fastify.js": block("server.js, with Fastify"),
@@ -58,7 +59,8 @@ await twice(() => execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "
 mkdirSync(join(folder, "node_modules/parley-agent"));
 cpSync(join(REPOSITORY, "package.json"), join(folder, "node_modules/parley-agent/package.json"));
 cpSync(join(REPOSITORY, "dist"), join(folder, "node_modules/parley-agent/dist"), { recursive: true });
-symlinkSync(join(REPOSITORY, "node_modules/jiti"), join(folder, "node_modules/jiti"));
+for (const name of ["jiti", "ws"])
+  symlinkSync(join(REPOSITORY, "node_modules", name), join(folder, "node_modules", name));
 
 /** Starts a server of the document in a process of its own. */
 async function start(t: TestContext, file: string) {
@@ -95,6 +97,7 @@ async function start(t: TestContext, file: string) {
 
 for (const [name, file, paths] of [
   ["node:http", "http.js", ["/support"]],
+  ["node:http with sockets of its own", "sockets.js", ["/support"]],
   ["Fastify", "fastify.js", ["/support"]],
   ["Next", "next.js", ["/support"]],
   ["two agents", "two.js", ["/sales", "/help"]],
@@ -111,8 +114,10 @@ for (const [name, file, paths] of [
         assert.equal((await send[transport](t, server.at(path), { message: "Hi" })).last.type, "done", transport);
       }
     }
-    const other = new WebSocket(`${server.url.replace("http", "ws")}/own`);
-    await within(once(other, "error"), "the end of a socket that is not Parley's");
+    const socketOf = (path: string) => new WebSocket(server.url.replace("http", "ws") + path);
+    await within(once(socketOf("/own"), "error"), "the end of a socket that is not Parley's");
+    if (file === "sockets.js")
+      assert.equal(`${await within(once(socketOf("/live"), "message"), "Welcome")}`, "Welcome,false");
     const idle = await connect(t, server.at(paths[0]).socketUrl);
     assert.equal(await server.stop(), 0);
     assert.equal((await idle.closed).code, 1001);
