@@ -95,8 +95,13 @@ export function messagesUntilAsked(input: RunInput, words = wordsOfMessage(input
   return [...messages.slice(0, -1), ...(content === "" ? [] : [{ ...last, content }])];
 }
 
+/** A text as a part of a message: several APIs refuse an empty one. */
+export function textParts(text: string, type = "text"): object[] {
+  return text === "" ? [] : [{ type, text }];
+}
+
 /** The bytes of a file in base64. */
-export function base64Of({ data }: RunAttachment): string {
+export function base64Of(data: Uint8Array): string {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
 }
 

@@ -6,7 +6,7 @@ import type { AgentModule } from "../agent/served-agent.ts";
 import { readEnvironment } from "../config/environment.ts";
 import { loadOpenTelemetry, loadOptionalPackage } from "../config/optional-package.ts";
 import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";
-import { wordsOfRun } from "../hosted/remote.ts";
+import { describeRun } from "../hosted/remote.ts";
 import type { Log } from "../observe/log.ts";
 import { Watchdog } from "../observe/watchdog.ts";
 import { ownThread, publicFolder, readVersion } from "../project/own-files.ts";
@@ -93,7 +93,7 @@ export function summaryOf(
 ): string {
   return `Parley ${readVersion()}
   name   ${agent.name}${agent.agent === agent.name ? "" : `\n  agent  ${agent.agent}`}
-  model  ${agent.ownRun === undefined ? agent.models.map(modelName).join(", else ") : `none: ${wordsOfRun(agent.ownRun)}`}
+  model  ${agent.ownRun === undefined ? agent.models.map(modelName).join(", else ") : `none: ${describeRun(agent.ownRun)}`}
   keys   ${kindsOfKeys(settings) || (authenticate ? "none" : "none: anyone who reaches this address can chat")}
 ${authenticate ? `  users  ${users}\n` : ""}`;
 }

@@ -9,6 +9,7 @@ import {
   type RunAttachment,
   type RunInput,
   type TextMessage,
+  textParts,
   wordsOfMessage,
 } from "../agent/run-function.ts";
 import { AgentNotice } from "../errors.ts";
@@ -18,7 +19,7 @@ import { partsOf, textOf } from "../providers/history.ts";
 import { CONFIRMATION } from "./ag-ui.ts";
 import { MAX_WORDS } from "./answer.ts";
 import { CostlyPatch, PatchedDocument } from "./json-patch.ts";
-import { toResume, wordsOf } from "./langgraph.ts";
+import { givenWords, toResume } from "./langgraph.ts";
 
 type Event = Record<string, unknown>;
 
@@ -55,7 +56,8 @@ export class AgUiThread {
 
   constructor(input: RunInput) {
     const { state, exchange } = input;
-    const { ag_ui, ids, isGraph, isUnsent }: Kept = isKept(state) ? state : { ag_ui: state, ids: [], isGraph: false };
+    const isKept = isRecord(state) && "ag_ui" in state && Array.isArray(state.ids);
+    const { ag_ui, ids, isGraph, isUnsent } = (isKept ? state : { ag_ui: state, ids: [], isGraph: false }) as Kept;
     const [first] = exchange;
     if (isUnsent && first?.role === "user") this.#unsent = textOf(partsOf(first));
     this.#input = input;
@@ -85,12 +87,11 @@ export class AgUiThread {
     if (!this.#mayBeLate || !isGraph) {
       const beside = [...confirmationsOf(approvals), ...approvals.filter(({ kept }) => kept?.call).map(toolMessageOf)];
       yield { ...this.#request([...known, ...this.#numbered([...open, ...beside])]), ...resumption(approvals) };
-      const takesReason = approvals.every(({ kept }) => kept?.takesReason !== false);
-      const isHeard =
-        this.#unsent === "" &&
-        (!isInPlaceOfDecisions(this.#input) || (attachments.length === 0 && takesReason && !this.#isLate));
-      this.#isUnsent = !isHeard && this.#waits;
-      if (isHeard || this.#waits) return;
+      const isReason = attachments.length === 0 && approvals.every(({ kept }) => kept?.takesReason !== false);
+      const isHeard = !isInPlaceOfDecisions(this.#input) || (isReason && !this.#isLate);
+      if (isHeard && this.#unsent === "") return;
+      this.#isUnsent = this.#waits;
+      if (this.#waits) return;
     }
     const results = approvals.map(({ id, reason }) => {
       return { role: "tool", toolCallId: id, content: reason ?? this.#results.get(id) ?? "" };
@@ -183,8 +184,7 @@ export class AgUiThread {
   #content(): string | object[] {
     const { message, attachments } = this.#input;
     const text = this.#words(message);
-    if (attachments.length === 0) return text;
-    return [...(text === "" ? [] : [{ type: "text", text }]), ...attachments.map(toPart)];
+    return attachments.length === 0 ? text : [...textParts(text), ...attachments.map(toPart)];
   }
 
   #named(text: TextMessage, index: number, isNew: boolean): TextMessage & { id: string } {
@@ -196,10 +196,6 @@ export class AgUiThread {
     if (isNew) return { id: `${randomUUID()}-${attachments.length > 0 ? "files" : digest}`, ...text };
     return { id: known?.endsWith(digest) ? known : `${ctx.conversation}-${index}-${digest}`, ...text };
   }
-}
-
-function isKept(state: unknown): state is Kept {
-  return isRecord(state) && "ag_ui" in state && Array.isArray(state.ids);
 }
 
 /** What followed the message that is still being answered, with the calls that have waited. */
@@ -230,7 +226,7 @@ function toEntry(decision: DecidedCall): object {
   const { kept, approved, reason, arguments: args } = decision;
   const why = kept.takesReason === false ? {} : { reason };
   const edited = args === undefined ? {} : { editedArgs: tryParse(args) };
-  const payload = wordsOf(decision) ?? { approved, ...why, ...edited };
+  const payload = givenWords(decision) ?? { approved, ...why, ...edited };
   return { interruptId: kept.interrupt, status: "resolved", payload };
 }
 
@@ -247,8 +243,7 @@ function toolMessageOf({ id, approved, reason }: DecidedCall): object {
   return { role: "tool", toolCallId: id, content: JSON.stringify({ accepted: approved, note: reason }) };
 }
 
-function toPart(file: RunAttachment): object {
-  const { type, mimeType } = file;
-  const source = { type: "data", value: base64Of(file), mimeType };
+function toPart({ type, mimeType, data }: RunAttachment): object {
+  const source = { type: "data", value: base64Of(data), mimeType };
   return { type: type === "image" ? "image" : "document", source };
 }

@@ -4,7 +4,7 @@ import { asString, isRecord, records, textsOf, tryParse } from "../protocol/json
 import type { ToolCall } from "../providers/provider.ts";
 import { type Answer, failure, failureInWords } from "./answer.ts";
 import { Interrupts, wordsAndValues } from "./langgraph.ts";
-import { type Handlers, ignored, readByType, type Shape, type ShapeReader } from "./shape.ts";
+import { alike, type Handlers, ignored, readByType, type Shape, type ShapeReader } from "./shape.ts";
 
 export const AG_UI: Shape = {
   name: "AG-UI",
@@ -45,9 +45,13 @@ class AgUiReader implements ShapeReader {
       this.#beginMessage(messageId, answer);
       this.#say(messageId, delta, answer);
     },
-    REASONING_MESSAGE_CONTENT: ({ delta }, answer) => this.#think(delta, answer),
-    REASONING_MESSAGE_CHUNK: ({ delta }, answer) => this.#think(delta, answer),
-    THINKING_TEXT_MESSAGE_CONTENT: ({ delta }, answer) => this.#think(delta, answer),
+    ...alike(
+      ["REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT"],
+      ({ delta }, answer) => {
+        this.#last.clear();
+        answer.thinking(delta);
+      },
+    ),
     TOOL_CALL_START: ({ toolCallId, toolCallName }, answer) => this.#beginCall(toolCallId, toolCallName, answer),
     TOOL_CALL_ARGS: ({ toolCallId, delta }) => this.#addArguments(asString(toolCallId), delta),
     TOOL_CALL_END: ({ toolCallId }, answer) => this.#endCall(asString(toolCallId), answer),
@@ -118,11 +122,6 @@ class AgUiReader implements ShapeReader {
     this.#streamed.set(id, `${this.#streamed.get(id) ?? ""}${delta}`);
     this.#last.clear();
     answer.text(delta);
-  }
-
-  #think(delta: unknown, answer: Answer): void {
-    this.#last.clear();
-    answer.thinking(delta);
   }
 
   /** The last message of the thread is the answer, if it is one that the client does not have. So are results. */

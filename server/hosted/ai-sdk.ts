@@ -1,11 +1,11 @@
 /** The AI SDK, 5 to 7: the parts of `stream` and `fullStream`, the chunks of a UI message stream, and its agents. */
 
-import { isInPlaceOfDecisions, messagesUntilAsked, type RunInput } from "../agent/run-function.ts";
+import { isInPlaceOfDecisions, messagesUntilAsked, type RunInput, textParts } from "../agent/run-function.ts";
 import type { HistoryMessage } from "../protocol/chat.ts";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import { partsOf, textOf } from "../providers/history.ts";
 import { failure } from "./answer.ts";
-import { type Handlers, ignored, readByType, type Shape } from "./shape.ts";
+import { alike, type Handlers, ignored, readByType, type Shape } from "./shape.ts";
 
 /** Parts have what was said as `text`, chunks as `delta`; most types belong to one of the two. */
 const HANDLERS: Handlers = {
@@ -15,21 +15,19 @@ const HANDLERS: Handlers = {
   "start-step": (_item, answer) => answer.nextStep(),
   "text-delta": ({ text, delta }, answer) => answer.text(text ?? delta),
   "reasoning-delta": ({ text, delta }, answer) => answer.thinking(text ?? delta),
-  "tool-call": ({ toolCallId, toolName, input }, answer) => void answer.call(toolCallId, toolName, input),
-  "tool-input-available": ({ toolCallId, toolName, input }, answer) => void answer.call(toolCallId, toolName, input),
+  ...alike(["tool-call", "tool-input-available"], ({ toolCallId, toolName, input }, answer) => {
+    answer.call(toolCallId, toolName, input);
+  }),
   "tool-input-error"({ toolCallId, toolName, input, errorText }, answer) {
     answer.call(toolCallId, toolName, input);
     answer.thrown(toolCallId, errorText);
   },
-  "tool-result": ({ toolCallId, output, preliminary }, answer) => {
+  ...alike(["tool-result", "tool-output-available"], ({ toolCallId, output, preliminary }, answer) => {
     if (preliminary !== true) answer.result(toolCallId, output);
-  },
-  "tool-output-available": ({ toolCallId, output, preliminary }, answer) => {
-    if (preliminary !== true) answer.result(toolCallId, output);
-  },
+  }),
   "tool-error": ({ toolCallId, error }, answer) => answer.thrown(toolCallId, error),
   "tool-output-error": ({ toolCallId, errorText }, answer) => answer.thrown(toolCallId, errorText),
-  "tool-output-denied": ({ toolCallId }, answer) => answer.failedResult(toolCallId, "It was declined."),
+  "tool-output-denied": ({ toolCallId }, answer) => answer.result(toolCallId, "It was declined.", true),
   "tool-approval-request": ({ toolCall, toolCallId }, answer) => {
     const { toolCallId: id = toolCallId, toolName, input } = isRecord(toolCall) ? toolCall : {};
     const call = answer.openCallOf(id);
@@ -81,10 +79,6 @@ export function toModelMessages(input: RunInput): any[] {
   }
   const last = messages.at(-1);
   return files.length === 0 || last === undefined ? messages : [...messages.slice(0, -1), said(last.content)];
-}
-
-function textParts(text: string): object[] {
-  return text === "" ? [] : [{ type: "text", text }];
 }
 
 type Part = Record<string, unknown>;

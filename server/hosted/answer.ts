@@ -215,20 +215,14 @@ export class Answer {
     return size > 0;
   }
 
-  /** The first call that has no result yet, of this name or of any. */
-  openCall(name?: unknown): string | undefined {
-    for (const call of this.#open.values()) if (name === undefined || call.name === name) return call.id;
-    return undefined;
-  }
-
   /** The call of this id, if it has no result yet, or is one of before. */
   openCallOf(id: unknown): ToolCall | undefined {
     return this.#open.get(asString(id)) ?? this.#before.get(asString(id))?.call;
   }
 
-  /** The calls that have no result yet. */
-  openCalls(): ToolCall[] {
-    return [...this.#open.values()];
+  /** The calls that have no result yet, of this name or of any. */
+  openCalls(name?: unknown): ToolCall[] {
+    return [...this.#open.values()].filter((call) => name === undefined || call.name === name);
   }
 
   /**
@@ -262,15 +256,10 @@ export class Answer {
     return approved.length > 0;
   }
 
-  /** A call is over. A second result of the same call is left out. */
-  result(id: unknown, output: unknown): void {
-    if (typeof output === "string" && TOLD_FAILURE.test(output)) this.thrown(id, new Error(output));
-    else this.#finish(id, outputText(output), false);
-  }
-
-  /** A call has failed. `output` is what the agent's author wrote for clients. */
-  failedResult(id: unknown, output: unknown): void {
-    this.#finish(id, outputText(output), true);
+  /** A call is over. A second result of the same call is left out. Where it has `failed`, `output` was written for clients. */
+  result(id: unknown, output: unknown, failed = false): void {
+    if (!failed && typeof output === "string" && TOLD_FAILURE.test(output)) this.thrown(id, new Error(output));
+    else this.#finish(id, outputText(output), failed);
   }
 
   /** A call has thrown. What it threw is for the log, unless it is a `ToolError`. */
@@ -280,8 +269,8 @@ export class Answer {
     // Some frameworks report a failure several times.
     if (call === undefined && this.#called.has(key)) return;
     const isMeant = isToolError(thrown);
-    if (!isMeant) this.report(new AgentNotice(`The tool "${call?.name ?? "tool"}" failed.`, { cause: thrown }));
-    this.#finish(id, isMeant ? wordsOf(thrown) : HIDDEN, true);
+    if (!isMeant) this.#report(new AgentNotice(`The tool "${call?.name ?? "tool"}" failed.`, { cause: thrown }));
+    this.#finish(id, isMeant ? messageOf(thrown) : HIDDEN, true);
   }
 
   addUsage(input: unknown, output: unknown): void {
@@ -338,15 +327,14 @@ export class Answer {
     if (reason === "content-filter" || reason === "content_filter") this.finish = "content_filter";
   }
 
-  /** For the log. */
-  report(report: Error): void {
-    this.#events.push({ type: "report", report });
+  /** For the log: the same sentence once. */
+  notice(notice: AgentNotice): void {
+    if (!this.#noticed.has(notice.message)) this.#report(notice);
+    this.#noticed.add(notice.message);
   }
 
-  /** As `report`, but the same sentence once. */
-  notice(notice: AgentNotice): void {
-    if (!this.#noticed.has(notice.message)) this.report(notice);
-    this.#noticed.add(notice.message);
+  #report(report: AgentNotice): void {
+    this.#events.push({ type: "report", report });
   }
 
   /** A bound against an endless answer, as for models. @throws ApiError */
@@ -400,11 +388,11 @@ export const MAX_WORDS = 300;
 
 /** The same, with what was thrown in its own words. */
 export function failureInWords(sentence: string, thrown: unknown): ApiError {
-  return failure(`${sentence}: ${wordsOf(thrown).slice(0, MAX_WORDS)}`, thrown);
+  return failure(`${sentence}: ${messageOf(thrown).slice(0, MAX_WORDS)}`, thrown);
 }
 
 /** What somebody's code has thrown, in its own words: it may be anything, even what cannot become a text. */
-export function wordsOf(thrown: unknown): string {
+export function messageOf(thrown: unknown): string {
   try {
     const { message = thrown } = Object(thrown) as { message?: unknown };
     return typeof message === "string" ? message : (JSON.stringify(message) ?? String(message));

@@ -12,8 +12,8 @@ type AnyIterator = AsyncIterator<unknown> | Iterator<unknown>;
 interface ItemsOptions {
   readonly input: RunInput;
   readonly limits: TransportLimits;
-  /** Called with each object that contains items. */
-  onOpen(source: Record<string, unknown>): void;
+  /** Gets each object that contains items. */
+  readonly sources: Record<string, unknown>[];
   /** Called if the agent goes on although its items are no longer read. */
   onStray(): void;
 }
@@ -64,18 +64,13 @@ export class Items {
       const inner = isRecord(value) ? iteratorOf(value) : undefined;
       if (inner !== undefined) {
         this.#open.push(inner);
-        this.#options.onOpen(value as Record<string, unknown>);
+        this.#options.sources.push(value as Record<string, unknown>);
       } else if (isAgentObject(value)) this.#first = { value: callAgent(value, this.#options.input) };
       else if (value !== undefined && value !== null) {
         this.#hasBegun = true;
         return { item: value };
       }
     }
-  }
-
-  /** What the agent has promised beside its items, within the same limits. */
-  within(promised: Promise<unknown>): Promise<unknown> {
-    return this.#within(promised, false);
   }
 
   /** Must be called in the end. The agent may end in its own time. */
@@ -95,18 +90,19 @@ export class Items {
     if (this.#first !== undefined) {
       const { value } = this.#first;
       this.#first = undefined;
-      return { value: await this.#within(value, mayBeSilent) };
+      return { value: await this.within(value, mayBeSilent) };
     }
     const iterator = this.#open.at(-1);
     if (iterator === undefined) return undefined;
-    const { done, value } = (await this.#within(iterator.next(), mayBeSilent)) as IteratorResult<unknown>;
-    if (done !== true) return { value: isThenable(value) ? await this.#within(value, mayBeSilent) : value };
+    const { done, value } = (await this.within(iterator.next(), mayBeSilent)) as IteratorResult<unknown>;
+    if (done !== true) return { value: isThenable(value) ? await this.within(value, mayBeSilent) : value };
     this.#open.pop();
     // What the author's own generator returns is said, too; a framework's returns nothing of meaning.
     return { value: this.#open.length === 0 ? value : undefined };
   }
 
-  #within(waited: unknown, mayBeSilent: boolean): Promise<unknown> {
+  /** What the agent has promised, as an item or beside its items, within the limits. */
+  within(waited: unknown, mayBeSilent = false): Promise<unknown> {
     const { signal } = this.#options.input;
     const pending = Promise.resolve(waited);
     this.#pending = pending;
@@ -166,10 +162,7 @@ function iteratorOf(value: object): AnyIterator | undefined {
 function readerOf(stream: ReadableStream<unknown>): AsyncIterator<unknown> {
   const reader = stream.getReader();
   return {
-    next: async () => {
-      const { done, value } = await reader.read();
-      return done ? { done, value: undefined } : { done, value };
-    },
+    next: () => reader.read() as Promise<IteratorResult<unknown>>,
     return: async () => {
       await reader.cancel();
       return { done: true, value: undefined };

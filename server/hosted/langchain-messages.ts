@@ -161,7 +161,7 @@ export class MessagesReader {
     if (given !== "" && !this.#answer.hasCalled(given)) {
       this.begin(given, this.#find(({ id }) => id === given)?.name ?? message.name, undefined);
     }
-    this.end(given || this.#answer.openCall(message.name), message);
+    this.end(given || this.#answer.openCalls(message.name)[0]?.id, message);
   }
 
   #find(isIt: (asked: Asked) => boolean): Asked | undefined {

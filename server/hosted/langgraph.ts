@@ -96,7 +96,7 @@ class GraphReader implements ShapeReader {
   #readTool(told: Record<string, unknown>, answer: Answer): void {
     const { event, toolCallId: id, name, input, output, error } = told;
     if (event === "on_tool_start") this.#messages.begin(id, name, input);
-    const open = id ?? answer.openCall(name);
+    const open = id ?? answer.openCalls(name)[0]?.id;
     if (event === "on_tool_end") this.#messages.end(open, output);
     if (event === "on_tool_error") answer.thrown(open, error);
   }
@@ -131,7 +131,7 @@ export class Interrupts {
     const open = answer.openCalls();
     if (this.#isAtBreakpoint && this.#found.size === 0) {
       answer.notice(new AgentNotice(BREAKPOINT));
-      for (const { id } of open) answer.failedResult(id, "It was not carried out.");
+      for (const { id } of open) answer.result(id, "It was not carried out.", true);
       return;
     }
     const only = this.#found.size === 1 && open.length === 1 ? open[0] : undefined;
@@ -203,7 +203,7 @@ export function toResume(approvals: readonly DecidedCall[]): Record<string, unkn
   for (const decision of approvals) {
     const { interrupt, action } = decision.kept;
     const { approved, reason } = decision;
-    if (action === undefined) resume[interrupt] = wordsOf(decision) ?? { approved, reason };
+    if (action === undefined) resume[interrupt] = givenWords(decision) ?? { approved, reason };
     else {
       const before = decisions.get(interrupt) ?? [];
       decisions.set(interrupt, [...before, toHumanDecision(decision)]);
@@ -214,7 +214,7 @@ export function toResume(approvals: readonly DecidedCall[]): Record<string, unkn
 }
 
 /** The words of a person who was asked for them, perhaps none, unless they have declined. */
-export function wordsOf({ approved, reason, kept }: DecidedCall): string | undefined {
+export function givenWords({ approved, reason, kept }: DecidedCall): string | undefined {
   return kept.question && approved ? (reason ?? "") : undefined;
 }
 

@@ -18,8 +18,8 @@ const HANDLERS: Record<string, (payload: Payload, answer: Answer, runId: unknown
     else answer.result(toolCallId, result);
   },
   "tool-error": ({ toolCallId, error }, answer) => answer.thrown(toolCallId, error),
-  "tool-call-approval": (payload, answer, runId) => ask(payload, answer, runId),
-  "tool-call-suspended": (payload, answer, runId) => ask(payload, answer, runId),
+  "tool-call-approval": ask,
+  "tool-call-suspended": ask,
   finish({ stepResult, output }, answer) {
     answer.finishedAs(isRecord(stepResult) ? stepResult.reason : undefined);
     const usage = isRecord(output) && isRecord(output.usage) ? output.usage : {};

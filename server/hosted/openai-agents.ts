@@ -3,7 +3,7 @@
 import type { DecidedCall } from "../protocol/chat.ts";
 import { asString, isRecord, records, textsOf } from "../protocol/json.ts";
 import type { Answer } from "./answer.ts";
-import { type Handlers, ignored, type Shape, type ShapeReader } from "./shape.ts";
+import type { Handlers, Shape, ShapeReader } from "./shape.ts";
 
 export const OPENAI_AGENTS: Shape = {
   name: "OpenAI Agents SDK",
@@ -73,8 +73,7 @@ class AgentsReader implements ShapeReader {
       },
       tool_output: () => answer.result(idOf(raw), step.output),
       tool_approval_requested: () => ask(step, answer),
-      // An agent hands over to another one, whose text is as much the answer.
-      ...ignored("handoff_requested"),
+      // An agent has handed over to another one, whose text is as much the answer.
       handoff_occurred: () => answer.expect(0),
     };
     handlers[name]?.(step, answer);

@@ -16,8 +16,7 @@ const HANDLERS: Handlers = {
   },
   tool_result({ data }, answer) {
     const { id, output = "", status } = fieldsOf("tool_result", data);
-    if (status === "failed") answer.failedResult(id, output);
-    else answer.result(id, output);
+    answer.result(id, output, status === "failed");
   },
   usage({ data }, answer) {
     const { input_tokens: input, output_tokens: output } = fieldsOf("usage", data);
@@ -31,14 +30,8 @@ const HANDLERS: Handlers = {
   tool_approval({ data }, answer) {
     const { id, tool, arguments: args, text, danger, editable, question, kept } = fieldsOf("tool_approval", data);
     answer.askApproval({
-      ...{
-        id: textOf("tool_approval.data.id", id),
-        tool: textOf("tool_approval.data.tool", tool),
-        arguments: args,
-        text,
-        kept,
-      },
-      ...{ danger: danger === true, editable: editable === true },
+      ...{ id: textOf("tool_approval.data.id", id), tool: textOf("tool_approval.data.tool", tool) },
+      ...{ arguments: args, text, kept, danger: danger === true, editable: editable === true },
       ...{ question: question === true, isQuestion: question === true },
     });
   },

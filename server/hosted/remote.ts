@@ -8,6 +8,7 @@ import {
   type RunAttachment,
   type RunFunction,
   type RunInput,
+  textParts,
 } from "../agent/run-function.ts";
 import { ConfigError } from "../errors.ts";
 import { UpstreamTruncation } from "../providers/failures.ts";
@@ -21,7 +22,7 @@ export interface RemoteOptions {
 const ADDRESS = Symbol("address");
 
 /** What answers in a model's place, in words for the operator. */
-export function wordsOfRun({ run }: OwnRun): string {
+export function describeRun({ run }: OwnRun): string {
   if (isAgentObject(run)) return "an agent of the AI SDK answers";
   return (run as { [ADDRESS]?: string })[ADDRESS] ?? "the agent's run answers";
 }
@@ -59,7 +60,8 @@ export function responses(url: string, { headers = {} }: RemoteOptions = {}): Ru
     const body = { input: responsesInput(input), stream: true };
     const events = new ResponseEvents();
     for await (const event of await posted(url, body, headers, input.signal)) {
-      yield SIGN_OF_LIFE;
+      // Comments and events that say nothing count for the limits, as they do of a model.
+      yield "";
       if (event === undefined) continue;
       yield* events.read(event);
       if (events.isOver) return;
@@ -81,9 +83,6 @@ function responsesInput(input: RunInput): object[] {
   return [...before, { role: "user", content }];
 }
 
-/** An empty text. Comments and events that say nothing count for the limits, as they do of a model. */
-const SIGN_OF_LIFE = "";
-
 /** Only where it is used: most agents are no further than an import. */
 async function posted(...request: Parameters<typeof import("./upstream.ts").postForEvents>) {
   const { postForEvents } = await import("./upstream.ts");
@@ -96,13 +95,8 @@ function checkUrl(name: string, url: unknown): void {
   throw new ConfigError(`${name} needs the agent's address, such as ${name}("http://127.0.0.1:8000/").`);
 }
 
-function textParts(text: string, type: string): object[] {
-  return text === "" ? [] : [{ type, text }];
-}
-
-function responsesPart(file: RunAttachment): object {
-  const { type, name, mimeType } = file;
-  const url = `data:${mimeType};base64,${base64Of(file)}`;
+function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
+  const url = `data:${mimeType};base64,${base64Of(data)}`;
   return type === "image"
     ? { type: "input_image", image_url: url }
     : { type: "input_file", filename: name, file_data: url };

@@ -43,14 +43,8 @@ export class ResponseEvents {
     } else if (type === "[DONE]") {
       this.isComplete = true;
       this.isOver = true;
-    } else if (type === "response.created") this.#begin();
+    } else if (type === "response.created") [this.isComplete, this.#said, this.#end] = [false, "", 0];
     else if (reportsFailure(event)) throw new UpstreamFailure(event);
-  }
-
-  #begin(): void {
-    this.isComplete = false;
-    [this.#said, this.#end] = ["", 0];
-    this.#streamed.clear();
   }
 
   *#say(text: string, item?: unknown): Generator<object> {

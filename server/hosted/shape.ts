@@ -20,12 +20,14 @@ export interface ShapeReader {
 /** What to do with an item of each type; its keys are all types that are known. */
 export type Handlers = Readonly<Record<string, (item: Record<string, unknown>, answer: Answer) => void>>;
 
-/** For items that say nothing to clients. */
-export function ignore(): void {}
+/** Types that say the same, as rows of a table. */
+export function alike(types: readonly string[], handler: Handlers[string]): Handlers {
+  return Object.fromEntries(types.map((type) => [type, handler]));
+}
 
 /** Types that say nothing to clients, as rows of a table. */
 export function ignored(...types: string[]): Handlers {
-  return Object.fromEntries(types.map((type) => [type, ignore]));
+  return alike(types, () => {});
 }
 
 /** Reads an item by its type. Gives whether it is known. */

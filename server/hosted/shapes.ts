@@ -49,11 +49,8 @@ export class ItemReader {
 
   #readerOf(shape: Shape): ShapeReader {
     this.#last = shape;
-    let reader = this.#readers.get(shape);
-    if (reader === undefined) {
-      reader = shape.reader(this.#answer);
-      this.#readers.set(shape, reader);
-    }
+    const reader = this.#readers.get(shape) ?? shape.reader(this.#answer);
+    this.#readers.set(shape, reader);
     return reader;
   }
 }

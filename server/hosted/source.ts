@@ -28,7 +28,7 @@ import {
 } from "../providers/failures.ts";
 import { endEvent, partsOf, textOf } from "../providers/history.ts";
 import type { ModelEvent } from "../providers/provider.ts";
-import { Answer, type ApprovedCall, failure, failureInWords, MAX_WORDS, wordsOf } from "./answer.ts";
+import { Answer, type ApprovedCall, failure, failureInWords, MAX_WORDS, messageOf } from "./answer.ts";
 import { Items } from "./items.ts";
 import { ItemReader } from "./shapes.ts";
 import { callsBefore, lastState, stateOf } from "./states.ts";
@@ -41,6 +41,8 @@ interface HostedParts {
   /** A sentence for the log. */
   notice(text: string): void;
 }
+
+type Parts = HostedParts & { onFramework(name: string): void };
 
 const LABEL = "The agent";
 
@@ -68,15 +70,10 @@ class HostedAnswer {
   readonly #own: OwnRun;
   readonly #exchange: Exchange;
   readonly #context: RunContext;
-  readonly #parts: HostedParts & { onFramework(name: string): void };
+  readonly #parts: Parts;
   readonly #answer: Answer;
 
-  constructor(
-    own: OwnRun,
-    exchange: Exchange,
-    context: RunContext,
-    parts: HostedParts & { onFramework(name: string): void },
-  ) {
+  constructor(own: OwnRun, exchange: Exchange, context: RunContext, parts: Parts) {
     this.#own = own;
     this.#exchange = exchange;
     this.#context = context;
@@ -86,6 +83,7 @@ class HostedAnswer {
 
   async *events(): AsyncGenerator<ModelEvent[]> {
     const { signal } = this.#context;
+    const { run } = this.#own;
     const { firstChunkSeconds, idleSeconds } = this.#parts.settings;
     const limits = { firstChunkMs: firstChunkSeconds * 1000, idleMs: idleSeconds * 1000 };
     const input = this.#input();
@@ -95,8 +93,12 @@ class HostedAnswer {
     let items: Items | undefined;
     try {
       if (answer.settle(this.#approved(input), callsBefore(this.#exchange))) yield answer.take();
-      const onOpen = (source: Record<string, unknown>) => void sources.push(source);
-      items = new Items(this.#call(input), { input, limits, onOpen, onStray: this.#onStray });
+      items = new Items(typeof run === "function" && !isAgentObject(run) ? run(input) : run, {
+        input,
+        limits,
+        sources,
+        onStray: () => this.#parts.notice(STRAY),
+      });
       for (;;) {
         const pending = items.next(answer.isWorking);
         const { heldMs } = answer;
@@ -126,7 +128,7 @@ class HostedAnswer {
     const { message, attachments, state } = this.#exchange.start;
     const { conversation_history: past = [], open } = state;
     const exchange = open?.messages ?? [];
-    const asked = wordsOfMessage(this.#start);
+    const asked = wordsOfMessage(this.#exchange.start);
     // What was said in the exchange that goes on is a part of the answer.
     const texts = [...past, ...exchange.slice(0, 1)].flatMap(toText);
     return {
@@ -164,11 +166,6 @@ class HostedAnswer {
     });
   }
 
-  #call(input: RunInput): unknown {
-    const { run } = this.#own;
-    return isAgentObject(run) || typeof run !== "function" ? run : run(input);
-  }
-
   #read(reader: ItemReader, item: unknown): { error: unknown } | undefined {
     const { unknown: known } = reader;
     try {
@@ -177,7 +174,7 @@ class HostedAnswer {
       return { error };
     }
     if (reader.unknown !== known) {
-      this.#answer.report(new AgentNotice(`The agent's run yielded what Parley does not know: ${reader.unknown}.`));
+      this.#answer.notice(new AgentNotice(`The agent's run yielded what Parley does not know: ${reader.unknown}.`));
     }
     if (reader.framework !== undefined) this.#parts.onFramework(reader.framework);
     return undefined;
@@ -222,7 +219,7 @@ class HostedAnswer {
       this.#answer.keepChanging();
     } catch (error) {
       this.#parts.notice(
-        `The agent's state was not kept: ${error instanceof ApiError ? error.detail : wordsOf(error)}`,
+        `The agent's state was not kept: ${error instanceof ApiError ? error.detail : messageOf(error)}`,
       );
     }
   }
@@ -244,7 +241,7 @@ class HostedAnswer {
         retryAfter: known.retryAfter,
       });
     }
-    if (isToolError(error)) return new ApiError("provider_error", wordsOf(error), { cause: error, retryable });
+    if (isToolError(error)) return new ApiError("provider_error", messageOf(error), { cause: error, retryable });
     const { message, detail } = failureInWords("The agent's run failed", error);
     return new ApiError("provider_error", message, { detail, cause: error, retryable });
   }
@@ -256,10 +253,6 @@ class HostedAnswer {
     if (entries.some((entry) => entry.type === "turn" && entry.calls.length > 0)) return true;
     return events.some(({ type }) => type === "text" || type === "hosted_call" || type === "approval");
   }
-
-  readonly #onStray = (): void => {
-    this.#parts.notice("The agent's run goes on although its answer has ended. Pass signal on to what it waits for.");
-  };
 }
 
 /** Why there is no answer, and what to write; `unknown` is what came in its place. */
@@ -269,6 +262,8 @@ function noAnswer(unknown: string | undefined): ApiError {
   const detail = `The agent's run returned and yielded nothing. ${ADVICE}`;
   return new ApiError("provider_error", "The agent gave an empty answer. Please try again.", { detail });
 }
+
+const STRAY = "The agent's run goes on although its answer has ended. Pass signal on to what it waits for.";
 
 const ADVICE =
   'Return or yield strings, events such as { type: "token", data: "Hello" }, or the stream of a framework, not its finished result: agent.stream(), graph.stream(…, { streamMode: "messages" }) or run(…, { stream: true }).';

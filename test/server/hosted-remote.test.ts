@@ -513,8 +513,8 @@ const SPOKEN: [name: string, events: object[], said: string, final?: string][] =
     "OK, then OK.\n\nOK.",
   ],
   [
-    "in the words of its last turn, which was streamed",
-    [piece("OK."), done(CALL), completed(spoken("OK."), CALL), done(OUTPUT), CREATED, completed(spoken("OK."))],
+    "in the words of its last turn, which were streamed",
+    [piece("OK."), done(CALL), completed(spoken("OK."), CALL), done(OUTPUT), CREATED, completed(spoken("OK.", "m2"))],
     "OK.OK.",
     "OK.",
   ],
