@@ -240,7 +240,8 @@ export class Answer {
     }
     this.#count(call.arguments + asString(text));
     for (const calls of [this.#open, this.#awaited, this.#called, this.#held]) calls.delete(call.id);
-    const asked = { ...more, call, text: asString(text), kept: kept === undefined ? undefined : this.#checked(kept) };
+    const held = kept === undefined ? undefined : this.#checked(kept, "kept");
+    const asked = { ...more, call, text: asString(text), kept: held };
     this.asked.set(call.id, asked);
     this.#events.push({ type: "approval", asked });
   }
@@ -286,22 +287,21 @@ export class Answer {
 
   /** @throws ApiError for what is no JSON, too large or too deep */
   keep(state: unknown): void {
-    this.state = this.#checked(state);
+    this.state = this.#checked(state, "state");
   }
 
-  /** What a state may hold, as JSON has it. @throws ApiError as `keep` does */
-  #checked(state: unknown): unknown {
-    const text = jsonOf(state);
-    if (text === undefined) throw failure("The agent's state is not JSON.");
+  /** What may be kept under this name, as JSON has it. @throws ApiError as `keep` does */
+  #checked(value: unknown, name: string): unknown {
+    const text = jsonOf(value);
+    if (text === undefined) throw failure(`The agent's ${name} is not JSON.`);
+    const most = `${MAX_STATE_BYTES / 1024} KiB`;
     if (Buffer.byteLength(text) > MAX_STATE_BYTES) {
-      throw failure(
-        `The agent's state is larger than ${MAX_STATE_BYTES / 1024} KiB. Keep it elsewhere, and yield its id.`,
-      );
+      throw failure(`The agent's ${name} is larger than ${most}. Keep it elsewhere, and yield its id.`);
     }
     const maxDepth = this.#limits.maxJsonDepth - LEVELS_AROUND;
     if (depthOf(text) > maxDepth) {
       throw failure(
-        `The agent's state is nested deeper than ${maxDepth} levels, which no message may bring back. Flatten it, or raise PARLEY_MAX_JSON_DEPTH.`,
+        `The agent's ${name} is nested deeper than ${maxDepth} levels, which no message may bring back. Flatten it, or raise PARLEY_MAX_JSON_DEPTH.`,
       );
     }
     return JSON.parse(text);
@@ -311,7 +311,7 @@ export class Answer {
   async keptOfAll(sources: readonly Record<string, unknown>[], input: RunInput): Promise<unknown> {
     for (const source of sources.toReversed()) {
       const kept = await this.keepAll?.(source, input);
-      if (kept !== undefined) return this.#checked(kept);
+      if (kept !== undefined) return this.#checked(kept, "kept");
     }
     return undefined;
   }

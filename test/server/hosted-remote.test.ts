@@ -513,16 +513,10 @@ const SPOKEN: [name: string, events: object[], said: string, final?: string][] =
     "OK, then OK.\n\nOK.",
   ],
   [
-    "in the words of its last turn, which were streamed",
+    "in turns of its model, each of which is a response, in the same words, of which the first were streamed",
     [piece("OK."), done(CALL), completed(spoken("OK."), CALL), done(OUTPUT), CREATED, completed(spoken("OK.", "m2"))],
     "OK.OK.",
     "OK.",
-  ],
-  [
-    "in the turns of a model, each of which is a response",
-    [piece("Wait."), done(CALL), completed(CALL), done(OUTPUT), CREATED, piece("Hello"), completed()],
-    "Wait.Hello",
-    "Hello",
   ],
 ];
 

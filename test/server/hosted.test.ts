@@ -890,7 +890,7 @@ test("an agent that needs more than 256 KiB to go on fails, and says so in the l
     hosted(() => items(asks({ kept: "k".repeat(300_000) }))),
   );
   assert.equal((await send.json(t, server, { message: "Hi" })).last.type, "error");
-  assert.match(server.log.join(""), /larger than 256 KiB/);
+  assert.match(server.log.join(""), /agent's kept is larger than 256 KiB/);
 });
 
 const MISTAKES: [agent: object, sentence: RegExp][] = [
