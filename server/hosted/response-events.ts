@@ -12,9 +12,9 @@ const [NONE, FINISHED] = [Symbol("none"), Symbol("finished")];
 export class ResponseEvents {
   /** The message that is being written, by what its pieces name. */
   #writing: unknown = NONE;
-  /** Everything that was said in this response, and where its last whole message ends in it. */
+  /** Everything that was said in this response, and what of it stands behind the last whole message. */
   #said = "";
-  #end = 0;
+  #rest = "";
   /** Ids of the messages that came in pieces. */
   readonly #streamed = new Set<unknown>();
   /** Calls of the agent's own that have no result yet. */
@@ -43,7 +43,7 @@ export class ResponseEvents {
     } else if (type === "[DONE]") {
       this.isComplete = true;
       this.isOver = true;
-    } else if (type === "response.created") [this.isComplete, this.#said, this.#end] = [false, "", 0];
+    } else if (type === "response.created") [this.isComplete, this.#said, this.#rest] = [false, "", ""];
     else if (reportsFailure(event)) throw new UpstreamFailure(event);
   }
 
@@ -53,20 +53,22 @@ export class ResponseEvents {
     const gap = this.#writing === NONE || this.#writing === item ? "" : "\n\n";
     this.#writing = item;
     this.#said += gap + text;
+    this.#rest += gap + text;
     yield { type: "token", data: gap + text };
   }
 
   /** A whole message, which may have been said: then its text stands behind that of the one before it, if it is the same. */
   *#finishMessage({ id, content }: Json): Generator<object> {
     const text = wholeText(content);
-    const at = this.#said.indexOf(text.trim(), this.#end);
+    const rest = this.#rest;
+    const at = rest.indexOf(text.trim());
     if (at === -1 && !this.#streamed.has(id)) yield* this.#say(text, id);
-    this.#end = at === -1 ? this.#said.length : at + text.trim().length;
+    this.#rest = at === -1 ? rest : rest.slice(at + text.trim().length);
     if (this.#writing !== NONE) this.#writing = FINISHED;
   }
 
   *#finish({ output, usage, incomplete_details: details }: Json): Generator<object> {
-    this.#end = 0;
+    this.#rest = this.#said;
     for (const item of records(output)) yield* this.#readItem(item);
     if (isRecord(usage)) yield { type: "usage", data: usage };
     const isCut = isRecord(details) && details.reason === "max_output_tokens";
