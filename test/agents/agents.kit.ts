@@ -6,10 +6,9 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
@@ -20,46 +19,20 @@ import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { twice } from "../support/twice.ts";
+import { AG_UI, isPythonAlone, PYTHON, SERVERS as PYTHON_SERVERS, startPython } from "./python.ts";
 
 const isOfNode22 = process.env.AGENTS === "node-22";
 
 const isShort = process.env.AGENTS === "short" || isOfNode22;
 
-/** An agent of Parley's that asks a server in Python, by AG-UI. */
-const AG_UI = "test/agents/ag-ui";
-
-interface PythonServer {
-  /** Where it is below its origin. */
-  path?: string;
-  /** Whether it asks before a tool runs. */
-  asks?: false;
-  /** Whether its model gets to know why a person has declined. */
-  hearsWhy?: false;
-  /** Whether one no is a no to all. */
-  decidesAlike?: true;
-}
-
-/** By their folders: each has an environment of its own. */
-const PYTHON: Record<string, PythonServer> = {
-  pydantic: {},
-  langgraph: {},
-  agno: { path: "agui" },
-  strands: { hearsWhy: false },
-  adk: { hearsWhy: false },
-  microsoft: { hearsWhy: false, decidesAlike: true },
-  crewai: { asks: false },
-};
-
-const [isOfPython, wanted] = /^python(?::(.+))?$/.exec(process.env.AGENTS ?? "") ?? [];
-
-const SERVERS = isOfNode22 ? [] : isOfPython ? (wanted?.split(",") ?? Object.keys(PYTHON)) : ["pydantic", "langgraph"];
+const SERVERS = isOfNode22 ? [] : PYTHON_SERVERS;
 
 const named = (servers: string[]) => Object.fromEntries(servers.map((name) => [`${name} by AG-UI`, AG_UI]));
 
 /** Folder of each agent. Those of the examples are what their readers copy. */
 const AGENTS: Record<string, string> = {
-  ...(isOfPython ? {} : { "AI SDK": "examples/ai-sdk", "OpenAI Agents SDK": "examples/openai-agents" }),
-  ...(isOfPython || isOfNode22
+  ...(isPythonAlone ? {} : { "AI SDK": "examples/ai-sdk", "OpenAI Agents SDK": "examples/openai-agents" }),
+  ...(isPythonAlone || isOfNode22
     ? {}
     : {
         LangGraph: "examples/langgraph",
@@ -71,18 +44,18 @@ const AGENTS: Record<string, string> = {
 
 /** Agents with a tool that needs approval. */
 const APPROVING: Record<string, string> = {
-  ...(isOfPython
+  ...(isPythonAlone
     ? {}
     : { "AI SDK": "test/agents/approval/ai-sdk", "OpenAI Agents SDK": "test/agents/approval/openai-agents" }),
-  ...(isOfPython || isOfNode22 ? {} : { LangGraph: "test/agents/approval/langgraph" }),
+  ...(isPythonAlone || isOfNode22 ? {} : { LangGraph: "test/agents/approval/langgraph" }),
   ...named(SERVERS.filter((name) => PYTHON[name]?.asks !== false)),
 };
 
 /** Such agents with a second tool, which needs none. */
 const TWO_TOOLS: Record<string, string> = {
   ...APPROVING,
-  ...(isOfPython ? {} : { "OpenAI Agents SDK": "test/agents/two-tools/openai-agents" }),
-  ...(isOfPython || isOfNode22 ? {} : { LangGraph: "test/agents/two-tools/langgraph" }),
+  ...(isPythonAlone ? {} : { "OpenAI Agents SDK": "test/agents/two-tools/openai-agents" }),
+  ...(isPythonAlone || isOfNode22 ? {} : { LangGraph: "test/agents/two-tools/langgraph" }),
 };
 
 /** An agent that is a tool of another one, with a tool that needs approval. */
@@ -153,43 +126,8 @@ mock.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER },
 await mock.start();
 after(() => mock.stop());
 
-/** Starts a server in Python. Without Python, its tests are skipped. */
-async function startPython(name: string): Promise<string | undefined> {
-  const python = join(folder, name, "bin/python");
-  try {
-    execFileSync("python3", ["-m", "venv", join(folder, name)], { stdio: "ignore" });
-  } catch {
-    return undefined;
-  }
-  const list = join(AG_UI, name, "requirements.txt");
-  const lines = readFileSync(list, "utf8").trim().split("\n");
-  const newest = ["--upgrade", ...lines.map((line) => line.replace(/==.*/, ""))];
-  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-  const packages = process.env.AGENTS === "newest" ? newest : ["-r", list];
-  await twice(() => execFileSync(python, [...pip, ...packages]));
-  const child = spawn(python, [join(AG_UI, name, "agent.py")], {
-    env: {
-      ...{ ...process.env, OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1`, NO_PROXY: "*" },
-      // They would look for what they do not find on a machine without a network.
-      ...{ LITELLM_LOCAL_MODEL_COST_MAP: "True", OTEL_SDK_DISABLED: "true", CREWAI_DISABLE_TELEMETRY: "true" },
-    },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  const kill = () => child.kill("SIGKILL");
-  process.once("exit", kill);
-  after(kill);
-  const printed = createInterface(child.stderr);
-  for await (const line of printed) {
-    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
-    if (url === undefined) continue;
-    child.stderr.resume();
-    return `${url}/${PYTHON[name]?.path ?? ""}`;
-  }
-  throw new Error(`the agent in ${name} did not start`);
-}
-
 const urls = new Map<string, string | undefined>();
-for (const name of SERVERS) urls.set(`${name} by AG-UI`, await startPython(name));
+for (const name of SERVERS) urls.set(`${name} by AG-UI`, await startPython(name, folder, `${mock.url}/v1`));
 
 const env = {
   OPENAI_API_KEY: "mock",
@@ -417,7 +355,7 @@ test(
   },
 );
 
-const inJavaScript = { skip: isOfPython !== undefined };
+const inJavaScript = { skip: isPythonAlone };
 
 test("OpenAI Agents SDK: what an agent within a tool asks is asked, and decided", inJavaScript, async (t) => {
   const server = await start(t, [join(folder, AGENT_AS_TOOL)], { env });
@@ -473,7 +411,7 @@ test("the agents compile against their frameworks' own types", inJavaScript, () 
 const OWN_PACKAGE = /^(?:ag[-_]ui[-_](?!protocol)\w+|agno|agent-framework-ag-ui|pydantic-ai-slim.*)==(.+)$/m;
 
 test("docs/hosting.md has the examples as they are, and names the versions that were tried", {
-  skip: isOfPython !== undefined,
+  skip: isPythonAlone,
 }, () => {
   const page = readFileSync("docs/hosting.md", "utf8");
   const shown = [...Object.values(AGENTS), ...Object.values(APPROVING)].filter((one) =>
@@ -491,7 +429,7 @@ test("docs/hosting.md has the examples as they are, and names the versions that 
   }
 });
 
-test("each example names the packages that it imports", { skip: isOfNode22 || isOfPython !== undefined }, () => {
+test("each example names the packages that it imports", { skip: isOfNode22 || isPythonAlone }, () => {
   for (const path of Object.values(AGENTS).filter((one) => one.startsWith("examples/"))) {
     const source = readFileSync(join(path, "agent.ts"), "utf8");
     const imported = [...source.matchAll(/from "((?:@[^/"]+\/)?[^/"]+)/g)].map(([, name]) => name ?? "");

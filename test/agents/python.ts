@@ -1,0 +1,76 @@
+/** Servers of agents in Python, each with its packages in an environment of its own. */
+
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after } from "node:test";
+import { twice } from "../support/twice.ts";
+
+/** An agent of Parley's that asks a server in Python, by AG-UI. */
+export const AG_UI = "test/agents/ag-ui";
+
+interface PythonServer {
+  /** Where it is below its origin. */
+  path?: string;
+  /** Whether it asks before a tool runs. */
+  asks?: false;
+  /** Whether its model gets to know why a person has declined. */
+  hearsWhy?: false;
+  /** Whether one no is a no to all. */
+  decidesAlike?: true;
+}
+
+/** By their folders. */
+export const PYTHON: Record<string, PythonServer> = {
+  pydantic: {},
+  langgraph: {},
+  agno: { path: "agui" },
+  strands: { hearsWhy: false },
+  adk: { hearsWhy: false },
+  microsoft: { hearsWhy: false, decidesAlike: true },
+  crewai: { asks: false },
+};
+
+const [isOfPython, wanted] = /^python(?::(.+))?$/.exec(process.env.AGENTS ?? "") ?? [];
+
+/** Whether nothing else is tried. */
+export const isPythonAlone = isOfPython !== undefined;
+
+/** Those that this run tries. */
+export const SERVERS = isPythonAlone ? (wanted?.split(",") ?? Object.keys(PYTHON)) : ["pydantic", "langgraph"];
+
+/** Starts a server in `folder`. Without Python, its tests are skipped. */
+export async function startPython(name: string, folder: string, model: string): Promise<string | undefined> {
+  const python = join(folder, name, "bin/python");
+  try {
+    execFileSync("python3", ["-m", "venv", join(folder, name)], { stdio: "ignore" });
+  } catch {
+    return undefined;
+  }
+  const list = join(AG_UI, name, "requirements.txt");
+  const lines = readFileSync(list, "utf8").trim().split("\n");
+  const newest = ["--upgrade", ...lines.map((line) => line.replace(/==.*/, ""))];
+  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+  const packages = process.env.AGENTS === "newest" ? newest : ["-r", list];
+  await twice(() => execFileSync(python, [...pip, ...packages]));
+  const child = spawn(python, [join(AG_UI, name, "agent.py")], {
+    env: {
+      ...{ ...process.env, OPENAI_API_KEY: "mock", OPENAI_BASE_URL: model, NO_PROXY: "*" },
+      // They would look for what they do not find on a machine without a network.
+      ...{ LITELLM_LOCAL_MODEL_COST_MAP: "True", OTEL_SDK_DISABLED: "true", CREWAI_DISABLE_TELEMETRY: "true" },
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  after(kill);
+  const printed = createInterface(child.stderr);
+  for await (const line of printed) {
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
+    if (url === undefined) continue;
+    child.stderr.resume();
+    return `${url}/${PYTHON[name]?.path ?? ""}`;
+  }
+  throw new Error(`the agent in ${name} did not start`);
+}
