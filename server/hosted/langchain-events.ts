@@ -1,7 +1,9 @@
 /** LangChain: the events of `streamEvents`, version 2. */
 
-import { asString, isRecord } from "../protocol/json.ts";
-import type { Answer } from "./answer.ts";
+import { isDeepStrictEqual } from "node:util";
+import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
+import type { ToolCall } from "../providers/provider.ts";
+import { type Answer, argumentsText } from "./answer.ts";
 import { isMessage, MessagesReader } from "./langchain-messages.ts";
 import { Interrupts, isNested } from "./langgraph.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
@@ -17,6 +19,10 @@ class EventsReader implements ShapeReader {
   readonly #interrupts = new Interrupts();
   /** Runs of models that have streamed. */
   readonly #streamed = new Set<unknown>();
+  /** Calls that models have asked for, and whose tools have not begun. */
+  readonly #due: Record<string, unknown>[] = [];
+  /** Calls by the runs of their tools: the events of a tool do not name its call. */
+  readonly #calls = new Map<unknown, string>();
 
   constructor(answer: Answer) {
     this.#messages = new MessagesReader(answer);
@@ -26,6 +32,7 @@ class EventsReader implements ShapeReader {
     const { event, data, name, run_id: id, metadata } = item as Record<string, unknown>;
     const { chunk, input, output, error } = data as Record<string, unknown>;
     const messages = this.#messages;
+    if (event === "on_chat_model_end" && isRecord(output)) this.#due.push(...records(output.tool_calls));
     if (event === "on_chat_model_stream" && isMessage(chunk)) {
       this.#streamed.add(id);
       // Which calls a model asks for is said once more by the tools that run.
@@ -35,11 +42,11 @@ class EventsReader implements ShapeReader {
     } else if (event === "on_llm_stream" && isRecord(chunk) && !isNested(metadata)) {
       messages.say(asString(id), asString(chunk.text));
     } else if (event === "on_tool_start") {
-      answer.call(id, name, input);
+      this.#calls.set(id, answer.call(this.#begin(name, input, answer) ?? id, name, input));
     } else if (event === "on_tool_end") {
-      messages.end(id, output);
+      messages.end(this.#calls.get(id), output);
     } else if (event === "on_tool_error") {
-      answer.thrown(id, error);
+      if (!isInterrupt(error)) answer.thrown(this.#calls.get(id), error);
     } else if (event === "on_chain_stream") {
       this.#interrupts.read(chunk);
     }
@@ -48,8 +55,26 @@ class EventsReader implements ShapeReader {
 
   end(answer: Answer): void {
     this.#messages.sayUnsaid();
+    // A person may be asked about calls before their tools begin.
+    if (this.#interrupts.stopped) for (const { id, name, args } of this.#due) answer.call(id, name, args);
     this.#interrupts.ask(answer);
   }
+
+  /** A tool begins: the id of the call that a model has asked for, or a person has approved, with these arguments. */
+  #begin(name: unknown, input: unknown, answer: Answer): string | undefined {
+    const given = tryParse(argumentsText(input));
+    const due = this.#due.findIndex((one) => one.name === name && isDeepStrictEqual(one.args, given));
+    if (due >= 0) return asString(this.#due.splice(due, 1)[0]?.id) || undefined;
+    const begun = new Set(this.#calls.values());
+    const isIt = ({ id, name: called, arguments: args }: ToolCall) =>
+      !begun.has(id) && called === name && isDeepStrictEqual(tryParse(args), given);
+    return answer.openCalls().find(isIt)?.id;
+  }
+}
+
+/** What a tool throws that asks a person: an error, or its text. */
+function isInterrupt(error: unknown): boolean {
+  return isRecord(error) ? error.name === "GraphInterrupt" : /^GraphInterrupt: /m.test(asString(error));
 }
 
 function spokenPart(message: Record<string, unknown>): Record<string, unknown> {

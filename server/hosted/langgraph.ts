@@ -118,6 +118,11 @@ export class Interrupts {
     this.#more = more;
   }
 
+  /** Whether the graph stands still, with a question or without one. */
+  get stopped(): boolean {
+    return this.#isAtBreakpoint || this.#found.size > 0;
+  }
+
   read(data: unknown): void {
     const interrupts = isRecord(data) ? data.__interrupt__ : undefined;
     this.#isAtBreakpoint ||= Array.isArray(interrupts) && interrupts.length === 0;

@@ -490,6 +490,14 @@ const HUMAN = {
   reviewConfigs: [{ actionName: "refund", allowedDecisions: ["approve", "edit", "reject"] }],
 };
 
+const REFUND_CALLS = [1, 2].map((n) => ({ id: `c${n}`, name: "refund", args: { a: n } }));
+const REFUND_EVENTS: Items = [
+  event("on_tool_start", { input: { a: 1 } }, { name: "refund", run_id: "1" }),
+  event("on_tool_start", { input: '{"a":2}' }, { name: "refund", run_id: "2" }),
+  ...["1", "2"].map((run_id) => event("on_tool_end", { output: "done" }, { run_id })),
+  event("on_chat_model_stream", { chunk: chunk("m2", { content: "Here it is." }) }),
+];
+
 /** What a framework says when a person is to decide, what clients get of it, and what its second run says after a yes to all. */
 export const INTERRUPTS: [
   name: string,
@@ -608,6 +616,37 @@ export const INTERRUPTS: [
     [{ interrupt: "i1", question: true }],
     CHAIN_EVENTS.slice(-4),
     ["interrupt{}", "=", ...END],
+  ],
+  [
+    "LangChain's middleware, in events, whose tools name no call",
+    [
+      event("on_chat_model_end", { output: chunk("m1", { tool_calls: REFUND_CALLS }) }),
+      event("on_chain_stream", { chunk: { __interrupt__: [{ id: "i1", value: HUMAN }] } }),
+    ],
+    ['?refund{"a":1}: Refund 1?', `?refund{"a":2}: ${WANTS}`, `approval_required: Refund 1?\n${WANTS}`],
+    [
+      { interrupt: "i1", action: 0 },
+      { interrupt: "i1", action: 1 },
+    ],
+    REFUND_EVENTS,
+    ['refund{"a":1}', 'refund{"a":2}', "=done", "=done", ...END],
+  ],
+  [
+    "two tools of LangGraph, in events, of which both throw what they ask",
+    [
+      event("on_chat_model_end", { output: chunk("m1", { tool_calls: REFUND_CALLS }) }),
+      ...REFUND_EVENTS.slice(0, 2),
+      ...["1", "2"].map((run_id) => event("on_tool_error", { error: "[]\n\nGraphInterrupt: []\n    at" }, { run_id })),
+      event("on_chain_stream", {
+        chunk: {
+          __interrupt__: [1, 2].map((n) => ({ id: `i${n}`, value: { message: `${n}?`, toolCallId: `c${n}` } })),
+        },
+      }),
+    ],
+    ['?refund{"a":1}: 1?', '?refund{"a":2}: 2?', "approval_required: 1?\n2?"],
+    [{ interrupt: "i1" }, { interrupt: "i2" }],
+    REFUND_EVENTS,
+    ['refund{"a":1}', 'refund{"a":2}', "=done", "=done", ...END],
   ],
   [
     "Mastra",
