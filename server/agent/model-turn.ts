@@ -50,7 +50,7 @@ export class ModelTurn {
           events.push(toolCallEvent(event.call));
           break;
         case "hosted_result":
-          events.push(this.#hostedResult(event.answer, event.durationMs));
+          events.push(this.#hostedResult(event));
           break;
         case "approval":
           this.#hosted.delete(event.asked.call.id);
@@ -93,9 +93,9 @@ export class ModelTurn {
     return this.#endHosted();
   }
 
-  #hostedResult(answer: ToolAnswer, durationMs: number): StreamEvent {
+  #hostedResult({ answer, durationMs, isOpen }: Extract<ModelEvent, { type: "hosted_result" }>): StreamEvent {
     const cut = { ...answer, content: cutContent(answer.content, this.#maxOutputChars) };
-    this.#exchange.callEnded(cut);
+    if (!isOpen) this.#exchange.callEnded(cut);
     return this.#resultEvent(cut, durationMs);
   }
 

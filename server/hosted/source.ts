@@ -26,7 +26,7 @@ import {
   UpstreamTimeout,
   UpstreamTruncation,
 } from "../providers/failures.ts";
-import { endEvent, partsOf, textOf } from "../providers/history.ts";
+import { endEvent, partsOf, textContent, textOf } from "../providers/history.ts";
 import type { ModelEvent } from "../providers/provider.ts";
 import { Answer, type ApprovedCall, failure, failureInWords, MAX_WORDS, messageOf } from "./answer.ts";
 import { Items } from "./items.ts";
@@ -197,7 +197,17 @@ class HostedAnswer {
     const events = this.#answer.take();
     // A state beside what is not known is no answer; after decisions, nothing more has to be said.
     if (!this.#hasBegun(events) && !(reader.hasKnown && reader.unknown === undefined)) throw noAnswer(reader.unknown);
-    return [...events, endEvent(finish, usage)];
+    return [...events, ...(asked.size === 0 ? [] : this.#unknownResults(input)), endEvent(finish, usage)];
+  }
+
+  /** Some frameworks report what an approved call has returned only behind the next question. The record keeps such a call open. */
+  #unknownResults(input: RunInput): ModelEvent[] {
+    const approved = new Set(this.#approved(input).map(({ id }) => id));
+    const calls = this.#answer.openCalls().filter(({ id }) => approved.has(id));
+    return calls.map(({ id, name }) => {
+      const answer = { id, name, content: textContent("Its result is not known yet."), failed: false };
+      return { type: "hosted_result", answer, durationMs: 0, isOpen: true };
+    });
   }
 
   /** Calls without a result, which are closed as failed: the author reads why that may be. */

@@ -28,8 +28,11 @@ export type ModelEvent =
   | { type: "call"; call: ToolCall }
   /** The provider runs a tool of its own: only to be shown. */
   | { type: "hosted_call"; call: ToolCall }
-  /** The result of a hosted call. `durationMs` counts from where the provider began with it. */
-  | { type: "hosted_result"; answer: ToolAnswer; durationMs: number }
+  /**
+   * The result of a hosted call. `durationMs` counts from where the provider began with it. `isOpen`: it is not known yet, and
+   * `answer` says so to clients alone.
+   */
+  | { type: "hosted_result"; answer: ToolAnswer; durationMs: number; isOpen?: true }
   /** An agent that is written elsewhere waits for a person, before it carries out a call of its own. */
   | { type: "approval"; asked: AskedCall }
   /** What the operator should know, such as that a model has failed and the next one is asked. For the log. */

@@ -767,6 +767,26 @@ test("a call that was declined stands once, also where its framework tells of it
   assert.deepEqual([last.data, rows.includes("c1")], ["Done.", false]);
 });
 
+test("an approved call whose result comes behind the next question is not said to have failed, and has its row then", async (t) => {
+  const rounds = [[asks()], [asks({ id: "c2" })], [result("c1", "done"), result("c2", "done"), "Done."]];
+  const server = await startServer(
+    t,
+    hosted(() => items(...(rounds.shift() ?? []))),
+  );
+  let { last, events } = await send.sse(t, server, { message: "Hi" });
+  const rows = [];
+  for (const id of ["c1", "c2"]) {
+    ({ last, events } = await send.sse(t, server, { approvals: [{ id, approved: true }], state: last.state }));
+    rows.push(
+      events.flatMap((one) => (one.type === "tool_result" ? [[one.data.id, one.data.status, one.data.output]] : [])),
+    );
+  }
+  assert.deepEqual(rows, [
+    [["c1", "completed", "Its result is not known yet."]],
+    ["c1", "c2"].map((id) => [id, "completed", "done"]),
+  ]);
+});
+
 test("a call of an agent's own with other arguments than a declined one of its id is another call", async (t) => {
   const rounds = [[asks()], [call("c1", "refund", { sum: 4 }), result("c1"), "Done."]];
   const server = await startServer(
