@@ -19,7 +19,7 @@ import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { twice } from "../support/twice.ts";
-import { AG_UI, isPythonAlone, PYTHON, SERVERS as PYTHON_SERVERS, startPython } from "./python.ts";
+import { folderOf, isPythonAlone, PYTHON, SERVERS as PYTHON_SERVERS, startPython, titleOf } from "./python.ts";
 
 const isOfNode22 = process.env.AGENTS === "node-22";
 
@@ -27,7 +27,7 @@ const isShort = process.env.AGENTS === "short" || isOfNode22;
 
 const SERVERS = isOfNode22 ? [] : PYTHON_SERVERS;
 
-const named = (servers: string[]) => Object.fromEntries(servers.map((name) => [`${name} by AG-UI`, AG_UI]));
+const named = (servers: string[]) => Object.fromEntries(servers.map((name) => [titleOf(name), folderOf(name)]));
 
 /** Folder of each agent. Those of the examples are what their readers copy. */
 const AGENTS: Record<string, string> = {
@@ -127,7 +127,7 @@ await mock.start();
 after(() => mock.stop());
 
 const urls = new Map<string, string | undefined>();
-for (const name of SERVERS) urls.set(`${name} by AG-UI`, await startPython(name, folder, `${mock.url}/v1`));
+for (const name of SERVERS) urls.set(titleOf(name), await startPython(name, folder, `${mock.url}/v1`));
 
 const env = {
   OPENAI_API_KEY: "mock",
@@ -155,7 +155,7 @@ function told(events: readonly StreamEvent[]): any[] {
 }
 
 for (const [name, path] of Object.entries(AGENTS)) {
-  if (path === AG_UI && urls.get(name) === undefined) {
+  if (urls.has(name) && urls.get(name) === undefined) {
     test(name, { skip: "there is no python3 with venv on this machine" });
     continue;
   }
@@ -254,7 +254,7 @@ for (const [name, path] of Object.entries(AGENTS)) {
 }
 
 for (const [name, path] of Object.entries(APPROVING)) {
-  if (path === AG_UI && urls.get(name) === undefined) continue;
+  if (urls.has(name) && urls.get(name) === undefined) continue;
   const own = { ...env, AGENT_URL: urls.get(name) };
   const { hearsWhy = true, decidesAlike = false } = PYTHON[name.split(" by ")[0] ?? ""] ?? {};
 
@@ -407,8 +407,9 @@ test("the agents compile against their frameworks' own types", inJavaScript, () 
   });
 });
 
-/** The version of what speaks AG-UI. */
-const OWN_PACKAGE = /^(?:ag[-_]ui[-_](?!protocol)\w+|agno|agent-framework-ag-ui|pydantic-ai-slim.*)==(.+)$/m;
+/** The versions of what serves an agent, and of what it is written with. */
+const OWN_PACKAGES =
+  /^(?:ag[-_]ui[-_](?!protocol)\w+|agno|agent-framework-ag-ui|pydantic-ai-slim.*|mlflow|openai-agents)==(.+)$/gm;
 
 test("docs/hosting.md has the examples as they are, and names the versions that were tried", {
   skip: isPythonAlone,
@@ -424,8 +425,8 @@ test("docs/hosting.md has the examples as they are, and names the versions that 
     assert.ok(page.includes(dependencies[name] ?? ""), name);
   }
   for (const name of Object.keys(PYTHON)) {
-    const [, own] = readFileSync(join(AG_UI, name, "requirements.txt"), "utf8").match(OWN_PACKAGE) ?? [];
-    assert.ok(own !== undefined && page.includes(own), `${name} ${own}`);
+    const own = [...readFileSync(join(folderOf(name), name, "requirements.txt"), "utf8").matchAll(OWN_PACKAGES)];
+    assert.ok(own.length > 0 && own.every(([, version = ""]) => page.includes(version)), `${name} ${own}`);
   }
 });
 

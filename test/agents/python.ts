@@ -7,10 +7,11 @@ import { createInterface } from "node:readline";
 import { after } from "node:test";
 import { twice } from "../support/twice.ts";
 
-/** An agent of Parley's that asks a server in Python, by AG-UI. */
-export const AG_UI = "test/agents/ag-ui";
+/** What they speak, and the folder of an agent of Parley's that asks them. */
+const PROTOCOLS = { "AG-UI": "test/agents/ag-ui", Responses: "test/agents/responses" };
 
 interface PythonServer {
+  speaks?: "Responses";
   /** Where it is below its origin. */
   path?: string;
   /** Whether it asks before a tool runs. */
@@ -30,7 +31,15 @@ export const PYTHON: Record<string, PythonServer> = {
   adk: { hearsWhy: false },
   microsoft: { hearsWhy: false, decidesAlike: true },
   crewai: { asks: false },
+  mlflow: { speaks: "Responses", path: "responses" },
+  "openai-agents": { speaks: "Responses", path: "responses" },
 };
+
+const protocolOf = (name: string) => PYTHON[name]?.speaks ?? "AG-UI";
+
+export const folderOf = (name: string) => PROTOCOLS[protocolOf(name)];
+
+export const titleOf = (name: string) => `${name} by ${protocolOf(name)}`;
 
 const [isOfPython, wanted] = /^python(?::(.+))?$/.exec(process.env.AGENTS ?? "") ?? [];
 
@@ -48,13 +57,13 @@ export async function startPython(name: string, folder: string, model: string): 
   } catch {
     return undefined;
   }
-  const list = join(AG_UI, name, "requirements.txt");
+  const list = join(folderOf(name), name, "requirements.txt");
   const lines = readFileSync(list, "utf8").trim().split("\n");
   const newest = ["--upgrade", ...lines.map((line) => line.replace(/==.*/, ""))];
   const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
   const packages = process.env.AGENTS === "newest" ? newest : ["-r", list];
   await twice(() => execFileSync(python, [...pip, ...packages]));
-  const child = spawn(python, [join(AG_UI, name, "agent.py")], {
+  const child = spawn(python, [join(folderOf(name), name, "agent.py")], {
     env: {
       ...{ ...process.env, OPENAI_API_KEY: "mock", OPENAI_BASE_URL: model, NO_PROXY: "*" },
       // They would look for what they do not find on a machine without a network.
@@ -65,12 +74,13 @@ export async function startPython(name: string, folder: string, model: string): 
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
   after(kill);
-  const printed = createInterface(child.stderr);
-  for await (const line of printed) {
+  const said: string[] = [];
+  for await (const line of createInterface(child.stderr)) {
+    said.push(line);
     const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
     if (url === undefined) continue;
     child.stderr.resume();
     return `${url}/${PYTHON[name]?.path ?? ""}`;
   }
-  throw new Error(`the agent in ${name} did not start`);
+  throw new Error(`the agent in ${name} did not start: ${said.slice(-20).join("\n")}`);
 }

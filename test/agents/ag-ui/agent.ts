@@ -1,3 +1,7 @@
 import { agUi, defineAgent } from "parley-agent";
 
-export default defineAgent({ name: "Acme Support", run: agUi(process.env.AGENT_URL ?? "http://127.0.0.1:8000/") });
+export default defineAgent({
+  name: "Acme Support",
+  accepts: ["image/png"],
+  run: agUi(process.env.AGENT_URL ?? "http://127.0.0.1:8000/"),
+});
