@@ -86,7 +86,8 @@ type Part = Record<string, unknown>;
 /** What followed the message that is still being answered, up to what the person has decided. */
 function exchangeOf(input: RunInput): object[] {
   const { approvals } = input.ctx;
-  const kept: Part[] = approvals[0]?.kept ?? input.exchange.slice(1).map((one) => toModelMessage(one, input));
+  const { kept: first } = approvals[0] ?? {};
+  const kept: Part[] = Array.isArray(first) ? first : input.exchange.slice(1).map((one) => toModelMessage(one, input));
   const parts = kept.flatMap(({ content }) => records(content));
   const responses = approvals.map(({ id, tool, approved, reason }) => {
     // The SDK reads responses at the end of the conversation alone.

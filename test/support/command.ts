@@ -25,6 +25,8 @@ export interface CommandOptions {
   stalled?: "stdout" | "stderr";
   /** Path of the command, for one that is installed elsewhere. */
   cli?: string;
+  /** Path of another Node than the one that runs the test. */
+  node?: string;
 }
 
 export interface CommandEnd {
@@ -42,7 +44,7 @@ export class Command {
 
   constructor(args: readonly string[], options: CommandOptions) {
     const { env = {}, cwd = join(REPOSITORY, "test"), cli = COMMAND, unread, stalled } = options;
-    this.#child = spawn(process.execPath, [cli, ...args], {
+    this.#child = spawn(options.node ?? process.execPath, [cli, ...args], {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },
       stdio: ["ignore", "pipe", "pipe"],

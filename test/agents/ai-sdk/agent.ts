@@ -20,4 +20,4 @@ const agent = new ToolLoopAgent({
   },
 });
 
-export default defineAgent({ name: "Acme Support", run: agent });
+export default defineAgent({ name: "Acme Support", run: agent, accepts: ["image/png"] });

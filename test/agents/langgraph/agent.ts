@@ -1,3 +1,4 @@
+import { HumanMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { Command, interrupt, MemorySaver } from "@langchain/langgraph";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
@@ -13,19 +14,33 @@ const cancelOrder = tool(
   { name: "cancel_order", description: "Cancels an order.", schema: z.object({ order: z.string() }) },
 );
 
+const orderStatus = tool(({ order }) => ({ order, status: "on its way" }), {
+  name: "get_order_status",
+  description: "Returns the status of an order.",
+  schema: z.object({ order: z.string() }),
+});
+
 const graph = createReactAgent({
   llm: new ChatOpenAI({ model: "gpt-5.2" }),
-  tools: [cancelOrder],
+  tools: [cancelOrder, orderStatus],
   checkpointer: new MemorySaver(), // In production: a database.
   version: "v2", // Otherwise, tools that have run beside it run once more.
 });
 
 export default defineAgent({
   name: "Acme Support",
-  async *run({ messages, state, ctx, signal }) {
+  accepts: ["image/png"],
+  async *run({ message, attachments, state, ctx, signal }) {
     const thread = { thread_id: ctx.conversation };
+    const images = attachments.map(({ mimeType, data }) => {
+      return {
+        type: "image_url",
+        image_url: { url: `data:${mimeType};base64,${Buffer.from(data).toString("base64")}` },
+      };
+    });
+    const asked = new HumanMessage({ content: [{ type: "text", text: message }, ...images] });
     yield graph.stream(
-      ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: messages.slice(-1) },
+      ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: [asked] },
       { streamMode: ["messages", "tools", "updates"], signal, configurable: { ...thread, ...(state as object) } },
     );
     // Where the thread is now: a message that is changed later goes on from the place before it.

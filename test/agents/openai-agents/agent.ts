@@ -1,4 +1,4 @@
-import { Agent, RunState, run, tool } from "@openai/agents";
+import { Agent, RunState, run, tool, user } from "@openai/agents";
 import { defineAgent, toRunState } from "parley-agent";
 import { z } from "zod";
 
@@ -21,8 +21,13 @@ const agent = new Agent({ name: "Concierge", model: "gpt-5.2", tools: [cancelOrd
 
 export default defineAgent({
   name: "Acme Support",
-  async *run({ message, state, ctx, signal }) {
-    const input = (await toRunState(RunState, agent, ctx.approvals)) ?? message;
+  accepts: ["image/png"],
+  async *run({ message, attachments, state, ctx, signal }) {
+    const images = attachments.map(({ mimeType, data }) => {
+      return { type: "input_image" as const, image: `data:${mimeType};base64,${Buffer.from(data).toString("base64")}` };
+    });
+    const asked = [user([{ type: "input_text", text: message }, ...images])];
+    const input = (await toRunState(RunState, agent, ctx.approvals)) ?? asked;
     const result = await run(agent, input, { stream: true, signal, previousResponseId: state });
     yield result;
     yield { type: "state", data: result.lastResponseId };

@@ -1,0 +1,91 @@
+/** Agents in JavaScript, with the packages of their frameworks. */
+
+import { execFileSync } from "node:child_process";
+import { cpSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { after } from "node:test";
+import { REPOSITORY } from "../support/command.ts";
+import type { Cleanup } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+import { twice } from "../support/twice.ts";
+import { FIRST, type Question, type Row } from "./questions.ts";
+
+/** Lists of packages: some versions need Node 22. */
+const LISTS = { 20: "test/agents", 22: "test/agents/node-22" } as const;
+
+export type NodeVersion = keyof typeof LISTS;
+
+export interface Agent extends Omit<Row, "name" | "serve"> {
+  path: string;
+  node: NodeVersion;
+  /** Whether it answers in the short runs, too. */
+  isShort?: boolean;
+  /** Asked in place of all questions. */
+  questions?: Question[];
+}
+
+/** What its readers copy. */
+const example = (name: string, node: NodeVersion): Agent => ({
+  path: `examples/${name}`,
+  node,
+  isShort: true,
+  questions: [FIRST],
+});
+
+const agent = (name: string, node: NodeVersion, more: Partial<Agent> = {}): Agent => ({
+  path: `test/agents/${name}`,
+  node,
+  ...more,
+});
+
+const WITHOUT = {
+  pictures: "the agent takes no files",
+  approvals: "the agent has no tool that asks; such a graph, and an event of one's own, have tests elsewhere",
+};
+
+export const JAVASCRIPT: Record<string, Agent> = {
+  "AI SDK 6, the example": example("ai-sdk", 20),
+  "OpenAI Agents SDK 0.14, the example": example("openai-agents", 20),
+  "LangGraph, the example": example("langgraph", 20),
+  "LangGraph with a sub-graph": agent("sub-graph", 20, { isShort: true, without: WITHOUT }),
+  "a generator": agent("generator", 20, { isShort: true, without: WITHOUT }),
+  "AI SDK 6": agent("ai-sdk", 20),
+  "OpenAI Agents SDK 0.14": agent("openai-agents", 20, { isStored: true }),
+  LangGraph: agent("langgraph", 20),
+  LangChain: agent("langchain", 20, { decidesAlike: true }),
+  "AI SDK 7, the example": example("ai-sdk", 22),
+  "OpenAI Agents SDK 0.20, the example": example("openai-agents", 22),
+  "AI SDK 7": agent("ai-sdk", 22),
+  "OpenAI Agents SDK 0.20": agent("openai-agents", 22, { isStored: true }),
+  Mastra: agent("mastra", 22, { isShort: true, asksSingly: true }),
+};
+
+/** An agent that is a tool of another one, with a tool that needs approval. */
+export const AGENT_AS_TOOL = "test/agents/agent-as-tool";
+
+export const packagesOf = (node: NodeVersion): Record<string, string> =>
+  JSON.parse(readFileSync(join(LISTS[node], "package.json"), "utf8")).dependencies;
+
+const npm = (folder: string, ...args: string[]) =>
+  twice(() => execFileSync("npm", [...args, "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
+
+/** Installs the packages of a list in a folder of their own, beside these agents. */
+export async function install(node: NodeVersion, paths: Iterable<string>): Promise<string> {
+  const folder = temporaryProject({ after } as Cleanup, {});
+  for (const name of ["package.json", "package-lock.json"]) cpSync(join(LISTS[node], name), join(folder, name));
+  const newest = Object.keys(packagesOf(node)).map((name) => `${name}@latest`);
+  await (process.env.AGENTS === "newest" ? npm(folder, "install", ...newest) : npm(folder, "ci"));
+  symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
+  for (const path of paths) cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
+  return folder;
+}
+
+/** The Node that runs packages of a list: this one, if it is new enough. */
+export async function nodeFor(node: NodeVersion): Promise<string> {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (node === 20 || major > 22 || (major === 22 && minor >= 13)) return process.execPath;
+  const folder = temporaryProject({ after } as Cleanup, { "package.json": "{}" });
+  const name = `node-${process.platform}-${process.arch}`;
+  await npm(folder, "install", `${name}@22`);
+  return join(folder, "node_modules", name, "bin/node");
+}
