@@ -138,7 +138,9 @@ const FRAMEWORKS = [
   "import { Agent, run",
   "import { Agent, RunState",
   'import { tool } from "@langchain/core/tools";\nimport { createReactAgent',
-  'import { tool } from "@langchain/core/tools";\nimport { Command',
+  "import { HumanMessage }",
+  "import { Command, MemorySaver }",
+  "import { Mastra }",
 ];
 
 /** How the block begins that test/models runs, and compiles. */

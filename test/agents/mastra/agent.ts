@@ -1,4 +1,3 @@
-import { openai } from "@ai-sdk/openai";
 import { Mastra } from "@mastra/core";
 import { Agent } from "@mastra/core/agent";
 import { InMemoryStore } from "@mastra/core/storage";
@@ -25,7 +24,7 @@ const concierge = new Agent({
   id: "concierge",
   name: "Concierge",
   instructions: "Be brief.",
-  model: openai("gpt-5.2"),
+  model: "openai/gpt-5.2",
   tools: { cancel_order: cancelOrder, get_order_status: orderStatus },
 });
 
@@ -36,12 +35,12 @@ export default defineAgent({
   name: "Acme Support",
   accepts: ["image/png"],
   run(input) {
+    const { ctx, message, signal } = input;
     const agent = mastra.getAgent("concierge");
-    const [decision] = input.ctx.approvals; // Mastra asks about one call at a time.
-    if (decision === undefined || input.message !== "")
-      return agent.stream(toModelMessages(input), { abortSignal: input.signal });
+    const [decision] = ctx.approvals; // Mastra asks about one call at a time.
+    if (decision === undefined || message !== "") return agent.stream(toModelMessages(input), { abortSignal: signal });
     const { approved, reason, kept } = decision;
-    const options = { ...kept, reason, abortSignal: input.signal };
+    const options = { ...kept, reason, abortSignal: signal };
     return approved ? agent.approveToolCall(options) : agent.declineToolCall(options);
   },
 });
