@@ -27,6 +27,8 @@ class AgUiReader implements ShapeReader {
   readonly #last = new Set<string>();
   /** The last list of the thread's messages. */
   #snapshot: Record<string, unknown>[] | undefined;
+  /** Results of calls that were not streamed, by their ids. */
+  readonly #results = new Map<unknown, unknown>();
   /** What a person is asked, by its id, with which the answer goes back. Some agents say it twice. */
   readonly #interrupts = new Map<unknown, Interrupt>();
   /** Whether the agent has said itself that it waits for nothing. */
@@ -66,6 +68,7 @@ class AgUiReader implements ShapeReader {
     },
     TOOL_CALL_RESULT: ({ toolCallId, content }, answer) => {
       this.#endCall(asString(toolCallId), answer);
+      if (!answer.hasCalled(asString(toolCallId))) this.#results.set(toolCallId, content);
       answer.result(toolCallId, content);
     },
     MESSAGES_SNAPSHOT: ({ messages }) => {
@@ -127,6 +130,11 @@ class AgUiReader implements ShapeReader {
   /** The last message of the thread is the answer, if it is one that the client does not have. So are results. */
   #sayUnstreamed(answer: Answer): void {
     const messages = this.#snapshot ?? [];
+    for (const { id, function: called } of messages.flatMap(({ toolCalls }) => records(toolCalls))) {
+      if (!this.#results.has(id) || !isRecord(called)) continue;
+      answer.call(id, called.name, called.arguments);
+      answer.result(id, this.#results.get(id));
+    }
     for (const { toolCallId, content } of messages) {
       if (answer.isOpen(asString(toolCallId))) answer.result(toolCallId, textOf(content));
     }

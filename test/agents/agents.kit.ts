@@ -14,9 +14,10 @@ import { send } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { AGENT_AS_TOOL, install, JAVASCRIPT, type NodeVersion, nodeFor, packagesOf } from "./javascript.ts";
-import { ANSWER, MODEL_URL, requests, saidSince } from "./model.ts";
+import { ANSWER, MODEL_URL, model, requests, saidSince } from "./model.ts";
 import { folderOf, isPythonAlone, PYTHON, SERVERS as PYTHON_SERVERS, startPython, titleOf } from "./python.ts";
-import { APPROVALS, FIRST, PLAIN, type Question, type Row } from "./questions.ts";
+import { askInPython } from "./python-questions.ts";
+import { APPROVALS, FIRST, OF_JAVASCRIPT, type Question, type Row, SHARED } from "./questions.ts";
 
 const AGENTS = process.env.AGENTS ?? "";
 
@@ -29,7 +30,7 @@ const SERVERS = isOfNode22 || AGENTS === "javascript" ? [] : PYTHON_SERVERS;
 /** Packages that this run installs. */
 const NODES: NodeVersion[] = isOfNode22 ? [22] : isShort || isPythonAlone ? [20] : [20, 22];
 
-const ALL: Question[] = [FIRST, ...PLAIN, ...APPROVALS];
+const ALL: Question[] = [FIRST, ...SHARED, ...OF_JAVASCRIPT, ...APPROVALS];
 
 const TRIED = Object.entries(JAVASCRIPT).filter(
   ([, { node, isShort: answers = false }]) => !isPythonAlone && NODES.includes(node) && (!isShort || answers),
@@ -58,19 +59,12 @@ function serve(t: Cleanup, version: NodeVersion, path: string, more: Record<stri
   return start(t, [join(folder, path)], { node, env: { ...env, ...more } });
 }
 
-async function pythonRow(name: string): Promise<Row | undefined> {
-  const [{ folder } = { folder: "" }] = folders.values();
-  const AGENT_URL = await startPython(name, folder, MODEL_URL);
-  if (AGENT_URL === undefined) return undefined;
+function pythonRow(name: string, AGENT_URL: string): Row {
   const { asks = true, ...limits } = PYTHON[name] ?? {};
-  const without = {
-    "earlier states": "some of the servers have a memory of their own",
-    ...(asks ? {} : { approvals: "it asks for words" }),
-  };
   return {
-    name: titleOf(name),
     ...limits,
-    without,
+    name: titleOf(name),
+    without: asks ? {} : { approvals: "it asks for words" },
     serve: (t, more) => serve(t, 20, folderOf(name), { AGENT_URL, ...more }),
   };
 }
@@ -87,11 +81,14 @@ for (const [name, { path, node, questions = ALL, ...more }] of TRIED) {
   askAll({ name, ...more, serve: (t, own) => serve(t, node, path, own) }, questions);
 }
 
+const urls = new Map<string, string>();
 for (const name of SERVERS) {
-  const row = await pythonRow(name);
-  if (row === undefined) test(titleOf(name), { skip: "there is no python3 with venv on this machine" });
-  else askAll(row, ALL);
+  const url = await startPython(name, folders.get(20)?.folder ?? "", MODEL_URL);
+  if (url === undefined) test(titleOf(name), { skip: "there is no python3 with venv on this machine" });
+  else urls.set(name, url);
 }
+for (const [name, url] of urls) askAll(pythonRow(name, url), [FIRST, ...SHARED, ...APPROVALS]);
+if (!isShort) askInPython(urls, model, (t, name, AGENT_URL) => serve(t, 20, folderOf(name), { AGENT_URL }));
 
 const inJavaScript = { skip: isPythonAlone };
 

@@ -10,10 +10,10 @@ export const ANSWER = "Order 4711 is on its way.";
 /** Bodies of requests, as they came: what the fake keeps of them is less. */
 const asked: Record<string, unknown>[] = [];
 
-const mock = new LLMock({ port: 0 });
+export const model = new LLMock({ port: 0 });
 
 const callsFor = (userMessage: string, ...toolCalls: { name: string; arguments: string }[]) =>
-  mock.addFixture({ match: { userMessage, hasToolResult: false }, response: { toolCalls } });
+  model.addFixture({ match: { userMessage, hasToolResult: false }, response: { toolCalls } });
 
 const cancel = (order: string) => ({ name: "cancel_order", arguments: JSON.stringify({ order }) });
 
@@ -25,12 +25,12 @@ callsFor("cancel them", cancel("A1"), cancel("B2"));
 callsFor("cancel, then look", cancel("then look"));
 callsFor("ask the desk", { name: "ask_desk", arguments: '{"input":"cancel A1"}' });
 callsFor("cancel A1", cancel("A1"));
-mock.onMessage("slowly", { content: "word ".repeat(60) }, { latency: 50, chunkSize: 5 });
-mock.onMessage("fail", { error: { message: "the key is sk-secret", type: "invalid_request_error" }, status: 400 });
-mock.onMessage("never mind", { content: "As you like." });
-mock.onMessage("thanks", { content: "You are welcome." });
-for (let n = 0; n < 50; n++) mock.onMessage(new RegExp(`number ${n}$`), { content: `I am number ${n}.` });
-mock.addFixture({
+model.onMessage("slowly", { content: "word ".repeat(60) }, { latency: 50, chunkSize: 5 });
+model.onMessage("fail", { error: { message: "the key is sk-secret", type: "invalid_request_error" }, status: 400 });
+model.onMessage("never mind", { content: "As you like." });
+model.onMessage("thanks", { content: "You are welcome." });
+for (let n = 0; n < 50; n++) model.onMessage(new RegExp(`number ${n}$`), { content: `I am number ${n}.` });
+model.addFixture({
   match: {
     predicate({ messages }) {
       const said = JSON.stringify(messages);
@@ -41,10 +41,10 @@ mock.addFixture({
   response: { toolCalls: [LOOK] },
 });
 // Behind what has been looked up.
-mock.onMessage("look instead", { content: ANSWER });
-mock.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER }, chunkSize: 6 });
-await mock.start();
-after(() => mock.stop());
+model.onMessage("look instead", { content: ANSWER });
+model.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER }, chunkSize: 6 });
+await model.start();
+after(() => model.stop());
 
 const front = createServer(async (message, response) => {
   const { method, url = "", headers } = message;
@@ -52,7 +52,7 @@ const front = createServer(async (message, response) => {
   for await (const piece of message) pieces.push(piece);
   const body = Buffer.concat(pieces);
   asked.push(JSON.parse(body.toString() || "{}"));
-  const sent = request(new URL(url, mock.url), { method, headers }, (answer) => {
+  const sent = request(new URL(url, model.url), { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers);
     answer.pipe(response);
   });

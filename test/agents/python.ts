@@ -6,14 +6,19 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
 import { twice } from "../support/twice.ts";
+import { Recorder } from "./recorder.ts";
 
 /** What they speak, and the folder of an agent of Parley's that asks them. */
 const PROTOCOLS = { "AG-UI": "test/agents/ag-ui", Responses: "test/agents/responses" };
 
-interface PythonServer {
+export interface PythonServer {
   speaks?: "Responses";
   /** Where it is below its origin. */
   path?: string;
+  /** Where an agent of it is whose model does not stream, if there can be one. */
+  whole?: string;
+  /** Whether it has a memory of its own. */
+  remembers?: true;
   /** Whether it asks before a tool runs. */
   asks?: false;
   /** Whether its model gets to know why a person has declined. */
@@ -25,14 +30,14 @@ interface PythonServer {
 /** By their folders. */
 export const PYTHON: Record<string, PythonServer> = {
   pydantic: {},
-  langgraph: {},
-  agno: { path: "agui" },
-  strands: { hearsWhy: false },
-  adk: { hearsWhy: false },
+  langgraph: { whole: "whole", remembers: true },
+  agno: { path: "agui", remembers: true },
+  strands: { whole: "whole", hearsWhy: false },
+  adk: { whole: "whole", remembers: true, hearsWhy: false },
   microsoft: { hearsWhy: false, decidesAlike: true },
-  crewai: { asks: false },
-  mlflow: { speaks: "Responses", path: "responses" },
-  "openai-agents": { speaks: "Responses", path: "responses" },
+  crewai: { whole: "whole", asks: false },
+  mlflow: { speaks: "Responses", path: "responses", whole: "responses" },
+  "openai-agents": { speaks: "Responses", path: "responses", whole: "responses" },
 };
 
 const protocolOf = (name: string) => PYTHON[name]?.speaks ?? "AG-UI";
@@ -48,6 +53,9 @@ export const isPythonAlone = isOfPython !== undefined;
 
 /** Those that this run tries. */
 export const SERVERS = isPythonAlone ? (wanted?.split(",") ?? Object.keys(PYTHON)) : ["pydantic", "langgraph"];
+
+/** What stands before those that have started. */
+export const RECORDERS = new Map<string, Recorder>();
 
 /** Starts a server in `folder`. Without Python, its tests are skipped. */
 export async function startPython(name: string, folder: string, model: string): Promise<string | undefined> {
@@ -80,7 +88,9 @@ export async function startPython(name: string, folder: string, model: string): 
     const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
     if (url === undefined) continue;
     child.stderr.resume();
-    return `${url}/${PYTHON[name]?.path ?? ""}`;
+    const recorder = new Recorder(name);
+    RECORDERS.set(name, recorder);
+    return `${await recorder.start(url)}/${PYTHON[name]?.path ?? ""}`;
   }
   throw new Error(`the agent in ${name} did not start: ${said.slice(-20).join("\n")}`);
 }

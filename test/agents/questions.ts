@@ -82,7 +82,8 @@ export const FIRST: Question = {
   },
 };
 
-export const PLAIN: Question[] = [
+/** The servers in Python are asked the same in `python-questions.ts`. */
+export const OF_JAVASCRIPT: Question[] = [
   {
     title: "three messages in a row, of which its model knows all",
     async ask(t, { serve, isStored }) {
@@ -123,6 +124,9 @@ export const PLAIN: Question[] = [
       }
     },
   },
+];
+
+export const SHARED: Question[] = [
   {
     title: "a run whose connection is cut after any of its events is resumed without a gap or a double",
     async ask(t, { serve }) {

@@ -417,6 +417,23 @@ export const STREAMS: [name: string, items: Items, events: string[]][] = [
     ['look{"a":1}', "Here it is.", "=found", "stop: Here it is."],
   ],
   [
+    "CrewAI behind AG-UI, whose model was not streamed: its calls stand in its list of messages alone",
+    [
+      { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "found" },
+      {
+        type: "MESSAGES_SNAPSHOT",
+        messages: [
+          { id: "u1", role: "user", content: "Hi" },
+          { id: "m1", role: "assistant", toolCalls: [{ id: "c1", function: { name: "look", arguments: '{"a":1}' } }] },
+          { id: "m2", role: "tool", toolCallId: "c1", content: "found" },
+          { id: "m3", role: "assistant", content: "Here it is." },
+        ],
+      },
+      { type: "RUN_FINISHED" },
+    ],
+    ['look{"a":1}', "=found", ...END],
+  ],
+  [
     "Strands behind AG-UI, which lists its thread again and again",
     [
       agUiSnapshot(["u1", "Hi"]),

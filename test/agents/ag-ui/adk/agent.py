@@ -2,6 +2,7 @@ import uvicorn
 from ag_ui_adk import ADKAgent, add_adk_fastapi_endpoint
 from fastapi import FastAPI
 from google.adk.agents import LlmAgent
+from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.models.lite_llm import LiteLlm
 from google.adk.tools import FunctionTool
 
@@ -23,8 +24,15 @@ agent = LlmAgent(
 )
 
 app = FastAPI()
-served = ADKAgent(adk_agent=agent, app_name="acme", user_id="anyone", max_concurrent_executions=100)
-add_adk_fastapi_endpoint(app, served, path="/")
+for path, mode in (("/", StreamingMode.SSE), ("/whole", StreamingMode.NONE)):
+    served = ADKAgent(
+        adk_agent=agent,
+        app_name="acme",
+        user_id="anyone",
+        max_concurrent_executions=100,
+        run_config_factory=lambda _, mode=mode: RunConfig(streaming_mode=mode),
+    )
+    add_adk_fastapi_endpoint(app, served, path=path)
 
 if __name__ == "__main__":
     uvicorn.run(app, host="127.0.0.1", port=0)

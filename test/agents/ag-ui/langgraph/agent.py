@@ -21,10 +21,11 @@ def cancel_order(order: str) -> str:
     return f"cancelled {order}" if decision["approved"] else f"declined: {decision.get('reason')}"
 
 
-graph = create_agent(ChatOpenAI(model="gpt-5.2"), [get_order_status, cancel_order], checkpointer=MemorySaver())
-
 app = FastAPI()
-add_langgraph_fastapi_endpoint(app, LangGraphAgent(name="acme", graph=graph), "/")
+for path, in_one_piece in (("/", False), ("/whole", True)):
+    model = ChatOpenAI(model="gpt-5.2", disable_streaming=in_one_piece)
+    graph = create_agent(model, [get_order_status, cancel_order], checkpointer=MemorySaver())
+    add_langgraph_fastapi_endpoint(app, LangGraphAgent(name="acme", graph=graph), path)
 
 if __name__ == "__main__":
     uvicorn.run(app, host="127.0.0.1", port=0)

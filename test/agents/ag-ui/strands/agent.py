@@ -19,12 +19,13 @@ def cancel_order(order: str) -> str:
     return f"cancelled {order}"
 
 
-model = OpenAIModel(client_args={"base_url": os.environ["OPENAI_BASE_URL"]}, model_id="gpt-5.2")
-agent = Agent(model=model, tools=[get_order_status, cancel_order], callback_handler=None)
 config = StrandsAgentConfig(tool_behaviors={"cancel_order": ToolBehavior(interrupt_on_call=True)})
 
 app = FastAPI()
-add_strands_fastapi_endpoint(app, StrandsAgent(agent, "acme", config=config), "/")
+for path, is_streamed in (("/", True), ("/whole", False)):
+    model = OpenAIModel(client_args={"base_url": os.environ["OPENAI_BASE_URL"]}, model_id="gpt-5.2", stream=is_streamed)
+    agent = Agent(model=model, tools=[get_order_status, cancel_order], callback_handler=None)
+    add_strands_fastapi_endpoint(app, StrandsAgent(agent, "acme", config=config), path)
 
 if __name__ == "__main__":
     uvicorn.run(app, host="127.0.0.1", port=0)

@@ -43,6 +43,16 @@ def message_of(item: dict) -> list[dict]:
     return [{"role": "user", "content": parts}]
 
 
+async def pieces(messages: list[dict], is_streamed: bool):
+    asked = {"model": "gpt-5.2", "messages": messages, "tools": TOOLS}
+    answer = await client.chat.completions.create(**asked, stream=is_streamed)
+    if not is_streamed:
+        yield answer.id, answer.choices[0].message
+        return
+    async for chunk in answer:
+        yield chunk.id, chunk.choices[0].delta
+
+
 @stream()
 async def run(request):
     items = [one.model_dump(exclude_none=True) for one in request.input]
@@ -58,18 +68,18 @@ async def run(request):
                 yield done(one)
         elif item["type"] != "mcp_approval_response":
             messages += message_of(item)
-    isAsking = False
-    while not isAsking:
+    is_streamed = "in one piece" not in str(items[-1])
+    is_asking = False
+    while not is_asking:
         text, calls, id = "", {}, ""
-        chunks = await client.chat.completions.create(model="gpt-5.2", messages=messages, tools=TOOLS, stream=True)
-        async for chunk in chunks:
-            id = chunk.id
-            delta = chunk.choices[0].delta
+        async for id, delta in pieces(messages, is_streamed):
             if delta.content:
                 text += delta.content
-                yield create_text_delta(delta.content, item_id=id)
-            for piece in delta.tool_calls or []:
-                call = calls.setdefault(piece.index, {"id": piece.id, "name": piece.function.name, "arguments": ""})
+                if is_streamed:
+                    yield create_text_delta(delta.content, item_id=id)
+            for index, piece in enumerate(delta.tool_calls or []):
+                index = getattr(piece, "index", index)
+                call = calls.setdefault(index, {"id": piece.id, "name": piece.function.name, "arguments": ""})
                 call["arguments"] += piece.function.arguments or ""
         if text:
             yield done(create_text_output_item(text, id))
@@ -78,7 +88,7 @@ async def run(request):
         for call in calls.values():
             given = (call["id"], call["name"], call["arguments"])
             if call["name"] == "cancel_order":
-                isAsking = True
+                is_asking = True
                 yield done(create_mcp_approval_request_item(call["id"], call["arguments"], call["name"], "acme"))
                 continue
             pair = [

@@ -42,7 +42,13 @@ def decided(answers: dict[str, dict]) -> RunState:
 async def run(request):
     items = [one.model_dump(exclude_none=True) for one in request.input]
     answers = {one["approval_request_id"]: one for one in items if one["type"] == "mcp_approval_response"}
-    result = Runner.run_streamed(agent, decided(answers) if answers else items)
+    given = decided(answers) if answers else items
+    if "in one piece" in str(items[-1]):
+        whole = await Runner.run(agent, given)
+        for one in whole.new_items:
+            yield {"type": "response.output_item.done", "item": one.to_input_item()}
+        return
+    result = Runner.run_streamed(agent, given)
     async for event in result.stream_events():
         if event.type == "raw_response_event":
             yield event.data.model_dump()

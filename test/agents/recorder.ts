@@ -1,0 +1,110 @@
+/** Stands between Parley and a server, and compares what the server streams with what was recorded of it. */
+
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
+import { after, test } from "node:test";
+import { isRecord } from "../../server/protocol/json.ts";
+import { listen } from "../support/listen.ts";
+import type { Cleanup } from "../support/start-server.ts";
+
+type Event = Record<string, unknown>;
+
+const FOLDER = new URL("../fixtures/agents/python/", import.meta.url);
+
+export class Recorder {
+  readonly #name: string;
+  readonly #streams: Event[][] = [];
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Gives the origin that stands for the server's. */
+  async start(target: string): Promise<string> {
+    const server = createServer((req, res) => {
+      const url = new URL(req.url ?? "", target);
+      const sent = request(url, { method: req.method, headers: { ...req.headers, host: url.host } }, (answer) => {
+        let text = "";
+        answer.on("data", (chunk) => (text += chunk));
+        answer.on("end", () => this.#streams.push(eventsIn(text)));
+        res.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(res);
+      });
+      sent.on("error", () => res.destroy());
+      res.on("close", () => sent.destroy());
+      req.pipe(sent);
+    });
+    return listen({ after } as Cleanup, server);
+  }
+
+  /** What it sends is in its recorded streams, which `RECORD=yes` writes anew. */
+  compare(title: string): void {
+    const file = new URL(`${this.#name}.jsonl`, FOLDER);
+    test(`${title}: what it has sent has the shapes that are recorded of it`, () => {
+      const known = new Set<string>();
+      if (process.env.RECORD === undefined) {
+        for (const line of readFileSync(file, "utf8").trim().split("\n")) addTo(known, JSON.parse(line));
+        assert.deepEqual(
+          this.#streams.flatMap((stream) => [...addTo(known, cut(stream))]),
+          [],
+        );
+        return;
+      }
+      const lines = this.#streams.map(cut).filter((stream) => addTo(known, stream).size > 0);
+      mkdirSync(FOLDER, { recursive: true });
+      writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    });
+  }
+}
+
+function eventsIn(text: string): Event[] {
+  const data = text.split("\n").filter((line) => line.startsWith("data:"));
+  return data
+    .map((line) => line.slice("data:".length).trim())
+    .flatMap((one) => (one === "[DONE]" ? [] : [JSON.parse(one)]));
+}
+
+/** Adds the shapes of these events; gives those that were not known. */
+function addTo(known: Set<string>, stream: readonly Event[]): Set<string> {
+  const shapes = new Set(stream.map((event) => JSON.stringify(shapeOf(event))));
+  const unknown = new Set([...shapes].filter((shape) => !known.has(shape)));
+  for (const shape of unknown) known.add(shape);
+  return unknown;
+}
+
+/** Its keys, and the kinds of its values. */
+function shapeOf(value: unknown, key = ""): unknown {
+  if (Array.isArray(value)) return [...new Set(value.map((one) => JSON.stringify(shapeOf(one))))].sort();
+  if (isRecord(value)) {
+    const entries = Object.entries(value).map(([name, one]) => [name, shapeOf(one, name)]);
+    return Object.fromEntries(entries.sort());
+  }
+  return key === "type" || key === "role" ? value : typeof value;
+}
+
+/** Without what differs each time, what frameworks tell of themselves, and pieces of text behind the second one. */
+function cut(stream: readonly Event[]): Event[] {
+  const ids = new Set<string>();
+  const slim = stream.map((event) => slimmed(event, ids) as Event);
+  let text = JSON.stringify(slim);
+  for (const [n, id] of [...ids].sort((one, other) => other.length - one.length).entries())
+    text = text.replaceAll(id, `id-${n}`);
+  const events = JSON.parse(text) as Event[];
+  return events.filter((event, n) => {
+    const isPiece = [1, 2].every((back) => events[n - back]?.type === event.type);
+    return !isPiece || !("delta" in event);
+  });
+}
+
+function slimmed(value: unknown, ids: Set<string>, key = ""): unknown {
+  if (/^(?:created|created_at|completed_at|timestamp|time)$/.test(key) && value !== null) return 0;
+  if (/id$/i.test(key) && typeof value === "string" && value.length > 7) ids.add(value);
+  if (Array.isArray(value)) return value.map((one) => slimmed(one, ids));
+  if (!isRecord(value)) return value;
+  const { rawEvent, ...rest } = value;
+  const asked =
+    isRecord(rawEvent) && "value" in rawEvent ? { rawEvent: { id: rawEvent.id, value: rawEvent.value } } : {};
+  const own = value.type === "RAW" ? { ...rest, event: {} } : { ...rest, ...asked };
+  return Object.fromEntries(Object.entries(own).map(([name, one]) => [name, slimmed(one, ids, name)]));
+}
