@@ -13,11 +13,11 @@ import { test } from "node:test";
 import { send } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import type { Cleanup } from "../support/start-server.ts";
-import { AGENT_AS_TOOL, install, JAVASCRIPT, type NodeVersion, nodeFor, packagesOf } from "./javascript.ts";
+import { AGENT_AS_TOOL, install, JAVASCRIPT, type NodeVersion, nodeFor, packagesOf, wholeOf } from "./javascript.ts";
 import { ANSWER, MODEL_URL, model, requests, saidSince } from "./model.ts";
 import { folderOf, isPythonAlone, PYTHON, SERVERS as PYTHON_SERVERS, startPython, titleOf } from "./python.ts";
 import { askInPython } from "./python-questions.ts";
-import { APPROVALS, FIRST, OF_JAVASCRIPT, type Question, type Row, SHARED } from "./questions.ts";
+import { APPROVALS, FIRST, OF_JAVASCRIPT, type Question, type Row, SHARED, WHOLE } from "./questions.ts";
 
 const AGENTS = process.env.AGENTS ?? "";
 
@@ -30,16 +30,19 @@ const SERVERS = isOfNode22 || AGENTS === "javascript" ? [] : PYTHON_SERVERS;
 /** Packages that this run installs. */
 const NODES: NodeVersion[] = isOfNode22 ? [22] : isShort || isPythonAlone ? [20] : [20, 22];
 
-const ALL: Question[] = [FIRST, ...SHARED, ...OF_JAVASCRIPT, ...APPROVALS];
+const ALL: Question[] = [FIRST, ...SHARED, ...OF_JAVASCRIPT, WHOLE, ...APPROVALS];
 
 const TRIED = Object.entries(JAVASCRIPT).filter(
   ([, { node, isShort: answers = false }]) => !isPythonAlone && NODES.includes(node) && (!isShort || answers),
 );
 
+/** Agents by their folders, beside each list of packages. */
 const PATHS = new Map(
   NODES.map((node) => {
-    const own = TRIED.flatMap(([, agent]) => (agent.node === node ? [agent.path] : []));
-    return [node, new Set([...own, ...(node === 20 ? [...SERVERS.map(folderOf), AGENT_AS_TOOL] : [])])];
+    const own = TRIED.flatMap(([, agent]) => (agent.node === node ? [[agent.path, agent.whole] as const] : []));
+    const others =
+      node === 20 ? [...SERVERS.map(folderOf), AGENT_AS_TOOL].map((path) => [path, undefined] as const) : [];
+    return [node, new Map([...own, ...others])];
   }),
 );
 
@@ -78,7 +81,8 @@ function askAll(row: Row, questions: readonly Question[]): void {
 }
 
 for (const [name, { path, node, questions = ALL, ...more }] of TRIED) {
-  askAll({ name, ...more, serve: (t, own) => serve(t, node, path, own) }, questions);
+  const serveWhole: Row["serve"] = (t, own) => serve(t, node, wholeOf(path), own);
+  askAll({ name, ...more, serve: (t, own) => serve(t, node, path, own), serveWhole }, questions);
 }
 
 const urls = new Map<string, string>();
@@ -130,7 +134,7 @@ test("the agents compile against their frameworks' own types", inJavaScript, () 
         paths: { "parley-agent": [`${REPOSITORY}/server/parley-agent.ts`] },
         allowImportingTsExtensions: true,
       },
-      include: [...(PATHS.get(node) ?? [])].map((path) => `${path}/agent.ts`),
+      include: [...(PATHS.get(node)?.keys() ?? [])].map((path) => `${path}/**/agent.ts`),
     };
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
     execFileSync(process.execPath, [join(REPOSITORY, "node_modules/typescript/bin/tsc"), "-p", folder], {

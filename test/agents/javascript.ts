@@ -1,7 +1,7 @@
 /** Agents in JavaScript, with the packages of their frameworks. */
 
 import { execFileSync } from "node:child_process";
-import { cpSync, readFileSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
 import { REPOSITORY } from "../support/command.ts";
@@ -15,11 +15,15 @@ const LISTS = { 20: "test/agents", 22: "test/agents/node-22" } as const;
 
 export type NodeVersion = keyof typeof LISTS;
 
-export interface Agent extends Omit<Row, "name" | "serve"> {
+/** Texts of an agent, and what stands in their place where its model is not streamed. */
+type Edits = readonly (readonly [text: string, other: string])[];
+
+export interface Agent extends Omit<Row, "name" | "serve" | "serveWhole"> {
   path: string;
   node: NodeVersion;
   /** Whether it answers in the short runs, too. */
   isShort?: boolean;
+  whole?: Edits;
   /** Asked in place of all questions. */
   questions?: Question[];
 }
@@ -38,7 +42,17 @@ const agent = (name: string, node: NodeVersion, more: Partial<Agent> = {}): Agen
   ...more,
 });
 
+const WHOLE_IN_AI_SDK: Edits = [
+  ["import { ToolLoopAgent, tool }", "import { simulateStreamingMiddleware, ToolLoopAgent, tool, wrapLanguageModel }"],
+  ['openai("gpt-5.2")', 'wrapLanguageModel({ model: openai("gpt-5.2"), middleware: simulateStreamingMiddleware() })'],
+];
+
+const WHOLE_IN_LANGCHAIN: Edits = [['model: "gpt-5.2"', 'model: "gpt-5.2", disableStreaming: true']];
+
+const STREAMS = { "whole answers": "its stream always streams its model" };
+
 const WITHOUT = {
+  ...{ "whole answers": "the agent streams its model" },
   pictures: "the agent takes no files",
   approvals: "the agent has no tool that asks; such a graph, and an event of one's own, have tests elsewhere",
 };
@@ -49,15 +63,15 @@ export const JAVASCRIPT: Record<string, Agent> = {
   "LangGraph, the example": example("langgraph", 20),
   "LangGraph with a sub-graph": agent("sub-graph", 20, { isShort: true, without: WITHOUT }),
   "a generator": agent("generator", 20, { isShort: true, without: WITHOUT }),
-  "AI SDK 6": agent("ai-sdk", 20),
-  "OpenAI Agents SDK 0.14": agent("openai-agents", 20, { isStored: true }),
-  LangGraph: agent("langgraph", 20),
-  LangChain: agent("langchain", 20, { decidesAlike: true }),
+  "AI SDK 6": agent("ai-sdk", 20, { whole: WHOLE_IN_AI_SDK }),
+  "OpenAI Agents SDK 0.14": agent("openai-agents", 20, { isStored: true, without: STREAMS }),
+  LangGraph: agent("langgraph", 20, { whole: WHOLE_IN_LANGCHAIN }),
+  LangChain: agent("langchain", 20, { whole: WHOLE_IN_LANGCHAIN, decidesAlike: true }),
   "AI SDK 7, the example": example("ai-sdk", 22),
   "OpenAI Agents SDK 0.20, the example": example("openai-agents", 22),
-  "AI SDK 7": agent("ai-sdk", 22),
-  "OpenAI Agents SDK 0.20": agent("openai-agents", 22, { isStored: true }),
-  Mastra: agent("mastra", 22, { isShort: true, asksSingly: true }),
+  "AI SDK 7": agent("ai-sdk", 22, { whole: WHOLE_IN_AI_SDK }),
+  "OpenAI Agents SDK 0.20": agent("openai-agents", 22, { isStored: true, without: STREAMS }),
+  Mastra: agent("mastra", 22, { isShort: true, asksSingly: true, without: STREAMS }),
 };
 
 /** An agent that is a tool of another one, with a tool that needs approval. */
@@ -69,14 +83,32 @@ export const packagesOf = (node: NodeVersion): Record<string, string> =>
 const npm = (folder: string, ...args: string[]) =>
   twice(() => execFileSync("npm", [...args, "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
 
+/** Where the agent stands whose model is not streamed. */
+export const wholeOf = (path: string): string => join(path, "whole");
+
+function edited(path: string, edits: Edits): string {
+  return edits.reduce(
+    (source, [text, other]) => {
+      if (!source.includes(text)) throw new Error(`${path} has no ${text}`);
+      return source.replace(text, other);
+    },
+    readFileSync(join(path, "agent.ts"), "utf8"),
+  );
+}
+
 /** Installs the packages of a list in a folder of their own, beside these agents. */
-export async function install(node: NodeVersion, paths: Iterable<string>): Promise<string> {
+export async function install(node: NodeVersion, agents: ReadonlyMap<string, Edits | undefined>): Promise<string> {
   const folder = temporaryProject({ after } as Cleanup, {});
   for (const name of ["package.json", "package-lock.json"]) cpSync(join(LISTS[node], name), join(folder, name));
   const newest = Object.keys(packagesOf(node)).map((name) => `${name}@latest`);
   await (process.env.AGENTS === "newest" ? npm(folder, "install", ...newest) : npm(folder, "ci"));
   symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
-  for (const path of paths) cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
+  for (const [path, whole] of agents) {
+    cpSync(join(path, "agent.ts"), join(folder, path, "agent.ts"));
+    if (whole === undefined) continue;
+    mkdirSync(join(folder, wholeOf(path)));
+    writeFileSync(join(folder, wholeOf(path), "agent.ts"), edited(path, whole));
+  }
   return folder;
 }
 

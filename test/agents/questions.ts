@@ -7,13 +7,15 @@ import type { StartedCommand } from "../support/command.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
-import { ANSWER, lastAsked, lastBody, requests, textsOf } from "./model.ts";
+import { ANSWER, lastAsked, lastBody, requests, saidSince, textsOf } from "./model.ts";
 
 /** An agent behind the real command. */
 export interface Row {
   name: string;
   /** Starts it; `env` is added to what it always gets. */
   serve(t: Cleanup, env?: Record<string, string>): Promise<StartedCommand>;
+  /** Starts it with a model that is not streamed. */
+  serveWhole?: Row["serve"] | undefined;
   /** Its model's provider stores the conversation: its requests have the new message, and the id of the answer before. */
   isStored?: boolean | undefined;
   /** Whether its model gets to know why a person has declined. */
@@ -26,7 +28,7 @@ export interface Row {
   without?: Partial<Record<Ability, string>> | undefined;
 }
 
-export type Ability = "pictures" | "earlier states" | "approvals";
+export type Ability = "pictures" | "earlier states" | "whole answers" | "approvals";
 
 export interface Question {
   title: string;
@@ -188,6 +190,21 @@ export const SHARED: Question[] = [
     },
   },
 ];
+
+/** The model gives its answer in one piece. */
+export const WHOLE: Question = {
+  title: "a model that is not streamed: its answer is one piece, its tool is a row, and a person is asked",
+  needs: "whole answers",
+  async ask(t, row) {
+    const serve = row.serveWhole ?? assert.fail("it has no such agent, and no reason");
+    const server = await serve(t);
+    const before = requests();
+    const { events } = await send.sse(t, server, LOOK);
+    assert.deepEqual(typesOf(events), ["tool_call", "tool_result", "token", "done"]);
+    assert.doesNotMatch(saidSince(before), /"stream":true/);
+    for (const question of [FIRST, ...APPROVALS.slice(0, 1)]) await question.ask(t, { ...row, serve });
+  },
+};
 
 /** Has the agent ask whether two orders are to be cancelled. */
 async function askBoth(t: Cleanup, { serve, asksSingly }: Row, env: Record<string, string> = {}) {
