@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RunInput } from "../../server/agent/run-function.ts";
+import { toModelMessages } from "../../server/hosted/ai-sdk.ts";
 import { SHAPES } from "../../server/hosted/shapes.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { send } from "../support/chat-transports.ts";
@@ -159,6 +160,22 @@ test("an agent of the AI SDK may stand for run, and gets the conversation with t
     assert.deepEqual(asked.at(-1)?.messages, [{ role: "user", content: [{ type: "text", text: "Hi" }, file] }]);
     assert.ok(asked.at(-1)?.abortSignal instanceof AbortSignal);
   }
+});
+
+test("messages for the AI SDK's kind of agent can be made of a conversation in which Mastra has asked", async (t) => {
+  const made: { role: string }[][] = [];
+  const run = (input: RunInput) => {
+    made.push(toModelMessages(input));
+    return streamed(made.length === 1 ? recorded("approval") : ["As you like."]);
+  };
+  const server = await startServer(t, { agent: { model: undefined, run } as never });
+  const { last } = await send.sse(t, server, { message: "Hi" });
+  const second = await send.sse(t, server, { message: "Never mind", state: last.state });
+  assert.equal(second.last.data, "As you like.", JSON.stringify(second.last));
+  assert.deepEqual(
+    made[1]?.map(({ role }) => role),
+    ["user", "assistant", "tool", "user"],
+  );
 });
 
 test("an agent of the AI SDK goes on by itself, round after round, with the messages of its own result", async (t) => {
