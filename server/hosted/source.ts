@@ -213,9 +213,10 @@ class HostedAnswer {
   /** Calls without a result, which are closed as failed: the author reads why that may be. */
   #noticeOpenCalls({ framework }: ItemReader, input: RunInput): void {
     const approved = new Set(this.#approved(input).map(({ id }) => id));
+    const hasDeclined = input.ctx.approvals.some((decision) => !decision.approved);
     for (const { id, name } of this.#answer.openCalls()) {
       const why = approved.has(id)
-        ? "run has to give ctx.approvals to what asked for them"
+        ? `run has to give ctx.approvals to what asked for them${hasDeclined ? ", which may carry out none of its calls if one is declined" : ""}`
         : framework === "LangGraph"
           ? 'if it interrupts the graph, stream the mode "updates", too'
           : "run has ended before it";

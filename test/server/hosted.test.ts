@@ -739,6 +739,16 @@ test("calls beside those that ask are not said to have no result", async (t) => 
   assert.doesNotMatch(server.log.join(""), /got no result/);
 });
 
+test("the log says that a framework may carry out nothing if one of its calls is declined", async (t) => {
+  const { server, state } = await asking(t, { first: [asks({ id: "c0" }), asks()] });
+  const approvals = [
+    { id: "c0", approved: true },
+    { id: "c1", approved: false },
+  ];
+  await send.json(t, server, { approvals, state });
+  assert.match(server.log.join(""), /got no result: .*, which may carry out none of its calls if one is declined\./);
+});
+
 test("a declined call of an agent has a failed row at once, and the agent gets the reason", async (t) => {
   const { server, inputs, state } = await asking(t, {});
   const decision = { id: "c1", approved: false, reason: "Too much" };
