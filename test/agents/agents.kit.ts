@@ -47,7 +47,8 @@ const PATHS = new Map(
 );
 
 const folders = new Map<NodeVersion, { folder: string; node: string }>();
-for (const [node, paths] of PATHS) folders.set(node, { folder: await install(node, paths), node: await nodeFor(node) });
+for (const [node, paths] of PATHS)
+  folders.set(node, { folder: await install(node, paths), node: await nodeFor(AGENTS === "newest" ? 22 : node) });
 
 const env = {
   OPENAI_API_KEY: "mock",
