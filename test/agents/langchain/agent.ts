@@ -34,7 +34,7 @@ export default defineAgent({
         image_url: { url: `data:${mimeType};base64,${Buffer.from(data).toString("base64")}` },
       };
     });
-    const asked = new HumanMessage({ content: [{ type: "text", text: message }, ...images] });
+    const asked = new HumanMessage({ content: [{ type: "text", text: message || "A picture." }, ...images] });
     yield agent.streamEvents(
       ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: [asked] },
       { version: "v2", signal, configurable: { ...thread, ...(state as object) } },

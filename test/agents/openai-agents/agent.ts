@@ -26,7 +26,7 @@ export default defineAgent({
     const images = attachments.map(({ mimeType, data }) => {
       return { type: "input_image" as const, image: `data:${mimeType};base64,${Buffer.from(data).toString("base64")}` };
     });
-    const asked = [user([{ type: "input_text", text: message }, ...images])];
+    const asked = [user([{ type: "input_text", text: message || "A picture." }, ...images])];
     const input = (await toRunState(RunState, agent, ctx.approvals)) ?? asked;
     const result = await run(agent, input, { stream: true, signal, previousResponseId: state });
     yield result;
