@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { beforeEach, type TestContext, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import type { ContentPart, ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { storedState } from "../../widget/session/branch-states.ts";
@@ -13,6 +14,7 @@ import type { AssistantMessage, Message, UserMessage } from "../../widget/sessio
 import { fromRow, withAnswer } from "../../widget/session/read-row.ts";
 import {
   answerRow,
+  branchOf,
   type Row,
   type StoredConversation,
   type Summary,
@@ -607,6 +609,44 @@ test("a rating in one tab is seen in the other, also while an answer comes, and 
     kept.flatMap((it) => (it.role === "assistant" ? [it.feedback?.rating] : [])),
     ["down", "up"],
   );
+});
+
+test("what one tab has done and not stored yet stays when another one has written meanwhile, and is stored then", async (t) => {
+  const parts = await chat(t);
+  const { here, there, id } = await inTwoTabs(parts, t);
+  const asks = (call: string): StreamEvent => ({
+    type: "tool_approval",
+    data: { id: call, tool: "pay", arguments: "{}", text: `Pay ${call}?`, expires_at: "2099-01-01T00:00:00Z" },
+  });
+  await there.client.keeper.show(undefined);
+  const { ended } = here.client.session.send(text("Pay both"));
+  (await parts.server.turn()).send(asks("1"), asks("2"), {
+    ...done(""),
+    finish_reason: "approval_required",
+  } as StreamEvent);
+  await ended;
+  await here.client.keeper.stored;
+  await there.client.keeper.show(id);
+  assert.ok(await there.client.keeper.claim(), "nobody else goes on");
+  // What this one does waits for the other one.
+  here.client.keeper.shown.followsUntil = Date.now() + LEASE_MS;
+  const [, first] = here.client.session.messages;
+  if (first?.role === "assistant") here.client.session.keep({ ...first, feedback: { rating: "up" } });
+  here.client.session.mark("1", { approved: true });
+  await here.client.session.addOfPage({ text: "From here" });
+  there.client.session.mark("2", { approved: false });
+  await there.client.session.addOfPage({ text: "From there" });
+  for (const { until } of [here, there]) {
+    await until((client) => {
+      const { session } = client;
+      const decided = session.waitingCalls.map(({ decision }) => decision?.approved);
+      const seen = [...textsOf(session.messages).slice(4), ...ratingOf(client), ...decided];
+      return isDeepStrictEqual(seen, ["From there", "From here", "up", true, false]);
+    });
+  }
+  await here.client.keeper.stored;
+  const { tree = [], head } = parts.store.rows.get(id) ?? {};
+  assert.deepEqual(textsOf(branchOf(tree, head)).slice(4), ["From there", "From here"]);
 });
 
 test("a tab that is slower than the one that writes reports the calls and the end of the answer that it takes over", async (t) => {

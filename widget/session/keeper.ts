@@ -108,6 +108,8 @@ export class ConversationKeeper implements LibraryHost {
   #isStoring = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #savedProgress = "";
+  /** The newest revision that a save was given: what another tab has read under it must stay what it is. */
+  #revision = 0;
   /** What the list shows of what was stored last. */
   #listed = "";
   /** Grows when what is being loaded is no longer what is to be shown. */
@@ -402,17 +404,19 @@ export class ConversationKeeper implements LibraryHost {
     if (isReturn ? !isKnown : stored) {
       // As `show` does: what waits to go on in the conversation before must not go on in this one.
       if (isReturn && id !== this.shown.id) restore(NOTHING, 0, true);
+      const taken = isReturn && stored && this.#library ? this.#library.withOwn(stored) : stored;
       this.begin(isCopy ? undefined : id);
       const isAfter = reported?.run === stored?.run?.run;
       // What is restored is not saved before its revision is known.
       this.isRestoring = true;
-      restore(stored ?? NOTHING, isAfter ? (reported?.after ?? 0) : 0, isReturn);
+      restore(taken ?? NOTHING, isAfter ? (reported?.after ?? 0) : 0, isReturn);
       if (stored && !isCopy) {
-        const { name, updatedAt: savedAt } = stored;
-        Object.assign(this.shown, { name, savedAt, revision: stored.revision, isWriter: false });
+        const { name, revision, updatedAt: savedAt } = stored;
+        Object.assign(this.shown, { name, savedAt, revision, known: stored, isWriter: false });
       }
       // What has just been read has not changed, unless there were messages here already, or it was that of a tab.
-      this.#isDirty = isCopy || progress() !== progressOf(stored) || (keepsAll() && stored?.kept === "tab");
+      const isOfTab = keepsAll() && stored?.kept === "tab";
+      this.#isDirty = isCopy || isOfTab || taken !== stored || progress() !== progressOf(stored);
       if (!this.#isDirty) this.#savedProgress = progress();
       if (stored?.withFiles) this.filled = this.#fill(stored, stored.withFiles(), isCopy);
     } else if (isReturn && progress() !== this.#savedProgress) this.#isDirty = true;
@@ -457,7 +461,8 @@ export class ConversationKeeper implements LibraryHost {
     const [updatedAt, progress] = [Date.now(), this.#savedProgress];
     shown.savedAt = updatedAt;
     const by = { writer: this.writer, revision: shown.revision };
-    const revision = shown.revision + 1;
+    this.#revision = Math.max(this.#revision, shown.revision) + 1;
+    const revision = this.#revision;
     const row: StoredConversation = {
       ...data,
       id,
@@ -473,6 +478,7 @@ export class ConversationKeeper implements LibraryHost {
     const isDeleted = this.#deleted.has(id);
     if (outcome === "stored" && !isDeleted) {
       shown.revision = Math.max(shown.revision, revision);
+      shown.known = row;
       shown.isWriter = true;
       const listed = `${id} ${progress} ${row.name}`;
       const isGrowing = by.revision > 0 && !!row.run && listed === this.#listed;

@@ -5,7 +5,7 @@
 
 import type { PendingChange } from "./conversation.ts";
 import { isLeased, LEASE_MS, UNKNOWN, UNREADABLE } from "./lease.ts";
-import { waitingCalls } from "./messages.ts";
+import { type AssistantMessage, type Message, markCall, waitingCalls } from "./messages.ts";
 import { MAX_SIZE, soundSummary } from "./read-row.ts";
 import type { StoredConversation, Summary } from "./row.ts";
 import type { ConversationStore, Shown, Writer } from "./store.ts";
@@ -39,8 +39,8 @@ export interface LibraryHost {
 export interface LibraryOptions {
   readonly server: URL;
   readonly store: ConversationStore;
-  /** Whose conversations they are, and whether the one that is shown is being answered. */
-  readonly read: () => Pick<StoredConversation, "agent" | "user" | "run">;
+  /** Whose conversations they are, and the one that is shown. */
+  readonly read: () => Pick<StoredConversation, "agent" | "user" | "run" | "tree">;
   /** Another text as soon as there is another message, or a run has begun or ended; empty without messages. */
   readonly progress: () => string;
   /** Ends a run at the server. */
@@ -135,6 +135,39 @@ export class Library {
       await pause();
     }
     return false;
+  }
+
+  /** What another tab has stored, with what was done here since and is not stored. A message of the page is its last one. */
+  withOwn(stored: StoredConversation): StoredConversation {
+    const before = new Map(this.#keeper.shown.known?.tree.map((it) => [it.id, it]));
+    const tree = new Map(stored.tree.map((it) => [it.id, it]));
+    let { head, marks = 0 } = stored;
+    let last = numberOf(stored.tree.at(-1));
+    for (const own of this.#options.read().tree) {
+      const [was, now] = [before.get(own.id), tree.get(own.id)];
+      if (own === was || own.role === "user") continue;
+      if (own.role === "page") {
+        if (now?.role === "page" && now.at === own.at && now.text === own.text) continue;
+        // The other tab may have given its id away.
+        last = Math.max(last + 1, numberOf(own));
+        const id = `m${last}`;
+        tree.set(id, { ...own, id, parent: head });
+        head = id;
+      } else if (now?.role === "assistant") {
+        const marked = withMarks(now, own, was?.role === "assistant" ? was : undefined);
+        if (marked === now) continue;
+        tree.set(own.id, marked);
+        marks = (stored.marks ?? 0) + 1;
+      }
+    }
+    const isSame = head === stored.head && marks === (stored.marks ?? 0);
+    return isSame ? stored : { ...stored, tree: [...tree.values()], head, marks };
+  }
+
+  /** Whether something was done here that is not stored: another tab that has got as far may have done something else. */
+  get #hasOwn(): boolean {
+    const { known } = this.#keeper.shown;
+    return known !== undefined && this.withOwn(known) !== known;
   }
 
   /** The conversations of all users, without those of tabs. */
@@ -271,7 +304,7 @@ export class Library {
       else if (revision !== undefined) {
         shown.isWriter = false;
         shown.followsUntil = Date.now() + LEASE_MS;
-        if (progress === this.#options.progress()) {
+        if (progress === this.#options.progress() && !this.#hasOwn) {
           shown.revision = revision;
           // Both have received the same answer: what this one has to say of it need not wait.
           if (!this.#options.read().run) shown.followsUntil = 0;
@@ -286,4 +319,17 @@ export class Library {
     if (isGrowing || isQueued) return;
     for (const listener of this.listeners) listener();
   }
+}
+
+const numberOf = (message: Message | undefined): number => Number(message?.id.slice(1) ?? 0);
+
+/** An answer as another tab has it, with the rating and the decisions of this one that are new since `was`. */
+function withMarks(now: AssistantMessage, own: AssistantMessage, was?: AssistantMessage): AssistantMessage {
+  const { feedback } = own;
+  let marked = feedback === was?.feedback ? now : { ...now, feedback };
+  const decided = new Map(was && waitingCalls(was).map(({ callId, decision }) => [callId, decision]));
+  const open = new Set(waitingCalls(now).map(({ callId }) => callId));
+  for (const { callId, decision } of waitingCalls(own))
+    if (open.has(callId) && decision !== decided.get(callId)) marked = markCall(marked, callId, decision);
+  return marked;
 }

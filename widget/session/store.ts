@@ -29,6 +29,8 @@ export interface Shown {
   followsUntil: number;
   /** When it was saved; 0 if it is not known in the store. */
   savedAt: number;
+  /** As it was read from there, or stored by this element, last: what is not in it is not stored yet. */
+  known?: StoredConversation;
 }
 
 export type MakeRoom = (chars: number) => Promise<boolean>;
