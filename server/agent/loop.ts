@@ -105,7 +105,7 @@ export class Loop {
         try {
           for await (const batch of served.provider.ask(this.#exchange, {
             ...asking,
-            onRequestId: observer.answered,
+            observer,
           })) {
             // A model that goes on after the abort is not read any more.
             if (signal.aborted) {

@@ -6,7 +6,7 @@ import type { Settings } from "../config/settings.ts";
 import { within } from "../config/within.ts";
 import type { RunEntry, RunSink } from "../observe/run-observer.ts";
 import { shuttingDown } from "../protocol/errors.ts";
-import type { ModelEvent, ModelSetup, OnRequestId, Provider, ServedFacts } from "../providers/provider.ts";
+import type { ModelEvent, ModelSetup, Provider, RequestObserver, ServedFacts } from "../providers/provider.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HookQueue } from "./hook-queue.ts";
@@ -79,7 +79,7 @@ export interface AnswerSource extends ServedFacts {
 export interface AskOptions {
   readonly setup: ModelSetup;
   readonly context: RunContext;
-  readonly onRequestId?: OnRequestId | undefined;
+  readonly observer?: RequestObserver | undefined;
 }
 
 /** Any other provider whose states are of the same kind can go on with the same conversation. */
@@ -87,9 +87,9 @@ export function modelSource({ model, ...facts }: Provider): AnswerSource {
   const { request, stateOf } = KINDS[facts.stateKind];
   return {
     ...facts,
-    ask(exchange, { setup, context, onRequestId }) {
+    ask(exchange, { setup, context, observer }) {
       const keep = exchange.keep.bind(exchange);
-      return model({ setup, ...request(exchange), keep, onRequestId }, context.signal);
+      return model({ setup, ...request(exchange), keep, observer }, context.signal);
     },
     stateOf,
   };

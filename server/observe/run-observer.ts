@@ -12,7 +12,7 @@ import type {
   ToolCallEvent,
   ToolResultEvent,
 } from "../protocol/events.ts";
-import type { ToolCall, TurnFinish } from "../providers/provider.ts";
+import type { RequestObserver, SentModel, ToolCall, TryObserver, TurnFinish } from "../providers/provider.ts";
 
 /** How a run's answer is sent. */
 export type RunTransport = "json" | "sse" | "ws";
@@ -112,10 +112,8 @@ export interface ToolOutcome {
   readonly thrown?: unknown;
 }
 
-/** Observes one model request. */
-export interface ModelRequestObserver {
-  /** The provider has answered and named the request; of several tries the last one counts. */
-  answered(providerRequestId: string): void;
+/** Observes one model request. Of several answers the last one counts. */
+export interface ModelRequestObserver extends RequestObserver {
   /** What the operator should know of it, such as that a model failed and a fallback model is asked. */
   report(report: Error): void;
   /** Called once, in any case. */
@@ -190,6 +188,8 @@ export interface RunSink {
   begin?(start: RunStart): RunSpans | undefined;
   /** A model request or a tool call is over. */
   step?(entry: StepEntry): void;
+  /** The model request of this turn is sent, or sent once more. One sink at most has this. */
+  sending?(start: RunStart, turn: number, model: SentModel): TryObserver;
   /** A person has decided on a tool call. */
   approval?(tool: string, decision: Decision, start: RunStart): void;
   /** Something failed in a run; `error` has its cause. */

@@ -70,7 +70,10 @@ class RunRecorder implements RunObserver {
     this.#turns += 1;
     const startedAt = performance.now();
     const spans = this.#spans.flatMap((one) => this.#safely(() => one.modelRequest()) ?? []);
+    const turn = this.#turns;
+    const [sending] = this.#sinks.flatMap((sink) => sink.sending?.bind(sink) ?? []);
     return {
+      sending: sending && ((model) => sending(this.#start, turn, model)),
       answered: (providerRequestId) => {
         this.#providerRequestId = providerRequestId;
         for (const span of spans) this.#safely(() => span.answered(providerRequestId));

@@ -15,6 +15,7 @@ import type {
   ToolContent,
   Usage,
 } from "../protocol/chat.ts";
+import type { Json } from "../protocol/json.ts";
 
 /** What a model says, in the order in which it says it. Exactly one `end` is the last event of a turn. */
 export type ModelEvent =
@@ -121,8 +122,49 @@ export interface ModelSetup {
   tools: readonly ToolSpec[];
 }
 
-/** Called for each answer to a model request, refusals too, with the provider's own id of the request. For the log. */
-export type OnRequestId = (id: string) => void;
+/** Observes a model request. It is quick and never throws. */
+export interface RequestObserver {
+  /** The provider has answered, perhaps with a refusal, and named the request. */
+  answered(providerRequestId: string): void;
+  /** The request is sent, or sent once more. Absent where nobody reads what is sent. */
+  sending?: ((model: SentModel) => TryObserver) | undefined;
+}
+
+/** The model that a request is sent to: the provider's id, and the model's name there. */
+export type SentModel = Pick<ProviderSetup, "id" | "model">;
+
+/** Observes one try of a model request. It is quick and never throws. */
+export interface TryObserver {
+  /** What is sent; never called where nothing could be sent, such as without credentials. */
+  sent(request: SentRequest): void;
+  /** The answer is a stream. Any other answer is the error of `ended`. */
+  streams(head: AnswerHead): void;
+  /** One message of the stream, before its meaning is read: a JSON text, or its value where that has been read already. */
+  message(event: string, data: string | Json): void;
+  /** The first call counts. */
+  ended(outcome: TryOutcome): void;
+}
+
+/** A request as it is sent; only its body where a package sends it. */
+export interface SentRequest {
+  readonly url?: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** An object has not been written as JSON yet. */
+  readonly body: string | Uint8Array | object;
+}
+
+export interface AnswerHead {
+  /** Absent where a package reads the answer. */
+  readonly status?: number | undefined;
+  readonly headers: Headers;
+}
+
+export type TryOutcome =
+  | { readonly type: "complete" }
+  | { readonly type: "failed"; readonly error: unknown }
+  /** Ended from outside, for this reason of its signal. */
+  | { readonly type: "aborted"; readonly reason: unknown };
 
 /**
  * Makes one model request, and yields what the model says: one batch for each packet of the answer, and none is empty. Throws
@@ -141,7 +183,7 @@ export interface ModelRequest {
   previousId?: string | undefined;
   /** Takes the answer as the history keeps it, and what the API has kept of it. The model calls it before it yields `end`. */
   keep(message: AssistantMessage, kept?: KeptResponse): void;
-  onRequestId?: OnRequestId | undefined;
+  observer?: RequestObserver | undefined;
 }
 
 export interface KeptResponse {

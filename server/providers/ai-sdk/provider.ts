@@ -11,7 +11,7 @@ import { providerError, toProviderError, UpstreamFailure, UpstreamGarbage, Upstr
 import { geminiFailure } from "../gemini/gemini.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
 import { createProvider } from "../provider.ts";
-import type { StreamedAnswer } from "../transport/fetch.ts";
+import type { Sending, StreamedAnswer } from "../transport/fetch.ts";
 import { streamEvents } from "../transport/request.ts";
 import type { AiSdkLanguageModel } from "./language-model.ts";
 import { hasReasoning, promptOf } from "./prompt.ts";
@@ -22,16 +22,23 @@ export type ModelObjectSetup = Pick<ProviderSetup, "mediaTypes" | "modelSettings
 export function createModelObject(model: AiSdkLanguageModel, setup: ModelObjectSetup): Provider {
   const { provider: id } = model;
   const facts = { id, label: id, mediaTypes: setup.mediaTypes };
-  return createProvider(facts, "conversation_history", objectModel(model, { ...setup, label: id }));
+  return createProvider(
+    facts,
+    "conversation_history",
+    objectModel(model, { ...setup, id, label: id, model: model.modelId }),
+  );
 }
 
-function objectModel(model: AiSdkLanguageModel, setup: ModelObjectSetup & { label: string }): Model {
+function objectModel(
+  model: AiSdkLanguageModel,
+  setup: ModelObjectSetup & Pick<ProviderSetup, "id" | "label" | "model">,
+): Model {
   const forgotten = new ForgottenThinking();
   return (request, signal) => {
     const sent = {
       setup,
-      onRequestId: request.onRequestId,
-      send: (own: AbortSignal) => send(model, { ...callOptions(model, setup, request, forgotten), abortSignal: own }),
+      observer: request.observer,
+      send: (sending: Sending) => send(model, callOptions(model, setup, request, forgotten), sending),
       decoder: () => readPart,
       explain: (cause: unknown) => explainFailure(setup.label, cause),
       adapt: (refusal: UpstreamRefusal) =>
@@ -70,10 +77,15 @@ function callOptions(
   };
 }
 
-async function send(model: AiSdkLanguageModel, options: Record<string, unknown>): Promise<StreamedAnswer> {
+async function send(
+  model: AiSdkLanguageModel,
+  options: Record<string, unknown>,
+  { signal, onSent }: Sending,
+): Promise<StreamedAnswer> {
+  onSent?.({ body: options });
   let result: Json;
   try {
-    result = (await model.doStream(options as never)) as unknown as Json;
+    result = (await model.doStream({ ...options, abortSignal: signal } as never)) as unknown as Json;
   } catch (error) {
     throw upstreamError(error);
   }

@@ -16,7 +16,7 @@ import { ForgottenThinking } from "../claude/thinking.ts";
 import { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, ModelSettings, Provider, ProviderSetup, ToolSpec } from "../provider.ts";
 import { createProvider } from "../provider.ts";
-import { EVENT_STREAM, requestStream, type StreamedAnswer } from "../transport/fetch.ts";
+import { EVENT_STREAM, requestStream, type Sending, type StreamedAnswer } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type Block, toMessages } from "./messages.ts";
 import { AnthropicReader } from "./reader.ts";
@@ -73,10 +73,10 @@ function messagesModel(setup: ProviderSetup, params: ModelParams): Model {
     const shape = { thinks: params.thinking !== undefined };
     const sent = {
       setup,
-      onRequestId: request.onRequestId,
-      send: (own: AbortSignal) => {
+      observer: request.observer,
+      send: (sending: Sending) => {
         const thinking = shape.thinks ? params.thinking : undefined;
-        return send(setup, messagesBody(setup, request, { ...params, thinking }, forgotten), own);
+        return send(setup, messagesBody(setup, request, { ...params, thinking }, forgotten), sending);
       },
       adapt: (refusal: UpstreamRefusal) => forgotten.adapt(refusal, request.messages.filter(hasThinking), shape),
     };
@@ -87,7 +87,7 @@ function messagesModel(setup: ProviderSetup, params: ModelParams): Model {
 async function send(
   { settings: { anthropicUrl, anthropicKey } }: ProviderSetup,
   body: Record<string, unknown>,
-  signal: AbortSignal,
+  sending: Sending,
 ): Promise<StreamedAnswer> {
   const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
   const headers = {
@@ -100,7 +100,7 @@ async function send(
   };
   const url = `${anthropicUrl.replace(/\/$/, "")}/v1/messages`;
   try {
-    return await requestStream(url, { method: "POST", headers, body: JSON.stringify(body), signal }, EVENT_STREAM);
+    return await requestStream(url, { method: "POST", headers, body: JSON.stringify(body), ...sending }, EVENT_STREAM);
   } catch (error) {
     if (error instanceof UpstreamRefusal) nameSubject(error.detail);
     throw error;

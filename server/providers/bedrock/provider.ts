@@ -9,7 +9,7 @@ import { ForgottenThinking } from "../claude/thinking.ts";
 import { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup, ToolSpec } from "../provider.ts";
 import { createProvider } from "../provider.ts";
-import { requestStream } from "../transport/fetch.ts";
+import { requestStream, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type BedrockPackage, createBedrockClient, type SignRequest } from "./client.ts";
 import { EventStreamParser } from "./event-stream.ts";
@@ -49,11 +49,11 @@ function converseModel(setup: ProviderSetup, same: SameFields, sign: SignRequest
     };
     const sent = {
       setup,
-      onRequestId: request.onRequestId,
-      send: async (requestSignal: AbortSignal) => {
+      observer: request.observer,
+      send: async (sending: Sending) => {
         const { url, ...signed } = await sign(converseInput(setup, request, same, shape));
         try {
-          return await requestStream(url, { ...signed, signal: requestSignal }, "application/vnd.amazon.eventstream");
+          return await requestStream(url, { ...signed, ...sending }, "application/vnd.amazon.eventstream");
         } catch (error) {
           throw error instanceof UpstreamRefusal ? namedRefusal(error) : error;
         }

@@ -3,7 +3,7 @@
 import type { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, ModelSetup, Provider, ProviderSetup } from "../provider.ts";
 import { createProvider } from "../provider.ts";
-import { type ApiAddress, openAiClient } from "../transport/fetch.ts";
+import { type ApiAddress, openAiClient, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type ChatDialect, PLAIN_DIALECT, type Quirks, type SettingQuirks } from "./dialect.ts";
 import { type SentMessage, sentMessages } from "./messages.ts";
@@ -29,7 +29,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
   const learned = new WeakMap<ModelSetup, Partial<Quirks>>();
 
   return (request, signal) => {
-    const { setup, messages, onRequestId } = request;
+    const { setup, messages, observer } = request;
     // Other requests may learn at the same time: what this one was shaped by is its own.
     let quirks: Quirks = { ...NO_QUIRKS, ...shared, ...learned.get(setup) };
     let body = requestBody(options, request, dialect, quirks);
@@ -37,8 +37,8 @@ function chatModel(options: ChatCompletionsOptions): Model {
     const sent = {
       setup: options,
       explain: dialect.explain,
-      onRequestId,
-      send: (own: AbortSignal) => post("/chat/completions", body, own),
+      observer,
+      send: (sending: Sending) => post("/chat/completions", body, sending),
       adapt: (refusal: UpstreamRefusal) => {
         const setting = learnSetting(refusal, quirks, body, dialect);
         const news = setting ?? learnHistory(refusal, quirks, body.messages);

@@ -21,8 +21,26 @@ import type { ModelEvent, ModelRequest, ToolCall, ToolSpec } from "../provider.t
 const WORD_MS = 12;
 const SLOW_WORD_MS = 400;
 
-/** Plays what the script plans, word by word. */
+/** No request leaves the process: what is observed is what a model would be asked, and what this one says. */
 export async function* demoModel(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
+  const seen = request.observer?.sending?.({ id: "demo", model: "demo" });
+  seen?.sent({ body: { ...request.setup, messages: request.messages } });
+  try {
+    for await (const batch of play(request, signal)) {
+      for (const event of batch) seen?.message(event.type, { ...event });
+      yield batch;
+    }
+    seen?.ended({ type: "complete" });
+  } catch (error) {
+    if (!signal.aborted) seen?.ended({ type: "failed", error });
+    throw error;
+  } finally {
+    seen?.ended({ type: "aborted", reason: signal.reason });
+  }
+}
+
+/** Plays what the script plans, word by word. */
+async function* play(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
   let said = "";
   let words = 0;
   const calls: ToolCall[] = [];

@@ -9,7 +9,7 @@ import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
 import { mayBeQuoted } from "../history.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
 import { createProvider } from "../provider.ts";
-import { openAiClient, type PostStream } from "../transport/fetch.ts";
+import { openAiClient, type PostStream, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { HOSTED_TOOLS } from "./hosted-tools.ts";
 import { type InputItem, toInput, withoutReasoning } from "./input.ts";
@@ -53,8 +53,8 @@ function responsesModel(setup: ProviderSetup, post: PostStream): Model {
     let proven: Partial<typeof takes> = {};
     const sent = {
       setup,
-      onRequestId: request.onRequestId,
-      send: (own: AbortSignal) => post("/responses", responsesBody(setup, request, shape), own),
+      observer: request.observer,
+      send: (sending: Sending) => post("/responses", responsesBody(setup, request, shape), sending),
       adapt: (refusal: UpstreamRefusal) => {
         const change = withoutRefused(shape, refusal);
         if (change === undefined) return false;

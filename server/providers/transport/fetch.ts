@@ -7,18 +7,24 @@ import type { Readable } from "node:stream";
 import { OpenAI } from "openai";
 import { type Dispatcher, EnvHttpProxyAgent, request } from "undici";
 import { isCompressed, UpstreamRefusal } from "../failures.ts";
+import type { AnswerHead, SentRequest } from "../provider.ts";
 
 /** The head of an answer that is a stream, whose body is still to be read. */
-export interface StreamedAnswer {
-  readonly headers: Headers;
+export interface StreamedAnswer extends AnswerHead {
   readonly stream: Readable;
 }
 
-export interface StreamRequest {
+/** What every sender of a request gets. */
+export interface Sending {
+  readonly signal: AbortSignal;
+  /** Called before the request leaves. */
+  readonly onSent?: ((request: SentRequest) => void) | undefined;
+}
+
+export interface StreamRequest extends Sending {
   method: string;
   headers: Readonly<Record<string, string>>;
   body: string | Uint8Array;
-  signal: AbortSignal;
 }
 
 /** How long an idle connection is kept where its server does not say less: shorter than most proxies keep it. */
@@ -52,12 +58,15 @@ function noProxy(given: string): string {
  * @throws UpstreamRefusal for any other
  */
 export async function requestStream(url: string, sent: StreamRequest, mediaType: string): Promise<StreamedAnswer> {
+  const { method, body: sentBody, signal, onSent } = sent;
+  const sentHeaders = { "accept-encoding": "identity", ...sent.headers };
+  onSent?.({ url, method, headers: sentHeaders, body: sentBody });
   const { statusCode, headers, body } = await request(url, {
     dispatcher: upstreams(),
-    method: sent.method as Dispatcher.HttpMethod,
-    headers: { "accept-encoding": "identity", ...sent.headers },
-    body: sent.body,
-    signal: sent.signal,
+    method: method as Dispatcher.HttpMethod,
+    headers: sentHeaders,
+    body: sentBody,
+    signal,
   });
   // Without a listener, the error of a body that is not read to its end would end the process.
   body.on("error", () => {});
@@ -68,7 +77,7 @@ export async function requestStream(url: string, sent: StreamRequest, mediaType:
   if (isSuccess && !isCompressed(head)) {
     const isNamed = type.trim().toLowerCase() === mediaType;
     if (isNamed || (mediaType === EVENT_STREAM && (await beginsAsEvents(body, start)))) {
-      return { headers: head, stream: body };
+      return { status: statusCode, headers: head, stream: body };
     }
   }
   throw new UpstreamRefusal(statusCode, head, await readStart(body, start, statusCode < 300));
@@ -142,7 +151,10 @@ const SENT_HEADERS =
  * The `fetch` of the `openai` package, for requests that an event stream answers. The response has the body in `stream`; the
  * package never reads it, because its own decoder hides that an answer was cut. @throws UpstreamRefusal for every other answer
  */
-async function nodeFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+async function nodeFetch(
+  input: string | URL | Request,
+  init: RequestInit & Pick<Sending, "onSent"> = {},
+): Promise<Response> {
   const url = input instanceof Request ? input.url : String(input);
   const headers = [...new Headers(init.headers)].filter(([name]) => SENT_HEADERS.test(name));
   const sent = {
@@ -150,9 +162,11 @@ async function nodeFetch(input: string | URL | Request, init: RequestInit = {}):
     headers: Object.fromEntries(headers),
     body: init.body as string,
     signal: init.signal ?? new AbortController().signal,
+    onSent: init.onSent,
   };
   const answer = await requestStream(url, sent, EVENT_STREAM);
-  return Object.assign(new Response(null, { headers: answer.headers }), { stream: answer.stream });
+  const { status = 200, headers: head, stream } = answer;
+  return Object.assign(new Response(null, { status, headers: head }), { stream });
 }
 
 /** The address of an OpenAI-compatible API, and the account that is billed. What is "" is not sent. */
@@ -166,7 +180,7 @@ export interface ApiAddress {
 }
 
 /** Posts a request whose answer is an event stream. */
-export type PostStream = (path: string, body: object, signal: AbortSignal) => Promise<StreamedAnswer>;
+export type PostStream = (path: string, body: object, sending: Sending) => Promise<StreamedAnswer>;
 
 /** For the package, the longest wait that a Node timer knows: the limits are ours. */
 const NO_TIMEOUT = 2_147_483_647;
@@ -190,7 +204,7 @@ export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddr
     maxRetries: 0,
     timeout: NO_TIMEOUT,
   });
-  return async (path, body, signal) => {
+  return async (path, body, { signal, onSent }) => {
     const key = typeof apiKey === "function" ? await apiKey() : apiKey;
     // Here, because `OPENAI_CUSTOM_HEADERS` would win over the client's own fields.
     const headers = {
@@ -198,7 +212,10 @@ export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddr
       "openai-organization": organization || null,
       "openai-project": project || null,
     };
-    const response = await client.post(path, { body, signal, headers, stream: true }).asResponse();
-    return { headers: response.headers, stream: (response as Response & { stream: Readable }).stream };
+    // Handed on to our `fetch`.
+    const fetchOptions = { onSent } as object;
+    const response = await client.post(path, { body, signal, headers, fetchOptions, stream: true }).asResponse();
+    const { stream } = response as Response & { stream: Readable };
+    return { status: response.status, headers: response.headers, stream };
   };
 }

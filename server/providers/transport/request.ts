@@ -19,17 +19,17 @@ import {
   unwrapped,
   upstreamCause,
 } from "../failures.ts";
-import type { OnRequestId, ProviderSetup, RetryClock } from "../provider.ts";
-import type { StreamedAnswer } from "./fetch.ts";
+import type { ProviderSetup, RequestObserver, RetryClock, SentModel, TryObserver } from "../provider.ts";
+import type { Sending, StreamedAnswer } from "./fetch.ts";
 import { type Packet, UpstreamResponse } from "./upstream-response.ts";
 
 export interface UpstreamRequest {
-  setup: Pick<ProviderSetup, "label" | "limits" | "clock">;
+  setup: SentModel & Pick<ProviderSetup, "label" | "limits" | "clock">;
   /** Sends the request once. An answer that is no stream must reject, best with an `UpstreamRefusal`. */
-  send(signal: AbortSignal): Promise<StreamedAnswer>;
+  send(sending: Sending): Promise<StreamedAnswer>;
   /** Called where the request's content is refused; `true` when `send` will now send another one, which is worth a try. */
   adapt?(refusal: UpstreamRefusal): boolean;
-  onRequestId?: OnRequestId | undefined;
+  observer?: RequestObserver | undefined;
   /** What a failure means to this provider only. */
   explain?: ExplainFailure | undefined;
   /** Reads packets in another form than Server-Sent Events. One decoder reads one answer. */
@@ -65,16 +65,21 @@ export async function* streamEvents<Event>(
   signal: AbortSignal,
 ): AsyncGenerator<Event[]> {
   const tries = new Tries(request);
-  const report = (id: string | undefined) => id !== undefined && request.onRequestId?.(id);
+  const { observer } = request;
+  const report = (id: string | undefined) => id !== undefined && observer?.answered(id);
   let hasSaid = false;
   for (;;) {
     signal.throwIfAborted();
     const reader = newReader();
     const response = new UpstreamResponse(request.setup.limits, tries.deadline, signal);
-    const packets = new PacketReader(request, reader);
+    const seen = observer?.sending?.(request.setup);
+    const packets = new PacketReader(request, reader, seen);
     try {
-      const { headers } = await response.open(request.send);
-      report(requestIdOf(headers));
+      const head = await response.open((own) =>
+        request.send({ signal: own, onSent: seen && ((sent) => seen.sent(sent)) }),
+      );
+      seen?.streams(head);
+      report(requestIdOf(head.headers));
       while (!packets.isComplete) {
         const arrived = response.read();
         if (arrived === undefined) {
@@ -92,6 +97,7 @@ export async function* streamEvents<Event>(
       const last: Event[] = [];
       reader.end(last, packets.isDone);
       response.close(true);
+      seen?.ended({ type: "complete" });
       if (last.length > 0) yield last;
       return;
     } catch (error) {
@@ -99,11 +105,13 @@ export async function* streamEvents<Event>(
       const cause = upstreamCause(error);
       if (cause instanceof UpstreamRefusal) report(cause.requestId);
       const failure = request.explain?.(cause) ?? toProviderError(request.setup.label, cause, packets.hasBegun);
+      seen?.ended({ type: "failed", error: failure });
       // What a user has seen cannot be taken back.
       const isTooLate = isModelFault(failure.cause) ? hasSaid : packets.hasBegun;
       if (isTooLate || !(await tries.mayRepeat(failure, signal))) throw failure;
     } finally {
       response.close(false);
+      seen?.ended({ type: "aborted", reason: signal.reason });
     }
   }
 }
@@ -112,6 +120,7 @@ export async function* streamEvents<Event>(
 class PacketReader<Event> {
   readonly #reader: MessageReader<Event>;
   readonly #decode: PacketDecoder<never>;
+  readonly #seen: TryObserver | undefined;
   /** Whether a message was read that is no failure: from then on no other try can go unnoticed. */
   hasBegun = false;
   isComplete = false;
@@ -121,8 +130,9 @@ class PacketReader<Event> {
   isFinished = false;
   failure: { readonly error: unknown } | undefined;
 
-  constructor(request: UpstreamRequest, reader: MessageReader<Event>) {
+  constructor(request: UpstreamRequest, reader: MessageReader<Event>, seen: TryObserver | undefined) {
     this.#reader = reader;
+    this.#seen = seen;
     this.#decode = request.decoder?.() ?? sseDecoder();
   }
 
@@ -140,6 +150,7 @@ class PacketReader<Event> {
 
   #readPacket(packet: Packet, said: Event[]): void {
     for (const { event, data } of this.#decode(packet as never)) {
+      this.#seen?.message(event, data);
       if (data === "[DONE]") this.isComplete = this.isDone = true;
       if (this.isComplete) break;
       const message = typeof data === "string" ? parseMessage(event, data, this.#reader) : data;
