@@ -54,7 +54,7 @@ Examples
       startCommand(project, { port: text(port), host: text(host), workers: text(workers) }, { open: open === true }),
   },
   dev: {
-    usage: "dev [project] [--port 8080] [--no-open] [--inspect[=9229]]",
+    usage: "dev [project] [--port 8080] [--no-open] [--trace] [--inspect[=9229]]",
     summary: "Serves an agent while you write it, and reloads it when a file changes.",
     help: `  project         Folder with an agent.ts (or .mts, .js, .mjs) and, if needed, a .env file.
                   Default: the working directory.
@@ -62,6 +62,8 @@ Examples
 Options
   --port <port>   Port to listen on, on this machine only; 0 picks a free one. Environment: PORT.
   --no-open       Do not open the chat page in your browser. Without a terminal it stays closed.
+  --trace         Write each request to a model, and its answer, to .parley/trace.jsonl in the
+                  project's folder. It holds what people write, and no key.
   --inspect[=<port>]  Let a debugger in, such as Chrome's (chrome://inspect) or your editor's.
 
 Examples
@@ -71,11 +73,17 @@ Examples
     options: {
       port: { type: "string" },
       "no-open": { type: "boolean" },
+      trace: { type: "boolean" },
       inspect: { type: "string" },
     },
     bare: { "--inspect": "--inspect=9229" },
-    run: (project, { port, "no-open": closed, inspect }) =>
-      devCommand(project, { port: text(port), open: closed !== true, inspect: text(inspect) }),
+    run: (project, { port, "no-open": closed, inspect, trace }) =>
+      devCommand(project, {
+        port: text(port),
+        open: closed !== true,
+        inspect: text(inspect),
+        trace: trace === true,
+      }),
   },
 };
 

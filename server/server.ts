@@ -99,6 +99,8 @@ export interface ParleyServerOptions extends AgentModule {
   isWorker?: boolean | undefined;
   /** Gets what the log would get of runs, in its place. */
   story?: ((log: Log) => RunSink) | undefined;
+  /** More that get what is known of runs. */
+  sinks?: ((log: Log) => readonly RunSink[]) | undefined;
   /** Routes besides our own. */
   routes?: Routes | undefined;
   /** Called with each request before its route is found. @throws ApiError */
@@ -228,6 +230,7 @@ function createService(
   const { settings, authenticateMs: maxMs = AUTHENTICATE_MS } = options;
   const { parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
   const runLog = options.story?.(log) ?? log;
+  const sinks = [runLog, metrics, ...(tracing === undefined ? [] : [tracing]), ...(options.sinks?.(log) ?? [])];
   const limits = new MessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
   return {
     runtime,
@@ -242,7 +245,7 @@ function createService(
       store: shared?.store ?? createMemoryRunStore(),
       limits,
       settings,
-      observeRun: observeRuns(tracing === undefined ? [runLog, metrics] : [runLog, metrics, tracing]),
+      observeRun: observeRuns(sinks),
       fail: log.failure,
       onQueue: metrics.queued,
     }),

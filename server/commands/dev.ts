@@ -1,13 +1,11 @@
 /** `parley dev`: serves an agent to the person who writes it, on this machine alone, and reloads it when it changes. */
 
-import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { url as inspectorUrl, open as openInspector } from "node:inspector";
-import { join } from "node:path";
 import type { AgentModule } from "../agent/served-agent.ts";
 import { unknownNames } from "../config/environment.ts";
 import { isLoopbackHost } from "../config/exposure.ts";
 import type { Environment } from "../config/settings.ts";
+import { projectSecret } from "../dev/folder.ts";
 import { DevPage } from "../dev/page.ts";
 import { AgentReloader } from "../dev/reload.ts";
 import { Story } from "../dev/story.ts";
@@ -23,6 +21,7 @@ import {
   type OpenedProject,
   openInBrowser,
   openProject,
+  type ProjectServer,
   sayMemory,
   summaryOf,
 } from "./open-project.ts";
@@ -33,12 +32,15 @@ interface DevOptions {
   open: boolean;
   /** Port for a debugger. */
   inspect: string | undefined;
+  /** Writes each request to a model, with its answer, to a file of the project. */
+  trace: boolean;
 }
 
 const LOOPBACK = "127.0.0.1";
 
 /** @throws ConfigError */
-export async function devCommand(project: string | undefined, { port, open, inspect }: DevOptions): Promise<void> {
+export async function devCommand(project: string | undefined, options: DevOptions): Promise<void> {
+  const { port, open, inspect, trace } = options;
   const folder = findProject(project ?? ".");
   if (inspect !== undefined) inspectOn(inspect);
   let given: Environment = {};
@@ -52,7 +54,8 @@ export async function devCommand(project: string | undefined, { port, open, insp
   const { choices, ...loaded } = withDevUsers(await loader.load());
   const page = new DevPage();
   page.choices = choices;
-  const { server, reloadSettings, startWatchdog, tracingProblem } = await createServer(opened, folder, loaded, page);
+  const parts = { opened, folder, loaded, page, trace };
+  const { server, reloadSettings, startWatchdog, tracingProblem } = await createServer(parts);
   const { log } = server;
   log.hide([page.token]);
   const url = await listen(server.http, opened.settings);
@@ -112,46 +115,36 @@ function developing(env: Environment, secret: string): Environment {
   };
 }
 
-/** What Parley keeps in a project's folder, for its owner alone and for no repository. */
-const FOLDER = ".parley";
-const OWNER_ONLY = { mode: 0o600 };
-
-/** The secret that signs states, so that a conversation outlives a restart. It is kept in the project's folder; where that cannot be written, of this start alone. */
-function projectSecret(project: string): string {
-  const made = randomBytes(32).toString("base64url");
-  try {
-    return keptSecret(join(project, FOLDER), made);
-  } catch {
-    return made;
-  }
-}
-
-function keptSecret(folder: string, made: string): string {
-  mkdirSync(folder, { recursive: true });
-  const ignore = join(folder, ".gitignore");
-  if (!existsSync(ignore)) writeFileSync(ignore, "*\n", OWNER_ONLY);
-  const file = join(folder, "secret");
-  const kept = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
-  if (kept.length >= made.length) {
-    chmodSync(file, OWNER_ONLY.mode);
-    return kept;
-  }
-  writeFileSync(file, `${made}\n`, OWNER_ONLY);
-  return made;
-}
-
 function hostNote({ HOST }: Environment): string | undefined {
   if (!HOST?.trim() || isLoopbackHost(HOST.trim())) return undefined;
   return `HOST is ${HOST.trim()}, but parley dev listens on ${LOOPBACK} only. To serve other machines, use parley start.`;
 }
 
-function createServer(opened: OpenedProject, folder: string, loaded: AgentModule, page: DevPage) {
+interface DevServerParts {
+  opened: OpenedProject;
+  folder: string;
+  loaded: AgentModule;
+  page: DevPage;
+  trace: boolean;
+}
+
+async function createServer({ opened, folder, loaded, page, trace }: DevServerParts): Promise<ProjectServer> {
   const hasColors = process.stderr.isTTY && !process.env.NO_COLOR;
   const write = (text: string) => void process.stderr.write(text);
-  const story = (log: Log) => new Story({ folder, log, hasColors, write });
-  const { routes, guard } = page;
   const isForPeople = opened.settings.log === "pretty";
-  return createProjectServer(opened, loaded, { routes, guard, story: isForPeople ? story : undefined });
+  let story: Story | undefined;
+  const tell = (log: Log): Story => {
+    story = new Story({ folder, log, hasColors, write });
+    return story;
+  };
+  const { Trace } = trace ? await import("../dev/trace.ts") : {};
+  const { model } = loaded.agent;
+  return createProjectServer(opened, loaded, {
+    routes: page.routes,
+    guard: page.guard,
+    story: isForPeople ? tell : undefined,
+    sinks: Trace && ((log) => [new Trace({ folder, model, log, onTraced: (request) => story?.request(request) })]),
+  });
 }
 
 /** @throws ConfigError */

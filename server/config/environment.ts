@@ -125,12 +125,14 @@ function unknownSentence(name: string): string {
 
 /** What of the environment must never be written down: keys, tokens, secrets and passwords, Parley's and others'. */
 export function secretsOf(env: Environment): string[] {
-  return Object.entries(env)
+  const secrets = Object.entries(env)
     .flatMap(([name, value = ""]) =>
       /_(?:KEY|TOKEN|SECRET|PASSWORD)(?:_|$)/.test(name) ? [value, ...value.split(",")] : passwordsOf(value),
     )
     .map((value) => value.trim())
     .filter((value) => value.length >= MIN_SECRET_CHARS);
+  // In a text of JSON that is quoted, such as the arguments of a call, it is escaped.
+  return [...new Set(secrets.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]))];
 }
 
 /** A text without these secrets. */

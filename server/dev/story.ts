@@ -5,6 +5,7 @@ import type { Log } from "../observe/log.ts";
 import { firstWords, printable } from "../observe/pretty-log.ts";
 import type { Decision, RunEntry, RunSink, RunStart, StepEntry } from "../observe/run-observer.ts";
 import { framesIn } from "../project/load-project.ts";
+import type { TracedRequest } from "./trace.ts";
 
 interface StoryOptions {
   readonly folder: string;
@@ -55,6 +56,14 @@ export class Story implements RunSink {
     const args = this.#dim(this.#text(tool.arguments ?? "", MAX_ARGUMENTS_CHARS));
     this.#line(`${mark} ${this.#text(name)} ${args}  ${ms} ms`);
     if (!isDone) this.#line(`  ${this.#red(this.#text(this.#problemOf(tool), MAX_PROBLEM_CHARS))}`);
+  }
+
+  /** A request to a model that has its line in the trace. */
+  request({ start, model, end, status, ms, place }: TracedRequest): void {
+    this.#chapter(start);
+    const how = end === "complete" ? "" : end === "failed" ? this.#red(`✗ ${status ?? "failed"}`) : end;
+    const facts = [`→ ${this.#text(model)}`, `${ms} ms`, how, this.#text(place)];
+    this.#line(this.#dim(facts.filter(Boolean).join("  ")));
   }
 
   approval(tool: string, decision: Decision, start: RunStart): void {

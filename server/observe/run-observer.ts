@@ -188,14 +188,20 @@ export interface RunSink {
   begin?(start: RunStart): RunSpans | undefined;
   /** A model request or a tool call is over. */
   step?(entry: StepEntry): void;
-  /** The model request of this turn is sent, or sent once more. One sink at most has this. */
-  sending?(start: RunStart, turn: number, model: SentModel): TryObserver;
+  /** A model request is sent, or sent once more. One sink at most has this. */
+  sending?(start: RunStart, sent: SentTry): TryObserver;
   /** A person has decided on a tool call. */
   approval?(tool: string, decision: Decision, start: RunStart): void;
   /** Something failed in a run; `error` has its cause. */
   failure?(error: unknown, start: RunStart): void;
   /** A run is over. */
   run?(entry: RunEntry): void;
+}
+
+/** Which model request of a run is sent, from 1, for which time, from 1 and over all models that it is sent to, and to which of them. */
+export interface SentTry extends SentModel {
+  readonly turn: number;
+  readonly attempt: number;
 }
 
 /** What a sink follows of one run while it goes on. */

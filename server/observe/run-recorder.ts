@@ -71,9 +71,10 @@ class RunRecorder implements RunObserver {
     const startedAt = performance.now();
     const spans = this.#spans.flatMap((one) => this.#safely(() => one.modelRequest()) ?? []);
     const turn = this.#turns;
+    let attempts = 0;
     const [sending] = this.#sinks.flatMap((sink) => sink.sending?.bind(sink) ?? []);
     return {
-      sending: sending && ((model) => sending(this.#start, turn, model)),
+      sending: sending && (({ id, model }) => sending(this.#start, { turn, attempt: ++attempts, id, model })),
       answered: (providerRequestId) => {
         this.#providerRequestId = providerRequestId;
         for (const span of spans) this.#safely(() => span.answered(providerRequestId));

@@ -40,6 +40,7 @@ const WRONG_USAGE: Mistake[] = [
   [["./my-agent"], {}, /There is no command "\.\/my-agent"\. Did you mean: parley start \.\/my-agent\?\n$/],
   [["start", "a", "b"], {}, /one project/],
   [["start", "--prot", "80"], {}, /'--prot'.*parley start --help/],
+  [["start", "--trace"], {}, /'--trace'.*parley start --help/],
   [["start", "--port", "-1"], {}, /--port.*parley start --help/],
 ];
 

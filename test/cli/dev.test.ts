@@ -2,35 +2,18 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
-import { Command, type CommandOptions, run, start } from "../support/command.ts";
+import { Command, run, start, startDev } from "../support/command.ts";
 import { within } from "../support/deadline.ts";
 import { connect } from "../support/socket-client.ts";
-import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 /** It answers at once, which the demo does not. */
 const AGENT = 'export default { name: "Mine", run: () => "Hello." };';
-
-async function startDev(t: Cleanup, folder: string, { env = {}, ...options }: CommandOptions = {}) {
-  const command = new Command(["dev", folder], { ...options, env: { PORT: "0", ...env } });
-  t.after(async () => {
-    command.kill("SIGKILL");
-    await command.end();
-  });
-  const page = await command.printed("stdout", /^(http:\/\/\S+#dev=\S+)\n$/m);
-  const [url = "", token = ""] = page.split("/#dev=");
-  const write = (name: string, text: string) => {
-    mkdirSync(join(folder, name, ".."), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  };
-  const info = async () => (await fetch(`${url}/api/info`)).json();
-  return { command, url, token, write, info, socketUrl: `${url.replace("http", "ws")}/ws/chat` };
-}
 
 /** What the page of `parley dev` hears, one event at a time. */
 async function listen(url: string, token: string) {
@@ -329,10 +312,16 @@ test("it listens on this machine alone, whatever HOST says, and refuses proxies"
 
 test("a mistake at the start ends it with a sentence, and wrong usage with exit code 2", async (t) => {
   const broken = temporaryProject(t, { "agent.ts": "export default {" });
+  const blocked = temporaryProject(t, { "agent.ts": AGENT, ".parley": "" });
   const rows: [args: string[], code: number, sentence: RegExp][] = [
     [["dev", broken], 1, /agent\.ts cannot be loaded/],
     [["dev"], 1, /holds no agent\. Write an agent\.ts there/],
     [["dev", broken, "--inspect=x"], 1, /--inspect must be a port/],
+    [
+      ["dev", blocked, "--trace"],
+      1,
+      /^parley: --trace cannot write \.parley\/trace\.jsonl .*\(EEXIST\)\. Make \.parley a folder/,
+    ],
     [["dev", broken, "--host", "0.0.0.0"], 2, /See parley dev --help/],
   ];
   for (const [args, code, sentence] of rows) {
@@ -351,6 +340,7 @@ test("its secret is in the project's ignored folder for the owner alone, so a co
     assert.equal(statSync(join(folder, ".parley", name)).mode & 0o777, 0o600, name);
   }
   assert.equal(readFileSync(join(folder, ".parley/.gitignore"), "utf8"), "*\n");
+  assert.equal(readdirSync(join(folder, ".parley")).length, 2, "nothing else is written unasked");
   first.command.kill("SIGINT");
   assert.equal((await first.command.end()).code, 0);
   const second = await startDev(t, folder);

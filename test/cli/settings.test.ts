@@ -191,12 +191,22 @@ test("every setting has a name of its own and a sentence", () => {
   for (const { name, text } of rows) assert.match(text, /^[A-Z`].*\.$/, name);
 });
 
-test("secrets are the values of all variables whose names say so, each of a list, but no short words", () => {
-  const env = { PARLEY_API_KEY: "first-key, second-key", MY_TOKEN: "a-token-of-mine", A_KEY: "on", KEYBOARD: "qwertz" };
-  assert.deepEqual(
-    [...new Set(secretsOf(env))],
-    ["first-key, second-key", "first-key", "second-key", "a-token-of-mine"],
-  );
+test("secrets are the values of all variables whose names say so, each of a list, also as JSON escapes them, but no short words", () => {
+  const env = {
+    PARLEY_API_KEY: "first-key, second-key",
+    MY_TOKEN: "a-token-of-mine",
+    A_KEY: "on",
+    KEYBOARD: "qwertz",
+    THE_SECRET: 'with "quotes"',
+  };
+  assert.deepEqual(secretsOf(env), [
+    "first-key, second-key",
+    "first-key",
+    "second-key",
+    "a-token-of-mine",
+    'with "quotes"',
+    'with \\"quotes\\"',
+  ]);
 });
 
 test("a password in a URL of the environment is a secret, as it is written and as it is meant", () => {

@@ -111,7 +111,7 @@ test("an import while the server runs is for what most installations never need"
   for (const target of lazyImports("server/")) {
     assert.match(
       target,
-      /^\.\/(?:ai-sdk|anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^\.\/(?:upstream|ag-ui-thread)\.ts$|^jiti$/,
+      /^\.\/(?:ai-sdk|anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^\.\/(?:upstream|ag-ui-thread)\.ts$|^\.\.\/dev\/trace\.ts$|^jiti$/,
       target,
     );
   }

@@ -2,6 +2,7 @@
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -27,6 +28,8 @@ export interface CommandOptions {
   cli?: string;
   /** Path of another Node than the one that runs the test. */
   node?: string;
+  /** The largest file that it can write, in kilobytes: as if the disk were full behind it. */
+  maxFileKilobytes?: number;
 }
 
 export interface CommandEnd {
@@ -44,7 +47,12 @@ export class Command {
 
   constructor(args: readonly string[], options: CommandOptions) {
     const { env = {}, cwd = join(REPOSITORY, "test"), cli = COMMAND, unread, stalled } = options;
-    this.#child = spawn(options.node ?? process.execPath, [cli, ...args], {
+    const { maxFileKilobytes } = options;
+    const node = [options.node ?? process.execPath, cli, ...args];
+    // In POSIX's units of 512 bytes.
+    const limit = maxFileKilobytes && `ulimit -f ${2 * maxFileKilobytes} && exec "$@"`;
+    const [program = "", ...rest] = limit ? ["sh", "-c", limit, "sh", ...node] : node;
+    this.#child = spawn(program, rest, {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },
       stdio: ["ignore", "pipe", "pipe"],
@@ -133,6 +141,27 @@ export async function start(
   const url = await command.printed("stdout", /^(http:\/\/\S+)\/\n$/m);
   const { host } = new URL(url);
   return { command, url, host, socketUrl: `ws://${host}/ws/chat` };
+}
+
+/** `parley dev` on a free port, when it listens; it is killed with the test. */
+export async function startDev(
+  t: Cleanup,
+  folder: string,
+  { env = {}, args = [], ...options }: CommandOptions & { args?: readonly string[] } = {},
+) {
+  const command = new Command(["dev", folder, ...args], { ...options, env: { PORT: "0", ...env } });
+  t.after(async () => {
+    command.kill("SIGKILL");
+    await command.end();
+  });
+  const page = await command.printed("stdout", /^(http:\/\/\S+#dev=\S+)\n$/m);
+  const [url = "", token = ""] = page.split("/#dev=");
+  const write = (name: string, text: string) => {
+    mkdirSync(join(folder, name, ".."), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  };
+  const info = async () => (await fetch(`${url}/api/info`)).json();
+  return { command, url, token, write, info, socketUrl: `${url.replace("http", "ws")}/ws/chat` };
 }
 
 const IN_A_TERMINAL = `

@@ -25,6 +25,7 @@ const SLOW_WORD_MS = 400;
 export async function* demoModel(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
   const seen = request.observer?.sending?.({ id: "demo", model: "demo" });
   seen?.sent({ body: { ...request.setup, messages: request.messages } });
+  seen?.streams({ headers: new Headers() });
   try {
     for await (const batch of play(request, signal)) {
       for (const event of batch) seen?.message(event.type, { ...event });

@@ -1,0 +1,242 @@
+/** `parley dev --trace`: each request to a model, and its answer, as one line of JSON in `.parley/trace.jsonl`. */
+
+import { RunAborted } from "../agent/run-aborted.ts";
+import { describeFailure } from "../observe/describe-failure.ts";
+import type { Log } from "../observe/log.ts";
+import type { RunSink, RunStart, SentTry } from "../observe/run-observer.ts";
+import { type Json, tryParse } from "../protocol/json.ts";
+import { UpstreamRefusal } from "../providers/failures.ts";
+import type { AnswerHead, SentRequest, TryObserver, TryOutcome } from "../providers/provider.ts";
+import { TraceFile } from "./trace-file.ts";
+import { type Strike, strikeAcross, type TracedEvent, traced, tracedHeaders, tracedUrl } from "./trace-values.ts";
+
+/** A request that has its line. */
+export interface TracedRequest {
+  readonly start: RunStart;
+  readonly model: string;
+  readonly end: TryOutcome["type"];
+  /** Of HTTP, where it is known. */
+  readonly status: number | undefined;
+  readonly ms: number;
+  /** File and line, as one opens it in the working directory: `.parley/trace.jsonl:17`. */
+  readonly place: string;
+}
+
+interface TraceParts {
+  /** The project's. */
+  readonly folder: string;
+  /** Of the agent at the start. */
+  readonly model: string;
+  readonly log: Log;
+  onTraced(request: TracedRequest): void;
+}
+
+/** What stands for the model of an agent that is written elsewhere. */
+const OWN_RUN = "run";
+
+export class Trace implements RunSink {
+  readonly #parts: TraceParts;
+  readonly #file: TraceFile;
+  /** Whether the last request could not be written. */
+  #isBroken = false;
+  #hasSaidElsewhere = false;
+
+  /** @throws ConfigError where the file cannot be written */
+  constructor(parts: TraceParts) {
+    this.#parts = parts;
+    this.#file = new TraceFile(parts.folder);
+    if (parts.model === OWN_RUN) this.#sayElsewhere();
+    else parts.log.notice(`Each request to a model and its answer go to ${this.#file.path}.`);
+  }
+
+  /** A reload may bring such an agent later. */
+  begin({ model }: RunStart): undefined {
+    if (model === OWN_RUN) this.#sayElsewhere();
+  }
+
+  sending(start: RunStart, sent: SentTry): TryObserver {
+    const { log } = this.#parts;
+    return new TracedTry(start, sent, log.strike, (record) => this.#write(start, record));
+  }
+
+  #sayElsewhere(): void {
+    if (this.#hasSaidElsewhere) return;
+    this.#hasSaidElsewhere = true;
+    this.#parts.log.warning(
+      "--trace writes nothing of this agent: its run asks its models itself, so their requests are not Parley's.",
+    );
+  }
+
+  #write(start: RunStart, record: () => TraceRecord): void {
+    const { log, onTraced } = this.#parts;
+    try {
+      const whole = record();
+      const place = `${this.#file.path}:${this.#file.append(JSON.stringify(whole))}`;
+      this.#isBroken = false;
+      const { provider, model, end, answer, ms } = whole;
+      onTraced({ start, model: `${provider}/${model}`, end, status: answer?.status, ms, place });
+    } catch (error) {
+      if (this.#isBroken) return;
+      this.#isBroken = true;
+      const why = error instanceof Error ? error.message : String(error);
+      log.warning(
+        `--trace could not write a request (${why}). The agent goes on answering, and what can be written is.`,
+      );
+    }
+  }
+}
+
+/** One line of the file. What is not known is absent. */
+interface TraceRecord {
+  /** When the request was sent. */
+  readonly time: string;
+  readonly run: string;
+  readonly conversation: string;
+  /** The model request of the run, from 1, and how often it was sent, from 1, to fallback models, too. */
+  readonly turn: number;
+  readonly attempt: number;
+  readonly provider: string;
+  readonly model: string;
+  readonly request: {
+    readonly method?: string | undefined;
+    readonly url?: string | undefined;
+    readonly headers?: Json | undefined;
+    readonly body: unknown;
+  };
+  /** Absent where none came. It has `events`, or the `body` of what is no stream. */
+  readonly answer:
+    | {
+        readonly status?: number | undefined;
+        readonly headers: Json;
+        readonly events?: readonly TimedEvent[];
+        /** How many of the events are left out, because they were too many. */
+        readonly events_left_out?: number | undefined;
+        readonly body?: unknown;
+      }
+    | undefined;
+  readonly end: TryOutcome["type"];
+  /** What the log says of a failure, with the provider's words. */
+  readonly error: string | undefined;
+  /** Why it was ended from outside: `stopped`, `gone`, `timeout`, … */
+  readonly reason: string | undefined;
+  /** From the request to the first event, and to the end. */
+  readonly first_ms: number | undefined;
+  readonly ms: number;
+}
+
+interface TimedEvent extends TracedEvent {
+  /** Since the request. */
+  readonly ms: number;
+}
+
+/** An answer of more UTF-16 units is not kept to its end: it waits in memory until it is over. */
+const MAX_EVENT_CHARS = 8_000_000;
+
+/** Keeps what it sees without its secrets, and writes all of it at the end. */
+class TracedTry implements TryObserver {
+  readonly #start: RunStart;
+  readonly #sent: SentTry;
+  readonly #strike: Strike;
+  readonly #write: (record: () => TraceRecord) => void;
+  #sentAt = 0;
+  #time = "";
+  #request: TraceRecord["request"] | undefined;
+  #head: AnswerHead | undefined;
+  readonly #events: TimedEvent[] = [];
+  #chars = 0;
+  #leftOut = 0;
+  #firstMs: number | undefined;
+  #isOver = false;
+
+  constructor(start: RunStart, sent: SentTry, strike: Strike, write: (record: () => TraceRecord) => void) {
+    this.#start = start;
+    this.#sent = sent;
+    this.#strike = strike;
+    this.#write = write;
+  }
+
+  sent({ method, url, headers, body }: SentRequest): void {
+    this.#sentAt = performance.now();
+    this.#time = new Date().toISOString();
+    this.#request = {
+      method,
+      url: url && tracedUrl(url, this.#strike),
+      headers: headers && tracedHeaders(Object.entries(headers), this.#strike),
+      body: traced(readBody(body), this.#strike),
+    };
+  }
+
+  streams(head: AnswerHead): void {
+    this.#head = head;
+  }
+
+  message(event: string, data: string | Json): void {
+    const ms = this.#elapsedMs();
+    this.#firstMs ??= ms;
+    const kept = traced(readBody(data), this.#strike);
+    this.#chars += typeof data === "string" ? data.length : JSON.stringify(kept).length;
+    if (this.#chars > MAX_EVENT_CHARS) this.#leftOut += 1;
+    // Server-Sent Events without a name are a `message`, and an object names itself.
+    else this.#events.push({ ms, ...(event === "message" || typeof data !== "string" ? {} : { event }), data: kept });
+  }
+
+  ended(outcome: TryOutcome): void {
+    const request = this.#request;
+    if (this.#isOver || request === undefined) return;
+    this.#isOver = true;
+    const ms = this.#elapsedMs();
+    this.#write(() => this.#record(request, outcome, ms));
+  }
+
+  #elapsedMs(): number {
+    return Math.round(performance.now() - this.#sentAt);
+  }
+
+  #record(request: TraceRecord["request"], outcome: TryOutcome, ms: number): TraceRecord {
+    const { runId, conversation } = this.#start;
+    const { turn, attempt, id, model } = this.#sent;
+    return {
+      time: this.#time,
+      run: runId,
+      conversation,
+      turn,
+      attempt,
+      provider: id,
+      model,
+      request,
+      answer: this.#answer(outcome),
+      end: outcome.type,
+      error: outcome.type === "failed" ? describeFailure(outcome.error, true, this.#strike) : undefined,
+      reason: outcome.type === "aborted" ? reasonOf(outcome.reason) : undefined,
+      first_ms: this.#firstMs,
+      ms,
+    };
+  }
+
+  #answer(outcome: TryOutcome): TraceRecord["answer"] {
+    const refusal = outcome.type === "failed" ? refusalIn(outcome.error) : undefined;
+    const head = this.#head ?? refusal;
+    if (head === undefined) return undefined;
+    const { status } = head;
+    const headers = tracedHeaders(head.headers, this.#strike);
+    if (this.#head === undefined) return { status, headers, body: traced(readBody(refusal?.body ?? ""), this.#strike) };
+    strikeAcross(this.#events, this.#strike);
+    return { status, headers, events: this.#events, events_left_out: this.#leftOut || undefined };
+  }
+}
+
+/** The value of what was sent or received as JSON; other text as it is. */
+function readBody(body: SentRequest["body"]): unknown {
+  const text = body instanceof Uint8Array ? Buffer.from(body).toString() : body;
+  return typeof text === "string" ? (tryParse(text) ?? text) : text;
+}
+
+/** The answer that is no stream, behind a failure. */
+function refusalIn(error: unknown): UpstreamRefusal | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof UpstreamRefusal ? cause : undefined;
+}
+
+function reasonOf(reason: unknown): string | undefined {
+  return reason instanceof RunAborted ? reason.kind : undefined;
+}

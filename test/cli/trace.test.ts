@@ -1,0 +1,359 @@
+/** `parley dev --trace`: what a model was sent and what it answered, as a file that says no secret. */
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { createParser } from "eventsource-parser";
+import { TraceFile } from "../../server/dev/trace-file.ts";
+import { traced } from "../../server/dev/trace-values.ts";
+import { CLAUDE, fixtureFrames, stream } from "../support/bedrock.ts";
+import { post } from "../support/chat-transports.ts";
+import { type CommandOptions, startDev } from "../support/command.ts";
+import { attachment } from "../support/files.ts";
+import { codeBlocks, readMarkdown } from "../support/markdown-file.ts";
+import { connect } from "../support/socket-client.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+import { eventStream, fixture, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
+
+/** Keys of every kind, one with a character that JSON escapes. */
+const SECRETS = {
+  OPENAI_API_KEY: "sk-openai-hush",
+  ANTHROPIC_API_KEY: "sk-ant-hush",
+  COMPATIBLE_API_KEY: "compatible-hush",
+  GEMINI_API_KEY: "gemini-hush",
+  VERTEX_ACCESS_TOKEN: "vertex-hush",
+  AWS_BEARER_TOKEN_BEDROCK: "bedrock-hush",
+  SHOP_PASSWORD: 'shop-"hush',
+};
+
+/** Every provider at this address. */
+const envOf = (url: string) => ({
+  ...SECRETS,
+  AWS_REGION: "us-east-1",
+  OPENAI_BASE_URL: url,
+  COMPATIBLE_BASE_URL: url,
+  GEMINI_BASE_URL: url,
+  VERTEX_BASE_URL: url,
+  ANTHROPIC_BASE_URL: url.replace(/\/v1$/, ""),
+  BEDROCK_BASE_URL: url.replace(/\/v1$/, ""),
+});
+
+const agentOf = (model: string, more = "") =>
+  `export default { name: "Mine", model: ${model}, instructions: "Be brief, " + Object.values(${JSON.stringify(SECRETS)}).join(" ")${more} };`;
+
+/** What docs/agents.md shows of it. */
+const block = (begins: string) =>
+  codeBlocks(readMarkdown("docs/agents.md")).find(({ text }) => text.startsWith(begins))?.text ?? "";
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads into it and fails where it is wrong.
+type Line = any;
+
+async function trace(t: TestContext, agent: string, { env = {}, ...options }: CommandOptions = {}) {
+  const folder = temporaryProject(t, { "agent.js": agent });
+  const dev = await startDev(t, folder, { args: ["--trace"], cwd: folder, env, ...options });
+  const text = (name = "trace.jsonl") => readFileSync(join(folder, ".parley", name), "utf8");
+  let loads = 0;
+  return {
+    ...dev,
+    folder,
+    text,
+    lines: (): Line[] =>
+      text()
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line)),
+    async load(other: string) {
+      dev.write("agent.js", other);
+      loads += 1;
+      await dev.command.printed("stderr", new RegExp(`(?:reloaded in[^]*){${loads}}`));
+    },
+    ask: async (more = {}) => (await post(dev, { message: "Hi", stream: false, ...more })).json(),
+    told: (pattern: RegExp) => dev.command.printed("stderr", pattern),
+  };
+}
+
+const PNG = attachment("image/png", { bytes: 3000 });
+const DIGEST = `[image/png, 3000 bytes, sha256 ${createHash("sha256")
+  .update(Buffer.from(String(PNG.data), "base64"))
+  .digest("hex")}]`;
+
+const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
+
+/** What the trace has in place of this JSON text. */
+function expected(json: string): unknown {
+  const secrets = Object.values(SECRETS).flatMap((secret) => [inJson(inJson(secret)), inJson(secret)]);
+  const withDigest = json.replaceAll(String(PNG.data), DIGEST);
+  return JSON.parse(secrets.reduce((text, secret) => text.replaceAll(secret, "[key]"), withDigest));
+}
+
+function dataOf(events: string): unknown[] {
+  const found: unknown[] = [];
+  createParser({ onEvent: ({ data }) => found.push(data === "[DONE]" ? data : JSON.parse(data)) }).feed(events);
+  return found;
+}
+
+const sse = (name: string): [UpstreamReply, unknown[]] => [{ body: [fixture(name)] }, dataOf(fixture(name))];
+
+const PROVIDERS: [provider: string, model: string, path: string, answer: [UpstreamReply, unknown[]]][] = [
+  ["openai", "gpt-5.2", "/v1/responses", sse("responses/text")],
+  ["compatible", "qwen3", "/v1/chat/completions", sse("chat-completions/text-and-usage")],
+  ["anthropic", "claude-sonnet-4-5", "/v1/messages", sse("anthropic/text")],
+  ["gemini", "gemini-2.5-flash", "/v1/chat/completions", sse("gemini/text")],
+  ["vertex", "gemini-2.5-flash", "/v1/chat/completions", sse("gemini/text")],
+  [
+    "bedrock",
+    CLAUDE,
+    `/model/${encodeURIComponent(CLAUDE)}/converse-stream`,
+    [stream("text"), fixtureFrames("text").map((frame) => Object.values(frame)[0])],
+  ],
+];
+
+test("each provider's request is one line with its body as it was sent and its events as they came, and no key stands in the file", async (t) => {
+  await using upstream = await startUpstream();
+  const { ask, lines, load, told, text, folder } = await trace(t, agentOf('"demo"'), { env: envOf(upstream.url) });
+  for (const [index, [provider, model, path, [reply, events]]] of PROVIDERS.entries()) {
+    await load(agentOf(JSON.stringify(`${provider}/${model}`)));
+    const cookie = { "set-cookie": "session=hush", "x-request-id": "req-1" };
+    upstream.reply({ ...reply, headers: { ...reply.headers, ...cookie } });
+    const message = `Arguments: ${JSON.stringify({ password: SECRETS.SHOP_PASSWORD })}`;
+    const { state } = await ask({ message, attachments: [PNG] });
+    assert.ok(state, provider);
+    const line = lines()[index];
+    const call = upstream.calls[index];
+    assert.equal(line.provider, provider);
+    assert.equal(line.model.split("/").at(-1), model);
+    assert.deepEqual([line.turn, line.attempt, line.end], [1, 1, "complete"]);
+    assert.equal(line.request.method, "POST");
+    assert.equal(decodeURIComponent(new URL(line.request.url).pathname), decodeURIComponent(path));
+    assert.deepEqual(line.request.body, expected(call?.body ?? ""), provider);
+    assert.deepEqual(
+      line.answer.events.map(({ data }: Line) => data),
+      events,
+      provider,
+    );
+    assert.deepEqual([line.answer.status, line.answer.headers["x-request-id"]], [200, "req-1"]);
+    assert.equal(line.request.headers[provider === "anthropic" ? "x-api-key" : "authorization"], "[key]");
+    assert.ok(line.ms >= line.first_ms && line.first_ms >= line.answer.events[0].ms, provider);
+    await told(new RegExp(`→ ${provider}/.*  \\.parley/trace\\.jsonl:${index + 1}\\n`));
+  }
+  assert.equal(new Set(lines().map(({ run }) => run)).size, PROVIDERS.length);
+  const fieldsOf = ({ request, answer, ...line }: Line) => [line, request, answer, answer.events[0]].map(Object.keys);
+  assert.deepEqual(fieldsOf(lines()[0]), fieldsOf(JSON.parse(block('{\n  "time"'))), "as it is documented");
+  assert.doesNotMatch(text(), /hush/);
+  assert.equal(text().includes(DIGEST), true);
+  assert.equal(statSync(join(folder, ".parley/trace.jsonl")).mode & 0o777, 0o600);
+});
+
+test("a model object's line has the options of its call and the parts that came, and the demo's what a model would be asked", async (t) => {
+  const object = `{ specificationVersion: "v3", provider: "acme.chat", modelId: "m-1", async doStream() {
+    const parts = [
+      { type: "raw", rawValue: "…" }, { type: "text-start", id: "1" },
+      { type: "text-delta", id: "1", delta: "sk-open" }, { type: "text-delta", id: "1", delta: "ai-hush!" }, { type: "text-end", id: "1" },
+      { type: "finish", finishReason: { unified: "stop" }, usage: { inputTokens: { total: 7 }, outputTokens: { total: 3 } } },
+    ];
+    return { stream: ReadableStream.from(parts), response: { headers: { "x-request-id": "req-1" } } };
+  } }`;
+  const more =
+    ', temperature: 0.5, providerOptions: { acme: { apiKey: "of the code", bytes: new Uint8Array(4), self: globalThis } }';
+  const { ask, lines, load, text } = await trace(t, agentOf(object, more), { env: SECRETS });
+  await ask({ attachments: [PNG] });
+  await load(agentOf('"demo"'));
+  await ask({ message: "Think about it" });
+  const [own, demo] = lines();
+  assert.deepEqual(
+    [own.provider, own.model, own.end, own.answer.headers],
+    ["acme.chat", "m-1", "complete", { "x-request-id": "req-1" }],
+  );
+  const { prompt, temperature, providerOptions, abortSignal } = own.request.body;
+  assert.deepEqual([temperature, abortSignal], [0.5, undefined]);
+  assert.equal(providerOptions.acme.apiKey, "[key]");
+  assert.match(providerOptions.acme.bytes, /^\[file, 4 bytes, sha256 df3f6198/);
+  assert.equal(prompt[1].content.find((part: Line) => part.type === "file").data, DIGEST);
+  assert.equal(own.answer.events.map(({ data }: Line) => data.delta ?? "").join(""), "[key]!", "in pieces, too");
+  assert.deepEqual(demo.request.body.messages, [{ role: "user", content: "Think about it" }]);
+  assert.deepEqual(demo.answer.events.map(({ data }: Line) => data.type).slice(-1), ["end"]);
+  assert.doesNotMatch(text(), /hush/);
+});
+
+const chunk = (content: string) => ({ choices: [{ index: 0, delta: { content } }] });
+
+test("a refusal, a retry, a fallback model and the turn after the tools are lines of their own", async (t) => {
+  await using upstream = await startUpstream();
+  const names = ["get_weather", "get_time", "list_rooms"];
+  const tool = (name: string) =>
+    `{ name: "${name}", description: "One.", parameters: { type: "object" }, execute: () => "Mild." }`;
+  const more = `, fallbacks: ["anthropic/claude-sonnet-4-5"], tools: [${names.map(tool).join(", ")}]`;
+  const agent = agentOf('"compatible/qwen3"', more);
+  const { ask, lines, text, told, folder } = await trace(t, agent, { env: envOf(upstream.url) });
+  upstream.reply(
+    jsonReply(503, { error: { message: `busy, ${SECRETS.COMPATIBLE_API_KEY}` } }),
+    { status: 401, headers: { "content-type": "text/html" }, body: ["<h1>Who are you?</h1>"] },
+    { body: [fixture("anthropic/parallel-tools")] },
+    { body: [fixture("anthropic/text")] },
+  );
+  assert.equal((await ask()).response, "Hello 👋");
+  const facts = lines().map(({ turn, attempt, provider, end, answer: { status, body } }) => [
+    turn,
+    attempt,
+    provider,
+    end,
+    status,
+    body,
+  ]);
+  assert.deepEqual(facts, [
+    [1, 1, "compatible", "failed", 503, { error: { message: "busy, [key]" } }],
+    [1, 2, "compatible", "failed", 401, "<h1>Who are you?</h1>"],
+    [1, 3, "anthropic", "complete", 200, undefined],
+    [2, 1, "anthropic", "complete", 200, undefined],
+  ]);
+  assert.match(lines()[0].error, /^provider_\w+: .*\n {2}cause: UpstreamRefusal status=503: busy, \[key\]$/);
+  const commands = block("sed -n").replace("17p", "3p");
+  const { status, stdout } = spawnSync("bash", ["-ec", commands], { cwd: folder, encoding: "utf8" });
+  if (status === 127) t.diagnostic("jq is not installed: the documented commands were not run");
+  else assert.match(stdout, /"tools": \[[\s\S]*\nprovider_\w+: [\s\S]*"turn":2,"attempt":1,"model":"claude.*\n$/);
+  const results = lines()[3].request.body.messages.at(-1).content;
+  assert.deepEqual(
+    results.map(({ content }: Line) => content),
+    ["Mild.", "Mild.", "Mild."],
+  );
+  assert.doesNotMatch(text(), /hush/);
+  await told(
+    /→ compatible\/qwen3 {2}\d+ ms {2}✗ 503 {2}\S+:1\n[\s\S]*✗ 401 {2}\S+:2\n[\s\S]*→ anthropic\/\S+ {2}\d+ ms {2}\S+:3\n[\s\S]*✓ get_weather/,
+  );
+});
+
+test("an answer that is cut, stopped or left is a line with what came of it, and so is a model that is not there", async (t) => {
+  await using upstream = await startUpstream();
+  const env = { ...envOf(upstream.url), GEMINI_BASE_URL: "http://127.0.0.1:1/v1", PARLEY_DRAIN_SECONDS: "0" };
+  const { ask, lines, load, socketUrl, url, command } = await trace(t, agentOf('"compatible/qwen3"'), { env });
+  const begun = { body: [eventStream(chunk("Hel"))] };
+  upstream.reply(
+    { ...begun, end: "cut" },
+    { ...begun, end: "stall" },
+    { ...begun, end: "stall" },
+    { ...begun, end: "stall" },
+  );
+  assert.equal((await ask()).error.code, "provider_truncated");
+  const client = await connect(t, socketUrl);
+  client.send({ message: "Hi" });
+  await client.until("token");
+  client.send({ type: "stop" });
+  await client.until("done");
+  const leaving = new AbortController();
+  const left = await post({ url }, { message: "Hi", stream: true }, { signal: leaving.signal });
+  await left.body?.getReader().read();
+  leaving.abort();
+  await upstream.calls[2]?.closed;
+  await load(agentOf('"gemini/gemini-2.5-flash"'));
+  assert.equal((await ask()).error.code, "provider_error");
+  await load(agentOf('"compatible/qwen3"'));
+  client.send({ message: "Hi" });
+  await client.until("token");
+  command.kill("SIGTERM");
+  assert.equal((await command.end()).code, 0);
+  const facts = lines().map(({ end, reason, answer }) => [end, reason, answer?.events.length]);
+  assert.deepEqual(facts, [
+    ["failed", undefined, 1],
+    ["aborted", "stopped", 1],
+    ["aborted", "gone", 1],
+    ...Array(3).fill(["failed", undefined, undefined]),
+    ["aborted", "shutting_down", 1],
+  ]);
+  assert.match(lines()[0].error, /^provider_truncated: /);
+  assert.match(lines()[3].error, /ECONNREFUSED/);
+});
+
+test("of an agent that is written elsewhere it says once that its requests are not Parley's", async (t) => {
+  const own = 'export default { name: "Mine", run: () => "Hello." };';
+  await using upstream = await startUpstream({ body: [fixture("chat-completions/text-and-usage")] });
+  const env = envOf(upstream.url);
+  const model = agentOf('"compatible/qwen3"');
+  const { ask, command, load, told, text, lines } = await trace(t, own, { env });
+  const said = () => command.stderr.split("their requests are not Parley's").length - 1;
+  assert.deepEqual([said(), (await ask()).response, said(), text()], [1, "Hello.", 1, ""]);
+  await load(model);
+  await ask();
+  await told(/→ compatible\/qwen3/);
+  await load(own);
+  assert.deepEqual([(await ask()).response, said(), lines().length], ["Hello.", 1, 1]);
+
+  const later = await trace(t, model, { env });
+  await later.told(/Each request to a model and its answer go to \.parley\/trace\.jsonl/);
+  assert.doesNotMatch(later.command.stderr, /not Parley's/);
+  await later.load(own);
+  await later.ask();
+  await later.told(/their requests are not Parley's/);
+});
+
+test("on a full disk it says once that it cannot write, no line is cut, and the agent goes on answering", async (t) => {
+  const reply = { body: [fixture("chat-completions/text-and-usage")] };
+  await using upstream = await startUpstream(reply, reply, reply, reply);
+  const options = { env: envOf(upstream.url), maxFileKilobytes: 64 };
+  const { ask, command, lines, told } = await trace(t, agentOf('"compatible/qwen3"'), options);
+  const large = "large ".repeat(12_000);
+  for (const message of ["Hi", large, large, "Hi"]) assert.equal((await ask({ message })).response, "Hello 👋");
+  await told(/jsonl:2\n/);
+  assert.equal(lines().length, 2);
+  assert.match(command.stderr, /warning: --trace could not write a request \(EFBIG/);
+  assert.equal(command.stderr.split("could not write").length, 2);
+});
+
+test("the file counts its lines whoever wrote them, is its owner's alone, and begins anew beside one older file at 50 MB", (t) => {
+  const folder = temporaryProject(t, {});
+  const path = join(folder, ".parley/trace.jsonl");
+  const older = join(folder, ".parley/trace.1.jsonl");
+  mkdirSync(join(folder, ".parley"));
+  writeFileSync(path, "{}\n{}\n{", { mode: 0o644 });
+  const file = new TraceFile(folder);
+  assert.deepEqual([file.append("{}"), file.append("{}"), statSync(path).mode & 0o777], [4, 5, 0o600]);
+  appendFileSync(path, "{}\n");
+  assert.equal(file.append("{}"), 7);
+  assert.equal(readFileSync(path, "utf8"), "{}\n{}\n{\n{}\n{}\n{}\n{}\n");
+  rmSync(join(folder, ".parley"), { recursive: true });
+  assert.deepEqual([file.append("{}"), existsSync(join(folder, ".parley/.gitignore"))], [1, true]);
+  const megabyte = `${"x".repeat(999_999)}\n`;
+  for (const round of [1, 2]) {
+    writeFileSync(path, megabyte.repeat(50).slice(round));
+    assert.equal(file.append(""), 51, "the last byte is used");
+    if (round === 2) assert.equal(file.append("{}"), 1);
+    else assert.equal(file.append("{}{}"), 1);
+    assert.ok(statSync(older).size <= 50_000_000);
+  }
+  assert.throws(() => file.append(megabyte.repeat(50)), /one request takes 50000001 bytes/);
+  assert.equal(readFileSync(path, "utf8"), "{}\n");
+});
+
+test("only what is a file is kept by its digest, and what no JSON can hold is named", () => {
+  const keep = (value: unknown) => traced(value, (text) => text.replaceAll("hush", "[key]"));
+  const encrypted = Buffer.alloc(3000, "E").toString("base64");
+  const pixels = String(PNG.data);
+  const rows: [value: unknown, kept: unknown][] = [
+    [encrypted, encrypted],
+    [`data:text/plain;base64,${encrypted}`, /^data:text\/plain;base64,\[file, 3000 bytes, sha256 [0-9a-f]{64}\]$/],
+    [pixels, DIGEST],
+    [pixels.slice(0, 400), pixels.slice(0, 400)],
+    [
+      { hush: ["hush", 7n, null, undefined], Authorization: "x", token: "the", api_key: "x" },
+      { "[key]": ["[key]", "7", null, undefined], Authorization: "[key]", token: "the", api_key: "[key]" },
+    ],
+    [new RangeError("hush"), { name: "RangeError", message: "[key]" }],
+    [
+      {
+        get field() {
+          throw new Error();
+        },
+      },
+      "[cannot be read]",
+    ],
+  ];
+  for (const [value, kept] of rows) {
+    if (kept instanceof RegExp) assert.match(String(keep(value)), kept);
+    else assert.deepEqual(keep(value), kept);
+  }
+  const ring: { self?: object } = {};
+  ring.self = ring;
+  assert.match(JSON.stringify(keep(ring)), /"self":"\[too deep\]"/);
+});
