@@ -146,17 +146,19 @@ interface Batch {
 /** What Redis has to get of one run, and what it keeps of it. */
 export class PublishedRun {
   readonly options: PublishedRunOptions;
+  /** Whether the last event of the run is among those that were added. */
+  isEnded = false;
+  isClosed = false;
+  /** Number of the newest event that Redis has taken; 0 before that. */
+  writtenId = 0;
+  /** What Redis has not taken yet, the oldest first. */
+  batches: Batch[] = [];
   readonly #maxBytes: number;
   readonly #onEvents: () => void;
   #gathered: NumberedEvent[] = [];
-  /** What Redis has not taken yet, the oldest first. */
-  #batches: Batch[] = [];
   /** What Redis holds, to know what it may drop. */
   readonly #kept: { lastId: number; bytes: number }[] = [];
   #keptBytes = 0;
-  #writtenId = 0;
-  #isEnded = false;
-  #isClosed = false;
 
   constructor(options: PublishedRunOptions, maxBytes: number, onEvents: () => void) {
     this.options = options;
@@ -164,61 +166,43 @@ export class PublishedRun {
     this.#onEvents = onEvents;
   }
 
-  /** Whether the last event of the run is among those that were added. */
-  get isEnded(): boolean {
-    return this.#isEnded;
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   get isWritten(): boolean {
-    return this.#batches.length === 0 && this.#gathered.length === 0;
-  }
-
-  /** Number of the newest event that Redis has taken; 0 before that. */
-  get writtenId(): number {
-    return this.#writtenId;
-  }
-
-  get batches(): readonly Batch[] {
-    return this.#batches;
+    return this.batches.length === 0 && this.#gathered.length === 0;
   }
 
   add(events: readonly NumberedEvent[]): void {
     const last = events.at(-1);
-    if (this.#isClosed || last === undefined) return;
+    if (this.isClosed || last === undefined) return;
     for (const event of events) this.#gathered.push(event);
-    this.#isEnded = isTerminal(last);
+    this.isEnded = isTerminal(last);
     this.#onEvents();
   }
 
   /** Writes the claim again, if no event will do so. Where Redis has lost events, they are written again, too. */
   renew(): void {
-    if (this.#isClosed || !this.isWritten) return;
-    this.#batches.push({ lastId: this.#writtenId, text: "", isLast: this.#isEnded });
+    if (this.isClosed || !this.isWritten) return;
+    this.batches.push({ lastId: this.writtenId, text: "", isLast: this.isEnded });
     this.#onEvents();
   }
 
   /** Redis has lost events that it had taken: they come before what waits, which the process may have dropped elsewhere. */
   writeAgain(): void {
-    if (this.#isClosed) return;
-    const [waiting, takenId] = [this.#batches, this.#writtenId];
-    this.#batches = [];
+    if (this.isClosed) return;
+    const [waiting, takenId] = [this.batches, this.writtenId];
+    this.batches = [];
     this.#kept.length = 0;
     this.#keptBytes = 0;
-    this.#writtenId = 0;
+    this.writtenId = 0;
     for (const events of this.options.kept()) this.#addBatch(events.filter(({ id }) => id <= takenId));
-    this.#batches.push(...waiting.filter(({ text }) => text !== ""));
+    this.batches.push(...waiting.filter(({ text }) => text !== ""));
     this.#dropOldest();
   }
 
   /** Nothing more is written, and what waits is dropped. */
   close(): void {
-    this.#isClosed = true;
+    this.isClosed = true;
     this.#gathered = [];
-    this.#batches = [];
+    this.batches = [];
   }
 
   /**
@@ -233,18 +217,18 @@ export class PublishedRun {
   #addBatch(events: readonly NumberedEvent[]): void {
     const last = events.at(-1);
     if (last === undefined) return;
-    this.#batches.push({ lastId: last.id, text: JSON.stringify(events), isLast: isTerminal(last) });
+    this.batches.push({ lastId: last.id, text: JSON.stringify(events), isLast: isTerminal(last) });
     this.#dropOldest();
   }
 
   #dropOldest(): void {
-    let bytes = this.#batches.reduce((sum, { text }) => sum + text.length, 0);
-    while (bytes > this.#maxBytes && this.#batches.length > 1) bytes -= this.#batches.shift()?.text.length ?? 0;
+    let bytes = this.batches.reduce((sum, { text }) => sum + text.length, 0);
+    while (bytes > this.#maxBytes && this.batches.length > 1) bytes -= this.batches.shift()?.text.length ?? 0;
   }
 
   /** Counts the oldest batch as kept. Gives it, and the last number of the oldest batch that Redis keeps. */
   keepBatch(): { batch: Batch; oldestId: number } {
-    const batch = this.#batches[0] as Batch;
+    const batch = this.batches[0] as Batch;
     // A batch that is written again is there once.
     if (this.#kept.at(-1)?.lastId !== batch.lastId) {
       this.#kept.push({ lastId: batch.lastId, bytes: batch.text.length });
@@ -258,8 +242,8 @@ export class PublishedRun {
 
   /** Redis has the batch. It may have given way meanwhile. */
   dropBatch(batch: Batch): void {
-    this.#writtenId = batch.lastId;
-    if (this.#batches[0] === batch) this.#batches.shift();
+    this.writtenId = batch.lastId;
+    if (this.batches[0] === batch) this.batches.shift();
   }
 }
 

@@ -21,6 +21,10 @@ export interface EventLogOptions {
 }
 
 export class EventLog {
+  /** Number of the newest event; 0 while there is none. */
+  lastId = 0;
+  /** Whether no event follows. */
+  isEnded = false;
   readonly #options: EventLogOptions;
   readonly #readers = new Set<Reader>();
   readonly #followers: ((events: readonly NumberedEvent[]) => void)[] = [];
@@ -29,26 +33,14 @@ export class EventLog {
   /** Bytes of the whole run up to and with each of them. */
   readonly #ends: number[] = [];
   #droppedId = 0;
-  #lastId = 0;
   /** Bytes of the whole run that were dropped, and that were written. */
   #droppedBytes = 0;
   #writtenBytes = 0;
-  #isEnded = false;
   #isForgotten = false;
   #wakeWriter: (() => void) | undefined;
 
   constructor(options: EventLogOptions) {
     this.#options = options;
-  }
-
-  /** Number of the newest event; 0 while there is none. */
-  get lastId(): number {
-    return this.#lastId;
-  }
-
-  /** Whether no event follows. */
-  get isEnded(): boolean {
-    return this.#isEnded;
   }
 
   get readers(): number {
@@ -59,8 +51,8 @@ export class EventLog {
   append(events: readonly StreamEvent[]): void {
     const before = this.#writtenBytes;
     for (const event of events as NumberedEvent[]) {
-      this.#lastId += 1;
-      event.id = this.#lastId;
+      this.lastId += 1;
+      event.id = this.lastId;
       this.#writtenBytes += EVENT_BYTES + (event.type === "token" ? event.data.length : textLength(event));
       this.#events.push(event);
       this.#ends.push(this.#writtenBytes);
@@ -78,7 +70,7 @@ export class EventLog {
 
   /** Nothing follows. Readers get what is left. */
   end(): void {
-    this.#isEnded = true;
+    this.isEnded = true;
     for (const reader of this.#readers) reader.wake();
     this.#trim();
   }
@@ -121,7 +113,7 @@ export class EventLog {
    */
   read(after: number | "oldest", onClose: () => void): Reader {
     const position = after === "oldest" ? this.#droppedId : after;
-    if (position > this.#lastId) throw invalidRequest("/after", `This run has no event ${after} yet.`);
+    if (position > this.lastId) throw invalidRequest("/after", `This run has no event ${after} yet.`);
     if (position < this.#droppedId) throw expired(position);
     const reader = new Reader(this, position, () => {
       this.#readers.delete(reader);
@@ -144,7 +136,7 @@ export class EventLog {
 
   /** All events that are still there, in batches. */
   *kept(): Iterable<readonly NumberedEvent[]> {
-    for (let position = this.#droppedId; position < this.#lastId; ) {
+    for (let position = this.#droppedId; position < this.lastId; ) {
       const events = this.after(position);
       yield events;
       position += events.length;
@@ -169,7 +161,7 @@ export class EventLog {
     // Dropping many events at once is cheaper than one by one.
     if (this.#writtenBytes - this.#droppedBytes <= kept * 1.25) return;
     // The newest event may be the last one, which has the state: it stays while clients can come back.
-    const newest = this.#isForgotten ? this.#lastId : this.#lastId - 1;
+    const newest = this.#isForgotten ? this.lastId : this.lastId - 1;
     let [slowest, quickest] = [newest, 0];
     for (const { position } of this.#readers) {
       slowest = Math.min(slowest, position);
