@@ -31,6 +31,8 @@ export interface ThinkTagPiece {
 
 /** Takes reasoning in tags out of an answer that arrives in any pieces. */
 export class ThinkTags {
+  /** Whether a piece without "<" is text as it stands, unless the server says otherwise. */
+  passesText = false;
   readonly #openings: readonly string[];
   readonly #closings: readonly string[];
   readonly #anywhere: boolean;
@@ -68,6 +70,7 @@ export class ThinkTags {
     this.#held = "";
     if (flagged) this.sawThinking();
     while (rest !== "") rest = this.#take(rest, flagged, said);
+    this.passesText = this.#mode === "answer" && !this.#anywhere && this.#held === "";
     return said;
   }
 

@@ -109,7 +109,10 @@ export class ChatReader implements MessageReader<ModelEvent> {
   #contentOf(delta: Json, said: ModelEvent[]): void {
     const { content, refusal } = delta;
     const written = asString(content) + asString(refusal);
-    if (written !== "" || isThought(delta)) this.#say(this.#tags.push(written, isThought(delta)), said);
+    const isFlagged = isThought(delta);
+    const isText = this.#tags.passesText && !isFlagged && !written.includes("<");
+    if (isText) this.#say({ thinking: "", text: written }, said);
+    else if (written !== "" || isFlagged) this.#say(this.#tags.push(written, isFlagged), said);
     if (!Array.isArray(content)) return;
     for (const part of records(content)) {
       if (part.type !== "thinking") {
