@@ -20,7 +20,7 @@ import {
   sniffMediaType,
 } from "../protocol/attachments.ts";
 import { type ConversationState, RUN_ID } from "../protocol/chat.ts";
-import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import { ApiError, invalidField, invalidRequest } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import { parseGoingOn } from "./parse-approvals.ts";
 
@@ -256,17 +256,15 @@ function parseAttachments(value: unknown, rules: AttachmentRules): ReceivedFile[
       { param: "/attachments" },
     );
   }
-  return value.map((item, index) => parseAttachment(item, index, rules));
+  return value.map((item, index) => parseAttachment(item, `/attachments/${index}`, rules));
 }
 
-function parseAttachment(item: unknown, index: number, rules: AttachmentRules): ReceivedFile {
-  if (!isRecord(item)) {
-    throw invalidRequest(`/attachments/${index}`, `attachments[${index}] must be an object.`);
-  }
+function parseAttachment(item: unknown, at: string, rules: AttachmentRules): ReceivedFile {
+  if (!isRecord(item)) throw invalidField(at, "must be an object");
   const text = (field: string): string => {
     const value = item[field];
     if (typeof value === "string") return value;
-    throw invalidRequest(`/attachments/${index}/${field}`, `attachments[${index}].${field} must be a string.`);
+    throw invalidField(`${at}/${field}`, "must be a string");
   };
   const type = text("type");
   const name = displayName(text("name"));
@@ -274,52 +272,41 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
   const data = text("data");
 
   if (type !== "image" && type !== "file") {
-    throw refuse("invalid_attachment", index, "type", 'must be "image" or "file"');
+    throw invalidField(`${at}/type`, 'must be "image" or "file"', "invalid_attachment");
   }
   if (!isMediaType(mediaType)) {
     const known = ALL_MEDIA_TYPES.join(", ");
-    throw refuse("unsupported_attachment", index, "mime_type", `must be one of ${known}`);
+    throw invalidField(`${at}/mime_type`, `must be one of ${known}`, "unsupported_attachment");
   }
   if (MEDIA_TYPES[mediaType].type !== type) {
     const right = MEDIA_TYPES[mediaType].type;
-    throw refuse("invalid_attachment", index, "type", `must be "${right}" for ${mediaType}`);
+    throw invalidField(`${at}/type`, `must be "${right}" for ${mediaType}`, "invalid_attachment");
   }
   if (!rules.mediaTypes.includes(mediaType)) {
     const taken = listMediaTypes(rules.mediaTypes);
     const onlyImages = rules.mediaTypes.every((known) => MEDIA_TYPES[known].type === "image");
     const problem = `is ${MEDIA_TYPES[mediaType].label}; this assistant takes ${taken} ${onlyImages ? "images" : "files"}`;
-    throw refuse("unsupported_attachment", index, "mime_type", problem);
+    throw invalidField(`${at}/mime_type`, problem, "unsupported_attachment");
   }
-  checkData(data, mediaType, index);
+  checkData(data, mediaType, `${at}/data`);
   return { type, name, mime_type: mediaType, url: `data:${mediaType};base64,${data}` };
 }
 
-function checkData(data: string, mediaType: MediaType, index: number): void {
+function checkData(data: string, mediaType: MediaType, at: string): void {
   if (data.startsWith("data:")) {
-    throw refuse("invalid_attachment", index, "data", "must be bare base64, not a data: URL");
+    throw invalidField(at, "must be bare base64, not a data: URL", "invalid_attachment");
   }
   // Before the characters are looked at: the size follows from the length alone.
   if (decodedBytes(data) > MAX_ATTACHMENT_BYTES) {
     const limit = `${MAX_ATTACHMENT_BYTES} bytes (20 MiB)`;
-    throw refuse("attachment_too_large", index, "data", `is larger than ${limit}`);
+    throw invalidField(at, `is larger than ${limit}`, "attachment_too_large");
   }
-  if (data === "") throw refuse("invalid_attachment", index, "data", "is empty");
-  if (!isStrictBase64(data)) throw refuse("invalid_attachment", index, "data", "is not base64");
+  if (data === "") throw invalidField(at, "is empty", "invalid_attachment");
+  if (!isStrictBase64(data)) throw invalidField(at, "is not base64", "invalid_attachment");
   const head = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), "base64");
   if (sniffMediaType(head) !== mediaType) {
-    throw refuse("unsupported_attachment", index, "data", `is not a file of type ${mediaType}`);
+    throw invalidField(at, `is not a file of type ${mediaType}`, "unsupported_attachment");
   }
-}
-
-function refuse(
-  code: "invalid_attachment" | "unsupported_attachment" | "attachment_too_large",
-  index: number,
-  field: string,
-  problem: string,
-): ApiError {
-  return new ApiError(code, `attachments[${index}].${field} ${problem}.`, {
-    param: `/attachments/${index}/${field}`,
-  });
 }
 
 /** The last part of a path, without characters that could deceive a reader, such as those that control the direction. */
