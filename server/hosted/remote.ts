@@ -12,6 +12,7 @@ import {
 } from "../agent/run-function.ts";
 import { ConfigError } from "../errors.ts";
 import { UpstreamTruncation } from "../providers/failures.ts";
+import { callsOf, partsOf, textOf } from "../providers/history.ts";
 import { ResponseEvents } from "./response-events.ts";
 
 export interface RemoteOptions {
@@ -76,11 +77,24 @@ function responsesInput(input: RunInput): object[] {
     kept,
     { type: "mcp_approval_response", approval_request_id: id, approve: approved, reason },
   ]);
-  const before = decided.length > 0 ? [...messagesUntilAsked(input), ...decided] : messages.slice(0, -1);
-  // A message in place of decisions is the reason of each.
-  if (attachments.length === 0) return decided.length > 0 ? before : messages;
   const content = [...textParts(message, "input_text"), ...attachments.map(responsesPart)];
-  return [...before, { role: "user", content }];
+  const withFiles = attachments.length === 0 ? [] : [{ role: "user", content }];
+  if (decided.length > 0) return [...messagesUntilAsked(input), ...itemsSince(input), ...decided, ...withFiles];
+  return withFiles.length === 0 ? messages : [...messages.slice(0, -1), ...withFiles];
+}
+
+/** What followed the message that is still being answered, without the calls that have waited. */
+function itemsSince({ exchange, ctx }: RunInput): object[] {
+  const asked = new Set(ctx.approvals.map(({ id }) => id));
+  return exchange.slice(1).flatMap((one): object[] => {
+    if (one.role === "tool") {
+      const { tool_call_id: callId } = one;
+      return asked.has(callId) ? [] : [{ type: "function_call_output", call_id: callId, output: textOf(partsOf(one)) }];
+    }
+    const text = one.role === "assistant" && one.content ? [{ role: "assistant", content: one.content }] : [];
+    const calls = callsOf([one]).filter(({ id }) => !asked.has(id));
+    return [...text, ...calls.map(({ id, function: called }) => ({ type: "function_call", call_id: id, ...called }))];
+  });
 }
 
 /** Only where it is used: most agents are no further than an import. */

@@ -2,7 +2,8 @@
  * Real agents of several frameworks behind the real command, each asked the same: npm run test:agents. With `AGENTS=short` the
  * examples, and some agents in Python, answer once over each wire; with `AGENTS=node-22` those agents do whose packages need
  * Node 22; with `AGENTS=newest` the newest packages are installed; with `AGENTS=javascript` no server in Python is tried; with
- * `AGENTS=python` all of them are, and nothing else. Their names may follow: `AGENTS=python:adk,crewai`.
+ * `AGENTS=python` all of them are, and nothing else. Their names may follow: `AGENTS=python:adk,crewai`. `RECORD=yes` writes anew what they
+ * have streamed.
  */
 
 import assert from "node:assert/strict";

@@ -54,6 +54,18 @@ export const isPythonAlone = isOfPython !== undefined;
 /** Those that this run tries. */
 export const SERVERS = isPythonAlone ? (wanted?.split(",") ?? Object.keys(PYTHON)) : ["pydantic", "langgraph"];
 
+const THANKS = [{ id: "m", role: "user", content: "thanks" }];
+
+/** A message over either protocol. */
+const FIRST = {
+  method: "POST",
+  headers: { "content-type": "application/json", accept: "text/event-stream" },
+  body: JSON.stringify({
+    ...{ input: THANKS.map(({ role, content }) => ({ role, content })), stream: true },
+    ...{ threadId: "t", runId: "r", state: {}, messages: THANKS, tools: [], context: [], forwardedProps: {} },
+  }),
+};
+
 /** What stands before those that have started. */
 export const RECORDERS = new Map<string, Recorder>();
 
@@ -90,7 +102,10 @@ export async function startPython(name: string, folder: string, model: string): 
     child.stderr.resume();
     const recorder = new Recorder(name);
     RECORDERS.set(name, recorder);
-    return `${await recorder.start(url)}/${PYTHON[name]?.path ?? ""}`;
+    const address = `${await recorder.start(url)}/${PYTHON[name]?.path ?? ""}`;
+    // Some load what they need with their first request, for longer than a test waits.
+    await (await fetch(address, { ...FIRST, signal: AbortSignal.timeout(120_000) })).text();
+    return address;
   }
   throw new Error(`the agent in ${name} did not start: ${said.slice(-20).join("\n")}`);
 }

@@ -51,7 +51,10 @@ export class Recorder {
         );
         return;
       }
-      const lines = this.#streams.map(cut).filter((stream) => addTo(known, stream).size > 0);
+      const lines = this.#streams.map(cut).filter((stream) => {
+        const isNew = !known.has(orderOf(stream));
+        return addTo(known.add(orderOf(stream)), stream).size > 0 || isNew;
+      });
       mkdirSync(FOLDER, { recursive: true });
       writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     });
@@ -63,6 +66,12 @@ function eventsIn(text: string): Event[] {
   return data
     .map((line) => line.slice("data:".length).trim())
     .flatMap((one) => (one === "[DONE]" ? [] : [JSON.parse(one)]));
+}
+
+/** The types of its events, without repetitions. */
+function orderOf(stream: readonly Event[]): string {
+  const types = stream.map(({ type, item }) => `${type} ${isRecord(item) ? item.type : ""}`);
+  return types.filter((type, n) => type !== types[n - 1]).join();
 }
 
 /** Adds the shapes of these events; gives those that were not known. */
@@ -90,10 +99,11 @@ function cut(stream: readonly Event[]): Event[] {
   let text = JSON.stringify(slim);
   for (const [n, id] of [...ids].sort((one, other) => other.length - one.length).entries())
     text = text.replaceAll(id, `id-${n}`);
-  const events = JSON.parse(text) as Event[];
-  return events.filter((event, n) => {
-    const isPiece = [1, 2].every((back) => events[n - back]?.type === event.type);
-    return !isPiece || !("delta" in event);
+  const all = JSON.parse(text) as Event[];
+  const firstRaw = all.findIndex(({ type }) => type === "RAW");
+  const events = all.filter(({ type }, n) => type !== "RAW" || n === firstRaw);
+  return events.filter(({ type, delta }, n) => {
+    return typeof delta !== "string" || [1, 2].some((back) => events[n - back]?.type !== type);
   });
 }
 

@@ -5,12 +5,14 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { RunInput } from "../../server/agent/run-function.ts";
 import { readState } from "../../server/agent/state.ts";
+import { ResponseEvents } from "../../server/hosted/response-events.ts";
 import type { ConversationState, HistoryMessage, HistoryToolCall, ToolApproval } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
+import { isRecord } from "../../server/protocol/json.ts";
 import { CANCELLED, callsOf, textOf } from "../../server/providers/history.ts";
 import { type ChatMessage, type Outcome, send, terminal } from "../support/chat-transports.ts";
 import { type Gate, gate } from "../support/deadline.ts";
-import { INTERRUPTS, STREAMS } from "../support/hosted-streams.ts";
+import { INTERRUPTS, type Items, RECORDED, STREAMS } from "../support/hosted-streams.ts";
 import { newRun, openLine, type Wish } from "../support/run-lines.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 
@@ -38,6 +40,7 @@ interface Step {
 }
 
 const framework = fc.constantFrom(
+  ...RECORDED,
   ...STREAMS.map(([, items]) => items),
   ...INTERRUPTS.flatMap((row) => [row[1], row[4]]),
 );
@@ -64,6 +67,14 @@ const stepOf = (hasHooks: boolean): fc.Arbitrary<Step> =>
     refused: hasHooks ? often("nothing", "nothing", "the message", "the answer") : fc.constant("nothing"),
     goesBack: often(false, false, true),
   });
+
+/** Says something, after a yes to all that waits. */
+const USUAL: Step = {
+  ...{ transport: "sse", acts: [{ does: "finishes" }, { does: "says" }], end: "returns" },
+  ...{ decides: "yes", refused: "nothing", goesBack: false },
+};
+
+const streaming = (items: Items): Step => ({ ...USUAL, acts: [{ does: "streams", items }] });
 
 /** Events that concern no call. */
 const EVENTS: Readonly<Record<string, (n: number) => unknown>> = {
@@ -125,7 +136,7 @@ class Stage {
     } else if (act.does === "streams" || act.does === "repeats") {
       this.#open.clear();
       const used = this.step?.acts.flatMap((one) => ("id" in one ? [one.id] : [])) ?? [];
-      yield* act.does === "streams" ? act.items : eventsOf(exchange, used);
+      yield* act.does === "streams" ? asRead(act.items) : eventsOf(exchange, used);
     } else {
       const approved = ctx.approvals.filter((one) => one.approved).map((one) => one.id);
       for (const one of "id" in act ? [act.id] : approved) {
@@ -147,6 +158,16 @@ class Stage {
     this.due.add(output);
     const kept = approvals.find((one) => one.id === id)?.kept;
     if (typeof kept === "string") this.done.add(kept);
+  }
+}
+
+/** Events of the Responses API as `responses` reads them. */
+function* asRead(items: Items): Generator<unknown> {
+  const responses = new ResponseEvents();
+  for (const item of items) {
+    const isItsOwn = isRecord(item) && (item.type === undefined ? "error" in item : /^response\./.test(`${item.type}`));
+    if (isItsOwn) yield* responses.read(item);
+    else yield item;
   }
 }
 
@@ -393,10 +414,13 @@ for (const hasHooks of [false, true]) {
       const client = new Client(t, server, stage);
       for (const one of steps) await client.take(one);
     });
+    const examples: [Step[]][] = hasHooks ? [] : RECORDED.map((items) => [[streaming(items), USUAL, USUAL]]);
     await fc.assert(property, {
-      numRuns: Number(CONVERSATIONS),
+      examples,
+      numRuns: examples.length + Number(CONVERSATIONS),
       includeErrorInReport: true,
       seed: Number(SEED),
     });
+    assert.doesNotMatch(server.log.join(""), /does not know/);
   });
 }

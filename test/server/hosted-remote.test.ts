@@ -483,6 +483,36 @@ test("an agent behind the Responses API gets its approval requests back with the
   assert.deepEqual([asked?.content, file?.content], ["Refund", [part]]);
 });
 
+test("an agent behind the Responses API gets what it did before it asked, and files that come in place of a decision", async (t) => {
+  const request = { type: "mcp_approval_request", id: "r1", name: "refund", arguments: "{}", server_label: "s" };
+  const remote: Remote = await remoteAgent(t, (res, body, req) => {
+    const asking = [piece("Let me look."), done(CALL), done(OUTPUT), done(request), COMPLETED];
+    sse(...(remote.asked.length === 1 ? asking : [piece("Fine."), COMPLETED]))(res, body, req);
+  });
+  const server = await serve(t, responses(remote.url), { accepts: ["image/png"] });
+  const { last } = await send.sse(t, server, { message: "Refund" });
+  const attachments = [{ type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0KGgo=" }];
+  await send.json(t, server, { message: "This one", attachments, state: last.state });
+  const [, second] = remote.asked;
+  const input = second?.body.input as { reason?: string }[];
+  assert.match(input[5]?.reason ?? "", /They wrote: This one$/);
+  assert.deepEqual(input, [
+    { role: "user", content: "Refund" },
+    { role: "assistant", content: "Let me look." },
+    CALL,
+    OUTPUT,
+    request,
+    { type: "mcp_approval_response", approval_request_id: "r1", approve: false, reason: input[5]?.reason },
+    {
+      role: "user",
+      content: [
+        { type: "input_text", text: "This one" },
+        { type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=" },
+      ],
+    },
+  ]);
+});
+
 const piece = (delta: string, id = "m1") => ({ type: "response.output_text.delta", item_id: id, delta });
 const done = (item: object) => ({ type: "response.output_item.done", item });
 const spoken = (text: string, id = "m1") => ({ type: "message", id, content: [{ type: "output_text", text }] });

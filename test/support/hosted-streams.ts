@@ -1,6 +1,6 @@
 /** What frameworks stream, as recorded from their packages and cut to what is read: test/agents has the packages themselves. */
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 export type Items = readonly unknown[];
 
@@ -208,14 +208,19 @@ const CHAIN_EVENTS: Items = [
 
 // Mastra
 
-/** The chunks of `fullStream` in `test/fixtures/agents/mastra-1.71/<name>.jsonl`, whose answers, stacks and ids are cut. */
-export function recorded(name: string): Items {
-  const url = new URL(`../fixtures/agents/mastra-1.71/${name}.jsonl`, import.meta.url);
-  return readFileSync(url, "utf8")
+const AGENTS = new URL("../fixtures/agents/", import.meta.url);
+
+const linesOf = (path: string) =>
+  readFileSync(new URL(path, AGENTS), "utf8")
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
-}
+
+/** The chunks of `fullStream` in `test/fixtures/agents/mastra-1.71/<name>.jsonl`, whose answers, stacks and ids are cut. */
+export const recorded = (name: string): Items => linesOf(`mastra-1.71/${name}.jsonl`);
+
+/** What servers in Python have streamed, over AG-UI and the Responses API: test/agents records it. */
+export const RECORDED: Items[] = readdirSync(new URL("python/", AGENTS)).flatMap((name) => linesOf(`python/${name}`));
 
 export const mastra = (type: string, payload: object = {}) => ({ type, runId: "r", from: "AGENT", payload });
 
