@@ -194,10 +194,11 @@ export function isWhole(spans: readonly unknown[], text: string): spans is reado
   return (outside + text.slice(end)).trim() === "";
 }
 
-/** The usage, if both counts are numbers. */
-export function usageOf(input: unknown, output: unknown): Usage | undefined {
+/** The usage, if both counts are numbers. Some servers, and packages, count what was thought in the total alone. */
+export function usageOf(input: unknown, output: unknown, total?: unknown): Usage | undefined {
   if (typeof input !== "number" || typeof output !== "number") return undefined;
-  return { input_tokens: input, output_tokens: output };
+  const others = typeof total === "number" ? total - input : 0;
+  return { input_tokens: input, output_tokens: Math.max(output, others) };
 }
 
 /** Base64 characters of all files that one state may hold: 8 MiB. */

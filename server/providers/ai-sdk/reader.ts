@@ -219,8 +219,5 @@ function addNotes(block: Block, part: Json): void {
 function readUsage(usage: unknown): Usage | undefined {
   if (!isRecord(usage)) return undefined;
   const { inputTokens: input, outputTokens: output, totalTokens: total } = usage;
-  if (isRecord(input) && isRecord(output)) return usageOf(input.total, output.total);
-  const read = usageOf(input, output);
-  if (read === undefined || typeof total !== "number") return read;
-  return { ...read, output_tokens: Math.max(read.output_tokens, total - read.input_tokens) };
+  return isRecord(input) && isRecord(output) ? usageOf(input.total, output.total) : usageOf(input, output, total);
 }

@@ -175,8 +175,5 @@ function withoutThought(extra: Json): Json | null {
 
 /** Gemini and Grok count what was thought only in the total, where OpenAI's `completion_tokens` include it. */
 function readUsage(usage: unknown): Usage | undefined {
-  if (!isRecord(usage)) return undefined;
-  const read = usageOf(usage.prompt_tokens, usage.completion_tokens);
-  if (read === undefined || typeof usage.total_tokens !== "number") return read;
-  return { ...read, output_tokens: Math.max(read.output_tokens, usage.total_tokens - read.input_tokens) };
+  return isRecord(usage) ? usageOf(usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) : undefined;
 }
