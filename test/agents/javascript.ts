@@ -49,7 +49,7 @@ const WHOLE_IN_AI_SDK: Edits = [
 
 const WHOLE_IN_LANGCHAIN: Edits = [['model: "gpt-5.2"', 'model: "gpt-5.2", disableStreaming: true']];
 
-const STREAMS = { "whole answers": "its stream always streams its model" };
+const STREAMS = { "whole answers": "it streams its model always" };
 
 const WITHOUT = {
   ...{ "whole answers": "the agent streams its model" },
