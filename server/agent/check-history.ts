@@ -15,7 +15,7 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../protocol/chat.ts";
-import { ApiError } from "../protocol/errors.ts";
+import { ApiError, invalidField } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import { withDigest } from "../providers/history.ts";
 
@@ -194,13 +194,7 @@ function checkOmitted(omitted: unknown, at: string): OmittedFile {
   return { sha256, mime_type, bytes: Number(bytes), name };
 }
 
-function invalid(param: string, problem: string): ApiError {
-  const field = param
-    .slice(1)
-    .replaceAll("/", ".")
-    .replace(/\.(\d+)/g, "[$1]");
-  return new ApiError("invalid_state", `${field} ${problem}.`, { param });
-}
+const invalid = (param: string, problem: string): ApiError => invalidField(param, problem, "invalid_state");
 
 function tooLarge(problem: string): ApiError {
   return new ApiError("request_too_large", `state.conversation_history ${problem} allowed. Start a new conversation.`, {

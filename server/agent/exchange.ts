@@ -4,6 +4,7 @@ import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { AssistantMessage, ConversationState, Usage, UserMessage } from "../protocol/chat.ts";
 import { userMessage } from "../providers/history.ts";
 import type { AskedCall, KeptResponse, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
+import { StringBuilder } from "../providers/string-builder.ts";
 
 /** What a run answers, and what it goes on from. */
 export interface ExchangeStart {
@@ -29,8 +30,7 @@ export interface AskedMessage {
 /** One model request; of an agent that is written elsewhere, a text and the calls after it. */
 export interface Turn {
   readonly type: "turn";
-  /** What was said, in pieces. */
-  readonly text: string[];
+  text: StringBuilder;
   /** Calls of tools that run elsewhere. */
   readonly calls: ReportedCall[];
   /** The model's answer as the history keeps it; absent as long as it goes on, and of an agent that is written elsewhere. */
@@ -107,7 +107,7 @@ export class Exchange {
   /** What was said in this turn, from where the answer began anew. */
   get text(): string {
     const said = this.entries.slice(this.#answerFrom);
-    return said.map((entry) => (entry.type === "turn" ? entry.text.join("") : "")).join("");
+    return said.map((entry) => (entry.type === "turn" ? entry.text.toString() : "")).join("");
   }
 
   /** The model is asked; with the message, if it was not asked before. */
@@ -123,13 +123,15 @@ export class Exchange {
   }
 
   say(delta: string): void {
-    this.#turnFor("text").text.push(delta);
+    this.#turnFor("text").text.append(delta);
   }
 
   /** What was said in this turn was thinking, as its end has shown. Gives the text. */
   unsay(): string {
     const turn = this.#turnFor("text");
-    return turn.text.splice(0).join("");
+    const said = turn.text.toString();
+    turn.text = new StringBuilder();
+    return said;
   }
 
   /** The answer is what is said from here on. What was said before led to it. */
@@ -178,7 +180,7 @@ export class Exchange {
   }
 
   #addTurn(): Turn {
-    const turn: Turn = { type: "turn", text: [], calls: [] };
+    const turn: Turn = { type: "turn", text: new StringBuilder(), calls: [] };
     this.entries.push(turn);
     return turn;
   }

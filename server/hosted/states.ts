@@ -103,7 +103,7 @@ class Steps {
     this.#begin = this.#steps.length;
     for (const entry of entries) {
       if (entry.type === "turn") {
-        this.say(entry.text.join(""));
+        this.say(entry.text.toString());
         for (const call of entry.calls) this.#call(call);
       } else if (entry.type === "result") {
         const { id, content, failed } = entry.answer;
