@@ -95,7 +95,7 @@ export class Loop {
       const refusal = await this.#admit();
       if (refusal !== undefined) return void (yield this.#refused(refusal));
       await this.#setUp();
-      yield* this.#settleDecisions();
+      yield* this.#carryOutDecisions();
       const asking = { context, setup: this.#setup() };
       const texts = this.#toolTexts();
       for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
@@ -197,7 +197,7 @@ export class Loop {
   }
 
   /** Carries out the calls that a person has approved, and gives the model the refusal of each that they have declined. */
-  async *#settleDecisions(): AsyncGenerator<RunEvent[], void> {
+  async *#carryOutDecisions(): AsyncGenerator<RunEvent[], void> {
     const { request, served } = this.#run;
     const { waiting } = request.state.open ?? {};
     const decided = waiting && (await takeDecisions(waiting, this.#tools, this.#run, this.#observer));

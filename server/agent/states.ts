@@ -359,10 +359,10 @@ class StoredHistory extends Replay {
     this.beginTurn();
     const { previousId, settledId, messages } = this.#at;
     // A request with this id alone goes on from before what is open.
-    const settled = settledId === undefined ? {} : { previous_response_id: settledId };
-    if (previousId === undefined || previousId === settledId) return settled;
+    const base = settledId === undefined ? {} : { previous_response_id: settledId };
+    if (previousId === undefined || previousId === settledId) return base;
     const missing = slimHistory(messages.filter((message) => message !== GO_ON));
     const open = { response: previousId, messages: missing, ...(waiting === undefined ? {} : { waiting }) };
-    return { ...settled, open };
+    return { ...base, open };
   }
 }

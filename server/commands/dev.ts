@@ -133,7 +133,7 @@ async function createServer({ opened, folder, loaded, page, trace }: DevServerPa
   const write = (text: string) => void process.stderr.write(text);
   const isForPeople = opened.settings.log === "pretty";
   let story: Story | undefined;
-  const tell = (log: Log): Story => {
+  const createStory = (log: Log): Story => {
     story = new Story({ folder, log, hasColors, write });
     return story;
   };
@@ -142,7 +142,7 @@ async function createServer({ opened, folder, loaded, page, trace }: DevServerPa
   return createProjectServer(opened, loaded, {
     routes: page.routes,
     guard: page.guard,
-    story: isForPeople ? tell : undefined,
+    story: isForPeople ? createStory : undefined,
     sinks: Trace && ((log) => [new Trace({ folder, model, log, onTraced: (request) => story?.request(request) })]),
   });
 }

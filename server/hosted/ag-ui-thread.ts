@@ -83,7 +83,7 @@ export class AgUiThread {
     const open = exchangeOf(this.#input);
     this.#mayBeLate = approvals.some(mayBeDecided);
     const isGraph = this.#isGraph || approvals.some(({ kept }) => kept?.isGraph);
-    // A thread of LangGraph's that does not wait any more would tell its last answer again; one that waits asks again.
+    // A thread of LangGraph's that does not wait any more would give its last answer again; one that waits asks again.
     if (!this.#mayBeLate || !isGraph) {
       const beside = [...confirmationsOf(approvals), ...approvals.filter(({ kept }) => kept?.call).map(toolMessageOf)];
       yield { ...this.#request([...known, ...this.#numbered([...open, ...beside])]), ...resumption(approvals) };

@@ -247,7 +247,7 @@ export class Answer {
   }
 
   /** Calls that a person has approved begin now, others of `before` when they are heard of. Gives whether any begin. */
-  settle(approved: readonly ApprovedCall[], before: readonly KnownCall[]): boolean {
+  beginApproved(approved: readonly ApprovedCall[], before: readonly KnownCall[]): boolean {
     this.#before = new Map(before.map((known) => [known.call.id, known]));
     for (const { id, name, arguments: args, isQuestion, question, reason = "" } of approved) {
       this.call(id, name, args);

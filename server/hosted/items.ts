@@ -112,11 +112,11 @@ export class Items {
       if (this.#late !== undefined) reject(this.#late);
       this.#watch(mayBeSilent);
       // At once: what goes on may wait anew before a promise of `finally` is settled.
-      const settle = (then: (result: unknown) => void) => (result: unknown) => {
+      const stopWaiting = (then: (result: unknown) => void) => (result: unknown) => {
         this.#isWaiting = false;
         then(result);
       };
-      pending.then(settle(resolve), settle(reject));
+      pending.then(stopWaiting(resolve), stopWaiting(reject));
     });
   }
 

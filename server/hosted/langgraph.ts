@@ -93,8 +93,8 @@ class GraphReader implements ShapeReader {
     this.#interrupts.ask(answer);
   }
 
-  #readTool(told: Record<string, unknown>, answer: Answer): void {
-    const { event, toolCallId: id, name, input, output, error } = told;
+  #readTool(said: Record<string, unknown>, answer: Answer): void {
+    const { event, toolCallId: id, name, input, output, error } = said;
     if (event === "on_tool_start") this.#messages.begin(id, name, input);
     const open = id ?? answer.openCalls(name)[0]?.id;
     if (event === "on_tool_end") this.#messages.end(open, output);

@@ -28,7 +28,7 @@ class AgentsReader implements ShapeReader {
   end(answer: Answer, sources: readonly Record<string, unknown>[]): void {
     const steps = sources.flatMap(({ interruptions }) => records(interruptions));
     const unnamed = steps.filter(({ rawItem }) => isRecord(rawItem) && !answer.asked.has(idOf(rawItem)));
-    // The tools in which they were made go on after the decision, and are not told of once more.
+    // The tools in which they were made go on after the decision, and are not reported once more.
     if (unnamed.length > 0) answer.release();
     for (const step of unnamed) ask(step, answer, true);
   }

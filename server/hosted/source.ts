@@ -92,7 +92,7 @@ class HostedAnswer {
     const sources: Record<string, unknown>[] = [];
     let items: Items | undefined;
     try {
-      if (answer.settle(this.#approved(input), callsBefore(this.#exchange))) yield answer.take();
+      if (answer.beginApproved(this.#approved(input), callsBefore(this.#exchange))) yield answer.take();
       items = new Items(typeof run === "function" && !isAgentObject(run) ? run(input) : run, {
         input,
         limits,

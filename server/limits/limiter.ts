@@ -129,7 +129,7 @@ class MemorySlots {
   async wait(max: number, { maxWaiting, maxMs, signal }: Waiting): Promise<boolean> {
     if (this.#waiting.size >= maxWaiting || maxMs === 0) return false;
     return new Promise((resolve, reject) => {
-      const settle = (end: () => void) => {
+      const stopWaiting = (end: () => void) => {
         this.#waiting.delete(tryEnter);
         clearTimeout(timer);
         signal.removeEventListener("abort", onAbort);
@@ -138,11 +138,11 @@ class MemorySlots {
       const tryEnter = () => {
         // The slot is occupied here and not later, or another caller could get in between.
         if (!this.tryEnter(max)) return false;
-        settle(() => resolve(true));
+        stopWaiting(() => resolve(true));
         return true;
       };
-      const onAbort = () => settle(() => reject(signal.reason));
-      const timer = setTimeout(() => settle(() => resolve(false)), maxMs);
+      const onAbort = () => stopWaiting(() => reject(signal.reason));
+      const timer = setTimeout(() => stopWaiting(() => resolve(false)), maxMs);
       signal.addEventListener("abort", onAbort, { once: true });
       this.#waiting.add(tryEnter);
     });

@@ -145,7 +145,7 @@ export class RedisRunStore implements RunStore {
       await orAlone(
         () => this.#redis.script(DELETE, keys, [claim]),
         () => undefined,
-      ).finally(() => this.#tell(named, "gone"));
+      ).finally(() => this.#emit(named, "gone"));
     }
     // What Redis has not taken by now will not be read.
     events.close();
@@ -206,7 +206,7 @@ export class RedisRunStore implements RunStore {
       claimKey: this.#claimKey(key),
       claim,
       kept: () => run.kept(),
-      onWritten: () => this.#tell(own, "news"),
+      onWritten: () => this.#emit(own, "news"),
       onTaken: () => this.#lose(key, run),
     });
     const own: OwnRun = { run, token, claim, events, elsewhere: new ReadersElsewhere(run) };
@@ -233,7 +233,7 @@ export class RedisRunStore implements RunStore {
     if (named?.run !== run) return;
     this.#named.delete(key);
     named.events.close();
-    this.#tell(named, "gone");
+    this.#emit(named, "gone");
     void this.#own.forget(key, run);
     run.abort("lost");
   }
@@ -264,7 +264,7 @@ export class RedisRunStore implements RunStore {
     this.#send(from, "news", own.token);
   }
 
-  #tell({ elsewhere, token }: OwnRun, type: MessageType): void {
+  #emit({ elsewhere, token }: OwnRun, type: MessageType): void {
     for (const inbox of elsewhere.inboxes()) this.#send(inbox, type, token);
   }
 
