@@ -66,14 +66,14 @@ export interface RequestEnd {
   readonly asked: AskedCall[];
 }
 
-/** Entries are appended and never changed, but for the turn that goes on. */
+/** Entries are appended. Only the last turn changes, until its answer is kept. */
 export class Exchange {
   readonly start: ExchangeStart;
   /** The message of the user; absent where the model is asked to go on. */
   readonly message: UserMessage | undefined;
   readonly entries: Entry[] = [];
-  /** The words of this run were not let pass: they stand in no state. */
-  isWithheld = false;
+  /** Whether the model was asked. */
+  hasAsked = false;
   /** Whether a tool has run, the provider's own included: the same message would run it again. */
   hasUsedTools = false;
   /** Tokens of all requests that have ended. */
@@ -82,7 +82,7 @@ export class Exchange {
   model: string | undefined;
   /** What the request that was made last has come to. */
   turn: RequestEnd = { calls: [], asked: [] };
-  /** What an agent that is written elsewhere gets back with the next message. */
+  /** What an agent that is written elsewhere gets back with the next message; known when its answer is over. */
   agentState: unknown;
   /** What its framework needs to go on with what waits. */
   keptOfAll: unknown;
@@ -113,13 +113,10 @@ export class Exchange {
   /** The model is asked; with the message, if it was not asked before. */
   begin(): void {
     if (!this.hasAsked) this.entries.push({ type: "message" });
+    this.hasAsked = true;
     this.beginAnew();
     this.turn = { calls: [], asked: [] };
     this.#addTurn();
-  }
-
-  get hasAsked(): boolean {
-    return this.entries.some(({ type }) => type === "message");
   }
 
   say(delta: string): void {

@@ -70,7 +70,6 @@ export class Loop {
   #exchange: Exchange;
   /** The tools that the model may call, once they are known. */
   #tools: ReadonlyMap<string, Tool> = new Map();
-  #instructions = "";
   /** Whether `onMessage` has let the message pass. */
   #isAdmitted = false;
   /** Whether the exchange goes on: what waited in its state is decided. */
@@ -94,9 +93,9 @@ export class Loop {
     try {
       const refusal = await this.#admit();
       if (refusal !== undefined) return void (yield this.#refused(refusal));
-      await this.#setUp();
+      const setup = await this.#setUp();
       yield* this.#carryOutDecisions();
-      const asking = { context, setup: this.#setup() };
+      const asking = { context, setup };
       const texts = this.#toolTexts();
       for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
         signal.throwIfAborted();
@@ -159,30 +158,21 @@ export class Loop {
     return undefined;
   }
 
-  /** @throws as `askAuthor` does */
-  async #setUp(): Promise<void> {
+  /** What the model gets beside the messages. @throws as `askAuthor` does */
+  async #setUp(): Promise<ModelSetup> {
     const { served, context } = this.#run;
-    const { tools, chooseTools, instructions } = served.agent;
-    [this.#tools, this.#instructions] = await Promise.all([
-      chooseTools === undefined
-        ? tools
-        : askAuthor("tools(ctx)", (ctx) => served.toolsFor(ctx), context, served.hookMs),
-      typeof instructions === "string"
-        ? instructions.toWellFormed()
-        : askAuthor(
-            "instructions(ctx)",
-            async (ctx) => checkInstructions(await instructions(ctx)),
-            context,
-            served.hookMs,
-          ),
-    ]);
-  }
-
-  #setup(): ModelSetup {
-    const tools = [...this.#tools.values()].map(({ name, description, parameters }) => {
+    const { hookMs } = served;
+    const { tools, chooseTools, instructions: given } = served.agent;
+    const instructions =
+      typeof given === "string"
+        ? given.toWellFormed()
+        : askAuthor("instructions(ctx)", async (ctx) => checkInstructions(await given(ctx)), context, hookMs);
+    const chosen = chooseTools && askAuthor("tools(ctx)", (ctx) => served.toolsFor(ctx), context, hookMs);
+    [this.#tools] = await Promise.all([chosen ?? tools, instructions]);
+    const specs = [...this.#tools.values()].map(({ name, description, parameters }) => {
       return { name, description, parameters: parameters.json };
     });
-    return { instructions: this.#instructions, tools };
+    return { instructions: await instructions, tools: specs };
   }
 
   /** What people read of calls that are carried out elsewhere. */
@@ -336,16 +326,14 @@ export class Loop {
     if (kind !== "stopped") return this.#errorEvent(abortError(kind, settings.runSeconds));
     const isShown = this.#isAdmitted && this.#withheld === undefined;
     // What was not let pass stands in no state, either.
-    this.#exchange.isWithheld = !isShown;
-    const done = this.#done({ type: "answered" }, isShown ? this.#exchange.said : "", "stopped");
+    const done = this.#done({ type: "answered", isWithheld: !isShown }, isShown ? this.#exchange.said : "", "stopped");
     return isShown ? this.#withProposals(done) : done;
   }
 
   #errorEvent(error: ApiError): ErrorEvent {
     const { served, request, settings } = this.#run;
-    this.#exchange.isWithheld = this.#withheld !== undefined;
     const { state, canContinue } = this.#hasBegun
-      ? served.provider.stateOf(this.#exchange, { type: "failed" })
+      ? served.provider.stateOf(this.#exchange, { type: "failed", isWithheld: this.#withheld !== undefined })
       : { state: request.state, canContinue: false };
     const event = this.#withoutRetry(errorEvent(error, this.#sealed(state), canContinue), error);
     if (error.detail === undefined || !isOnlyForOperator(settings)) return event;

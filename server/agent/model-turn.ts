@@ -72,7 +72,10 @@ export class ModelTurn {
 
   /** Keeps what was done, though the run is over and no client hears of it. */
   readDone(batch: readonly ModelEvent[]): void {
-    this.read(batch.filter(({ type }) => type === "hosted_call" || type === "hosted_result"));
+    for (const event of batch) {
+      if (event.type === "hosted_call") this.#exchange.call(event.call);
+      if (event.type === "hosted_result" && !event.isOpen) this.#exchange.callEnded(this.#cut(event.answer));
+    }
   }
 
   /** The model's answer is over. @throws ApiError if it broke off, or the reason of an abort */
@@ -94,9 +97,13 @@ export class ModelTurn {
   }
 
   #hostedResult({ answer, durationMs, isOpen }: Extract<ModelEvent, { type: "hosted_result" }>): StreamEvent {
-    const cut = { ...answer, content: cutContent(answer.content, this.#maxOutputChars) };
+    const cut = this.#cut(answer);
     if (!isOpen) this.#exchange.callEnded(cut);
     return this.#resultEvent(cut, durationMs);
+  }
+
+  #cut(answer: ToolAnswer): ToolAnswer {
+    return { ...answer, content: cutContent(answer.content, this.#maxOutputChars) };
   }
 
   #resultEvent(answer: ToolAnswer, durationMs: number): StreamEvent {

@@ -17,13 +17,16 @@ import type { Exchange, Turn } from "./exchange.ts";
 
 /** How a run has ended. One that nobody waits for any more has no state. */
 export type End =
-  /** The model has answered, or was stopped. `text` is what clients got in place of an answer. */
-  | { type: "answered"; text?: string }
+  /**
+   * The model has answered, or was stopped. `text` is what clients got in place of an answer. `isWithheld`: the words of the run
+   * were not let pass, and stand in no state.
+   */
+  | { type: "answered"; text?: string; isWithheld?: boolean }
   /** A hook has put the sentence in the place of all words. Calls and their results stay. */
   | { type: "refused"; sentence: string }
   /** Calls wait for a person. */
   | { type: "waiting"; waiting: WaitingCalls }
-  | { type: "failed" };
+  | { type: "failed"; isWithheld?: boolean };
 
 export interface EndState {
   /** Every call in it has a result, but for those that wait. */
@@ -34,9 +37,9 @@ export interface EndState {
 
 /** How the conversations of one kind go on. */
 export interface Kind {
-  /** The next request of the conversation. Throws where a call has no result: that is a bug. */
+  /** The next request of the conversation, whose turn has begun. Throws where calls and results do not fit: that is a bug. */
   request(exchange: Exchange): Pick<ModelRequest, "messages" | "previousId">;
-  /** A failed run whose calls were made leaves its exchange open; another one leaves what was before, closed. */
+  /** A failed run whose calls were made leaves its exchange open; another one leaves what was before, closed. Never throws. */
   stateOf(exchange: Exchange, end: End): EndState;
 }
 
@@ -66,7 +69,8 @@ const GO_ON: HistoryMessage = {
   content: "Your last answer was cut off. Go on exactly where it stopped, without repeating anything of it.",
 };
 
-function asked<Replay extends { readonly openCalls: ReadonlySet<string> }>(replay: Replay): Replay {
+function asked<Kind extends Replay>(replay: Kind): Kind {
+  if (replay.strayResult !== undefined) throw new Error(`no open call has the id ${replay.strayResult}`);
   if (replay.openCalls.size > 0) throw new Error("a call of the last turn is not answered");
   return replay;
 }
@@ -76,6 +80,8 @@ abstract class Replay {
   readonly exchange: Exchange;
   /** Calls that have no result yet. */
   readonly openCalls: Set<string>;
+  /** The id of a result without a call. */
+  strayResult: string | undefined;
   /** Where the exchange begins in the messages. */
   protected begin = 0;
   /** The last turn of the run. */
@@ -97,8 +103,8 @@ abstract class Replay {
     }
   }
 
-  /** The model is asked once more. */
-  protected abstract beginTurn(): void;
+  /** An API that keeps the conversation wants calls answered, too, that the token limit has cut. */
+  protected answerCutCalls(): void {}
   protected abstract addAnswer(message: AssistantMessage, turn: Turn): void;
 
   /** Whether the message closes what was open before it. */
@@ -117,10 +123,11 @@ abstract class Replay {
     this.openCalls.clear();
   }
 
-  /** What the model has said before it was stopped. */
-  protected get unfinished(): string {
-    const { last, exchange } = this;
-    return last === undefined || last.kept !== undefined || exchange.isWithheld ? "" : exchange.text;
+  /** What clients have seen as the end of the answer, and no message of the model has yet. */
+  protected textsOf({ text = "", isWithheld }: Extract<End, { type: "answered" }>): string[] {
+    const hasKept = this.last === undefined || this.last.kept !== undefined;
+    const unfinished = hasKept || isWithheld ? "" : this.exchange.text;
+    return [unfinished, text].filter((one) => one.trim() !== "");
   }
 
   #ask(): void {
@@ -137,7 +144,7 @@ abstract class Replay {
   }
 
   #addTurn(turn: Turn): void {
-    this.beginTurn();
+    this.answerCutCalls();
     this.last = turn;
     if (turn.kept === undefined) return;
     this.addAnswer(turn.kept, turn);
@@ -145,8 +152,8 @@ abstract class Replay {
   }
 
   #answer(answer: ToolAnswer): void {
-    if (!this.openCalls.delete(answer.id)) throw new Error(`no open call has the id ${answer.id}`);
-    this.messages.push(this.#resultOf(answer));
+    if (this.openCalls.delete(answer.id)) this.messages.push(this.#resultOf(answer));
+    else this.strayResult = answer.id;
   }
 }
 
@@ -171,8 +178,8 @@ class History extends Replay {
     switch (end.type) {
       case "answered":
         this.close();
-        if (this.exchange.isWithheld) this.#withhold();
-        for (const text of [this.unfinished, end.text ?? ""]) this.#say(text);
+        if (end.isWithheld) this.#withhold();
+        this.messages.push(...this.textsOf(end).map((text) => this.#messageOf(text)));
         return { state: this.#closed(), canContinue: false };
       case "refused":
         this.close();
@@ -182,19 +189,16 @@ class History extends Replay {
       case "waiting":
         return { state: this.#open(end.waiting), canContinue: false };
       case "failed":
-        return this.#failed();
+        return this.#failed(end.isWithheld);
     }
   }
-
-  protected beginTurn(): void {}
 
   protected addAnswer(message: AssistantMessage): void {
     // An empty message says nothing to the model, and several APIs refuse it.
     if (!isSilent(message)) this.messages.push(message);
   }
 
-  #failed(): EndState {
-    const { isWithheld } = this.exchange;
+  #failed(isWithheld = false): EndState {
     this.close();
     if (isWithheld) this.#withhold();
     const hasCalls = this.messages.slice(this.begin).some(({ role }) => role === "tool");
@@ -206,10 +210,9 @@ class History extends Replay {
   }
 
   /** What was thought without a word stands with what is said in its place. */
-  #say(text: string): void {
-    if (text.trim() === "") return;
+  #messageOf(text: string): AssistantMessage {
     const kept = this.last?.kept;
-    this.messages.push({ ...(kept && isSilent(kept) ? kept : {}), role: "assistant", content: text });
+    return { ...(kept && isSilent(kept) ? kept : {}), role: "assistant", content: text };
   }
 
   #withhold(): void {
@@ -304,9 +307,7 @@ class StoredHistory extends Replay {
       case "answered":
         this.close();
         // The API does not keep a response that was cut: its beginning goes with what the API does not have.
-        for (const text of [this.unfinished, end.text ?? ""]) {
-          if (text.trim() !== "") this.messages.push({ role: "assistant", content: text });
-        }
+        this.messages.push(...this.textsOf(end).map((content) => ({ role: "assistant" as const, content })));
         break;
       case "refused":
         // The API remembers what its model has said.
@@ -322,10 +323,10 @@ class StoredHistory extends Replay {
 
   protected override cancelOpenCalls(): void {
     super.cancelOpenCalls();
-    this.beginTurn();
+    this.answerCutCalls();
   }
 
-  protected beginTurn(): void {
+  protected override answerCutCalls(): void {
     this.messages.push(...this.#cutCalls.map((id) => toolMessage(id, CANCELLED, false)));
     this.#cutCalls = [];
   }
@@ -356,7 +357,7 @@ class StoredHistory extends Replay {
 
   #state(waiting?: WaitingCalls): ConversationState {
     // They never wait: no answer could come later.
-    this.beginTurn();
+    this.answerCutCalls();
     const { previousId, settledId, messages } = this.#at;
     // A request with this id alone goes on from before what is open.
     const base = settledId === undefined ? {} : { previous_response_id: settledId };

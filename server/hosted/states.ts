@@ -23,7 +23,7 @@ const STATE_FIELD = "run_state";
 /** The agent may have done what it reported: also after a failure the state says so, for a client that sends the message again. */
 export function stateOf(exchange: Exchange, end: End): EndState {
   const steps = new Steps(exchange);
-  if (end.type === "refused" || exchange.isWithheld) steps.withhold();
+  if (end.type === "refused" || ("isWithheld" in end && end.isWithheld)) steps.withhold();
   if (end.type === "refused") steps.say(end.sentence);
   if (end.type === "answered" && end.text !== undefined) steps.say(end.text);
   if (end.type === "failed" && !steps.hasBegun) return { state: exchange.start.state, canContinue: false };

@@ -95,7 +95,7 @@ export interface RunWords {
   readonly message: string;
   /** Text of the last model turn that clients got. */
   readonly said: string;
-  /** Summed over the model requests that were finished. */
+  /** Summed over the model requests whose answers had ended. */
   readonly usage: Usage | undefined;
 }
 

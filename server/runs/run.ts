@@ -178,10 +178,11 @@ export class Run implements RunHandle {
       await Promise.race([this.#write(loop.events(), observer), abortTimeout]);
     } catch (error) {
       this.#append([loop.failed(error)], observer);
+    } finally {
+      clearTimeout(timeLimit);
+      observer.end(loop.words);
+      this.#end();
     }
-    clearTimeout(timeLimit);
-    observer.end(loop.words);
-    this.#end();
   }
 
   async #write(batches: AsyncIterable<RunEvent[]>, observer: RunObserver): Promise<void> {

@@ -3,12 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tool } from "../../server/agent/define.ts";
+import { textContent } from "../../server/providers/history.ts";
 import { createMemoryRunStore, EARLY_CANCEL_MS, EARLY_CANCELS, type MarkKind } from "../../server/runs/run-store.ts";
 import { post, readEventStream, TRANSPORTS, type TransportName } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { collectGarbage } from "../support/garbage.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
-import { call, endlessTurn, hang, say } from "../support/scripted-provider.ts";
+import { call, endlessTurn, hang, type Step, say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 import { eventStream, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
@@ -285,5 +286,36 @@ for (const transport of TRANSPORTS) {
     await collectGarbage();
     goAway();
     await within(aborted.opened, "the tool's abort");
+  });
+}
+
+const searching: Step = { type: "hosted_call", call: { id: "h", name: "web_search", arguments: "{}" } };
+const found: Step = {
+  type: "hosted_result",
+  answer: { id: "h", name: "web_search", content: textContent("Found."), failed: false },
+  durationMs: 1,
+};
+const AFTER_A_STOP: readonly [what: string, before: Step[], after: Step[], events: string[]][] = [
+  ["a call of the provider that begins after a stop is not shown", [], [searching], ["done"]],
+  [
+    "a call of the provider that ends after a stop is shown as not finished",
+    [searching],
+    [found],
+    ["tool_result", "done"],
+  ],
+];
+for (const [what, before, after, expected] of AFTER_A_STOP) {
+  test(what, async (t) => {
+    const stopped = gate();
+    const turns = [[say("Half"), ...before, wait(stopped.opened), ...after, say("more")]];
+    const server = await startServer(t, { deaf: true, turns });
+    const run = newRun();
+    const line = await openLine.sse(t, server, { message: "Hi", run });
+    await line.next();
+    if (before.length > 0) await line.next();
+    await fetch(`${server.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
+    stopped.open();
+    const types = (await line.rest()).map(({ type }) => type);
+    assert.deepEqual(types, expected);
   });
 }

@@ -43,6 +43,17 @@ test("the calls of one turn run at the same time", async (t) => {
   assert.deepEqual(answersTo(server.model), ["met", "met"]);
 });
 
+test("two calls of one id end the run with an error, and its record says so", async (t) => {
+  const ended = gate();
+  const server = await startServer(t, {
+    turns: [[call("c1", "echo"), call("c1", "echo")]],
+    agent: { tools: [echo], onRunEnd: ({ error }) => error?.code === "internal" && ended.open() },
+  });
+  const { last } = await send.sse(t, server, { message: "Hi" });
+  assert.equal(last.type, "error");
+  await ended.opened;
+});
+
 test("every call is told before any result, results as they come, and the model in the order of its calls", async (t) => {
   const quickIsDone = gate();
   const server = await startServer(t, {
