@@ -218,6 +218,13 @@ export class AgentRuntime {
     return this.#current;
   }
 
+  /** Has the agent do some work, until whose end nothing is closed that its module has opened. @throws ApiError once all is closed */
+  async use<Result>(work: (served: ServedAgent) => Promise<Result>): Promise<Result> {
+    const served = this.#current;
+    const leave = served.life.use();
+    return work(served).finally(leave);
+  }
+
   /** What the former agent's module has opened is closed after its last run. */
   replace(next: ServedAgent): { keepsConversations: boolean } {
     const { agent, provider } = this.#current;

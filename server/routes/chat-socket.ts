@@ -12,11 +12,10 @@ import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, ERRORS, invalidRequest, toApiError } from "../protocol/errors.ts";
 import type { NumberedEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
-import type { RunHandle, RunReader } from "../runs/run.ts";
-import type { StartOptions } from "../runs/run-registry.ts";
 import { tokenOf } from "./identity.ts";
-import { messageRules, type ParsedMessage, type RememberedState, type SocketCommand } from "./parse-message.ts";
+import { messageRules, type RememberedState, type SocketCommand } from "./parse-message.ts";
 import type { Service } from "./service.ts";
+import { type ReadMessage, type StartedMessage, startMessage } from "./start-message.ts";
 
 export const chatSocket =
   (service: Service) =>
@@ -30,14 +29,7 @@ export function upgradeRequired({ res }: RequestContext): never {
 }
 
 /** The run that is answered on a socket. */
-interface FollowedRun {
-  run: RunHandle;
-  reader: RunReader;
-  /** Whether the run begins a new conversation. */
-  isNew: boolean;
-  /** Id of the user of the message that started it. */
-  user: string | undefined;
-}
+type FollowedRun = Omit<StartedMessage, "isStreamed">;
 
 class ChatSocket implements SocketListener {
   readonly #service: Service;
@@ -66,28 +58,22 @@ class ChatSocket implements SocketListener {
 
   /** Resolves when the next message may be taken: a run goes on meanwhile. What is wrong with a message is answered. */
   async message({ data, isBinary, memory }: SocketMessage): Promise<void> {
-    const { runtime, settings, parser } = this.#service;
-    const served = runtime.current;
-    let leave: Release | undefined;
     try {
-      leave = served.life.use();
-      if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      let sender = this.#caller;
-      const command = await parser.parse(
-        "socket",
-        data,
-        messageRules(served, settings, sender),
-        this.#state,
-        async (body) => {
+      const brought = { requestId: this.#requestId, trace: this.#trace, memory };
+      const started = await startMessage(this.#service, brought, async (served) => {
+        if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
+        const { settings, parser } = this.#service;
+        let sender = this.#caller;
+        const rules = () => messageRules(served, settings, sender);
+        const command = await parser.parse("socket", data, rules(), this.#state, async (body) => {
           sender = await this.#admit(body, served);
-          return messageRules(served, settings, sender);
-        },
-      );
-      await this.#obey(command, sender, { served, memory });
+          return rules();
+        });
+        return this.#obey(command, sender);
+      });
+      if (started !== undefined) this.#follow(started);
     } catch (error) {
       this.#sendError(error);
-    } finally {
-      leave?.();
     }
   }
 
@@ -122,23 +108,17 @@ class ChatSocket implements SocketListener {
     this.#state.meet(user);
   }
 
-  async #obey(command: SocketCommand, sender: Caller, by: Pick<StartOptions, "served" | "memory">): Promise<void> {
-    switch (command.type) {
-      case "clear":
-        this.#clear();
-        break;
-      case "stop":
-        await this.#current?.run.stop();
-        break;
-      case "authenticate":
-        this.#token = command.token;
-        break;
-      case "resume":
-        await this.#resume(sender, command.run, command.after);
-        break;
-      case "message":
-        await this.#start(sender, { ...command, ...by });
+  /** Does what the command says. A message is given back, to be started. */
+  async #obey(command: SocketCommand, sender: Caller): Promise<ReadMessage | undefined> {
+    if (command.type === "message") {
+      this.#refuseSecondRun();
+      return { ...command, sender, transport: "ws", isStreamed: true };
     }
+    if (command.type === "clear") this.#clear();
+    else if (command.type === "stop") await this.#current?.run.stop();
+    else if (command.type === "authenticate") this.#token = command.token;
+    else await this.#resume(sender, command.run, command.after);
+    return undefined;
   }
 
   #clear(): void {
@@ -146,14 +126,6 @@ class ChatSocket implements SocketListener {
     this.#leave();
     this.#state.forget();
     this.#connection.sendJson({ type: "cleared", data: "" });
-  }
-
-  async #start(sender: Caller, message: ParsedMessage & Pick<StartOptions, "served" | "memory">): Promise<void> {
-    this.#refuseSecondRun();
-    const about = { transport: "ws", isStreamed: true, requestId: this.#requestId, trace: this.#trace } as const;
-    const started = await this.#service.runs.start(sender, { ...message, ...about });
-    const isNew = Object.keys(message.request.state).length === 0;
-    this.#follow({ ...started, isNew, user: sender.user?.id });
   }
 
   async #resume(sender: Caller, name: string, after: number): Promise<void> {

@@ -1,7 +1,6 @@
 /** `POST /api/chat`: the answer to one message, as JSON or as Server-Sent Events. */
 
 import type { Caller } from "../auth/access.ts";
-import { withBody } from "../http/body.ts";
 import { type RequestContext, traceHeaders } from "../http/request.ts";
 import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
@@ -9,11 +8,11 @@ import type { ChatResponse } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { type ErrorEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
 import { encodeFrame } from "../protocol/sse.ts";
-import type { RunHandle, RunReader } from "../runs/run.ts";
+import type { RunReader } from "../runs/run.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
-import { visitOf } from "./identity.ts";
 import { messageRules, type ParserName } from "./parse-message.ts";
 import type { Service } from "./service.ts";
+import { readBody, startMessage } from "./start-message.ts";
 
 /** An endpoint of some protocol: how its messages are read, and how its answers are written. */
 export interface Door {
@@ -38,53 +37,24 @@ export const chat = (service: Service) => answerAt(service, CHAT);
 /** The handler of a door: reads the message, starts its run, and answers as a stream or as one body. */
 export function answerAt(service: Service, door: Door) {
   return async (context: RequestContext, caller: Caller): Promise<void> => {
-    const answer = await startRun(service, context, caller, door);
-    if (answer === undefined) return;
-    const { stream, run, reader } = answer;
-    if (stream) await streamRun(service, context, answer, door);
-    else await answerAsJson(context, run, reader, door);
+    const started = await startRun(service, context, caller, door);
+    if (started?.isStreamed) await streamRun(service, context, started, door);
+    else if (started !== undefined) await answerAsJson(context, started, door);
   };
 }
 
 /** Reads the message of a request and starts its run. `undefined`: the client has gone. @throws ApiError */
-async function startRun(
-  { runtime, settings, limits, identity, memory, parser, runs }: Service,
-  context: RequestContext,
-  caller: Caller,
-  door: Door,
-): Promise<(StartedRun & { stream: boolean }) | undefined> {
-  const { req, res, id: requestId } = context;
-  const served = runtime.current;
-  const leave = served.life.use();
-  const messageMemory = memory.openMessage();
-  const release = messageMemory.share();
-  try {
-    const sender = await identity.admitMessage(served, caller, visitOf(context));
-    if (res.destroyed) return undefined;
-    const rules = {
-      limits,
-      maxBytes: settings.maxBodyBytes,
-      address: caller.address,
-      memory: messageMemory,
-    };
-    const { stream, ...message } = await withBody(context, rules, (body) =>
-      parser.parse(door.parser, body, messageRules(served, settings, sender)),
-    );
-    if (res.destroyed) return undefined;
-    const started = await runs.start(sender, {
-      ...message,
-      served,
-      transport: door.transport(stream),
-      isStreamed: stream,
-      requestId,
-      trace: traceHeaders(req),
-      memory: messageMemory,
+function startRun(service: Service, context: RequestContext, caller: Caller, door: Door) {
+  const { settings, parser } = service;
+  const memory = service.memory.openMessage();
+  return startMessage(service, { requestId: context.id, trace: traceHeaders(context.req), memory }, async (served) => {
+    const rules = { caller, maxBytes: settings.maxBodyBytes, memory };
+    const message = await readBody(service, served, context, rules, async (body, sender) => {
+      const { stream, ...parsed } = await parser.parse(door.parser, body, messageRules(served, settings, sender));
+      return { ...parsed, sender, transport: door.transport(stream), isStreamed: stream };
     });
-    return { ...started, stream };
-  } finally {
-    leave();
-    release();
-  }
+    return context.res.destroyed ? undefined : message;
+  });
 }
 
 /**
@@ -105,7 +75,7 @@ export async function streamRun(
   await sendEventStream(res, times, reader, encoder());
 }
 
-async function answerAsJson({ res }: RequestContext, run: RunHandle, reader: RunReader, door: Door): Promise<void> {
+async function answerAsJson({ res }: RequestContext, { run, reader }: StartedRun, door: Door): Promise<void> {
   whenClosed(res, () => reader.close());
   await run.started;
   const answer = await collectRun(reader);

@@ -2,15 +2,14 @@
 
 import type { Feedback } from "../agent/hooks.ts";
 import type { Caller } from "../auth/access.ts";
-import { withBody } from "../http/body.ts";
 import type { RequestContext } from "../http/request.ts";
 import { RUN_ID } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
-import { visitOf } from "./identity.ts";
 import { parseJson } from "./parse-json.ts";
 import { isGiven, parseMetadata } from "./parse-message.ts";
 import type { Service } from "./service.ts";
+import { readBody } from "./start-message.ts";
 
 /** Each character of the longest texts may be an escape of six. */
 const MAX_BYTES = 128 * 1024;
@@ -18,34 +17,28 @@ const MAX_BYTES = 128 * 1024;
 const MAX_CHARS = { reason: 200, comment: 4_000 } as const;
 
 export const feedback =
-  ({ runtime, settings, identity, limits, memory, hooks, runs }: Service) =>
-  async (context: RequestContext, caller: Caller): Promise<void> => {
-    const { res, id: requestId } = context;
-    const served = runtime.current;
-    const { onFeedback } = served.agent.hooks;
-    if (onFeedback === undefined)
-      throw new ApiError("not_found", "This agent takes no feedback: it has no onFeedback.");
-    const leave = served.life.use();
-    const body = memory.openMessage();
-    const release = body.share();
-    try {
-      const { user, address } = await identity.admitMessage(served, caller, visitOf(context));
-      if (res.destroyed) return;
-      const rules = { limits, maxBytes: MAX_BYTES, address, memory: body };
-      const parse = async (bytes: Buffer) => parseFeedback(parseJson(bytes, settings.maxJsonDepth));
-      const said: Feedback = { ...(await withBody(context, rules, parse)), user };
+  (service: Service) =>
+  (context: RequestContext, caller: Caller): Promise<void> =>
+    service.runtime.use(async (served) => {
+      const { settings, hooks, runs } = service;
+      const { onFeedback } = served.agent.hooks;
+      if (onFeedback === undefined)
+        throw new ApiError("not_found", "This agent takes no feedback: it has no onFeedback.");
+      const memory = service.memory.openMessage();
+      const parse = async (body: Buffer, { user }: Caller): Promise<Feedback> => {
+        return { ...parseFeedback(parseJson(body, settings.maxJsonDepth)), user };
+      };
+      const rules = { caller, maxBytes: MAX_BYTES, memory };
+      const said = await readBody(service, served, context, rules, parse).finally(memory.share());
+      if (said === undefined) return;
       runs.refuseWhenDraining();
-      const job = { hook: "onFeedback", about: { requestId, runId: said.run }, life: served.life } as const;
-      if (!hooks.add({ ...job, call: () => onFeedback(said) })) {
+      const about = { requestId: context.id, runId: said.run };
+      if (!hooks.add({ hook: "onFeedback", about, life: served.life, call: () => onFeedback(said) })) {
         const message = "The server has too much feedback to take more at the moment. Please try again.";
         throw new ApiError("overloaded", message, { retryAfter: 10, detail: "the queue of hooks is full" });
       }
-      res.writeHead(204).end();
-    } finally {
-      leave();
-      release();
-    }
-  };
+      context.res.writeHead(204).end();
+    });
 
 /** @throws ApiError `invalid_request` that names the field */
 function parseFeedback(body: unknown): Omit<Feedback, "user"> {

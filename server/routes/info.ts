@@ -13,10 +13,8 @@ export const info =
   async (context: RequestContext): Promise<void> => {
     const { runtime, identity, access, origins } = service;
     origins.refuseRebound(context.req.headers);
-    const served = runtime.current;
-    const leave = served.life.use();
     const { address } = access.credentials(context.req, context.query, "message");
-    const visitor = await identity.describe(served, address, visitOf(context)).finally(leave);
+    const visitor = await runtime.use((served) => identity.describe(served, address, visitOf(context)));
     if (!context.res.destroyed) sendJson(context.res, 200, { ...publicInfo(service), ...visitor });
   };
 

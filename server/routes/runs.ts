@@ -49,8 +49,6 @@ export const cancelRun =
     sendJson(context.res, 200, body);
   };
 
-async function admitted({ runtime, identity }: Service, context: RequestContext, caller: Caller): Promise<Caller> {
-  const served = runtime.current;
-  const leave = served.life.use();
-  return identity.admitReader(served, caller, visitOf(context)).finally(leave);
+function admitted({ runtime, identity }: Service, context: RequestContext, caller: Caller): Promise<Caller> {
+  return runtime.use((served) => identity.admitReader(served, caller, visitOf(context)));
 }
