@@ -102,7 +102,7 @@ export interface ParleyServerOptions extends AgentModule {
   /** More that get what is known of runs. */
   sinks?: ((log: Log) => readonly RunSink[]) | undefined;
   /** Routes besides our own. */
-  routes?: Routes | undefined;
+  routes?: ((service: Service) => Routes) | undefined;
   /** Called with each request before its route is found. @throws ApiError */
   guard?: HandlerParts["guard"];
   /** How long a connection may stay open after the server has said that it is over. */
@@ -145,7 +145,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const { basePath } = settings;
   const sendMs = settings.sendSeconds * 1000;
   const sockets = createSockets(service, { sendMs, lingerMs, onError: metrics.error });
-  const routes = { ...routesOf(service), ...options.routes };
+  const routes = { ...routesOf(service), ...options.routes?.(service) };
   // A host's server has addresses of its own for what concerns its process.
   if (settings.host === UNKNOWN_HOST) delete routes["GET /metrics"];
   const socketRoutes = socketRoutesOf(service);

@@ -1,7 +1,7 @@
 /** The one record of a run: what was said and done about a message, in the order in which it came. */
 
 import type { ReceivedFile } from "../protocol/attachments.ts";
-import type { AssistantMessage, ConversationState, Usage, UserMessage } from "../protocol/chat.ts";
+import type { AssistantMessage, ConversationState, HistoryMessage, Usage, UserMessage } from "../protocol/chat.ts";
 import { userMessage } from "../providers/history.ts";
 import type { AskedCall, KeptResponse, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
@@ -10,6 +10,11 @@ import { StringBuilder } from "../providers/string-builder.ts";
 export interface ExchangeStart {
   /** As it was verified: of the kind that its provider has, or empty for a new conversation. */
   readonly state: ConversationState;
+  /**
+   * What a door's client brings in place of a state: its own word, which an agent of either kind goes on from. Then the state
+   * is empty, and none is given back.
+   */
+  readonly history?: readonly HistoryMessage[];
   /** Empty, without attachments, only where the model is asked to go on. */
   readonly message: string;
   readonly attachments: readonly ReceivedFile[];
@@ -97,6 +102,11 @@ export class Exchange {
     this.start = start;
     this.message = message === "" && attachments.length === 0 ? undefined : userMessage(message, attachments);
     this.#runsElsewhere = runsElsewhere;
+  }
+
+  /** The messages before, as far as they came with this one. */
+  get past(): readonly HistoryMessage[] {
+    return this.start.history ?? this.start.state.conversation_history ?? [];
   }
 
   /** What was said last, from where the answer began anew. */

@@ -3,7 +3,7 @@
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
 import type { RunEvent, RunObserver, RunWords } from "../observe/run-observer.ts";
-import type { ApprovalDecision, ConversationState, FinishReason } from "../protocol/chat.ts";
+import type { ApprovalDecision, FinishReason } from "../protocol/chat.ts";
 import { ApiError, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent } from "../protocol/events.ts";
 import type { AskedCall, ModelSetup, ToolAnswer, ToolCall } from "../providers/provider.ts";
@@ -26,7 +26,7 @@ import type { Proposals, RunContext } from "./run-context.ts";
 import type { IsHidden } from "./sealed.ts";
 import type { ServedAgent } from "./served-agent.ts";
 import { sealState } from "./state.ts";
-import type { End } from "./states.ts";
+import type { End, EndState } from "./states.ts";
 import { askedElsewhere, ToolTexts } from "./tool-texts.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
 import { callEvents, endEvent, runTools } from "./tools.ts";
@@ -305,13 +305,11 @@ export class Loop {
   }
 
   #done(end: End, text: string, reason: FinishReason): DoneEvent {
-    const { served, request } = this.#run;
     const { usage, model } = this.#exchange;
-    const state = this.#isAdmitted ? served.provider.stateOf(this.#exchange, end).state : request.state;
     return {
       type: "done",
       data: text,
-      state: this.#sealed(state),
+      state: this.#stateAt(end, this.#isAdmitted).state,
       ...(usage === undefined ? {} : { usage }),
       finish_reason: reason,
       ...(model === undefined ? {} : { model }),
@@ -331,25 +329,36 @@ export class Loop {
   }
 
   #errorEvent(error: ApiError): ErrorEvent {
-    const { served, request, settings } = this.#run;
-    const { state, canContinue } = this.#hasBegun
-      ? served.provider.stateOf(this.#exchange, { type: "failed", isWithheld: this.#withheld !== undefined })
-      : { state: request.state, canContinue: false };
-    const event = this.#withoutRetry(errorEvent(error, this.#sealed(state), canContinue), error);
+    const { served, settings } = this.#run;
+    const end: End = { type: "failed", isWithheld: this.#withheld !== undefined };
+    const { state, canContinue } = this.#stateAt(end, this.#hasBegun);
+    const event = this.#withoutRetry(errorEvent(error, state, canContinue), error);
     if (error.detail === undefined || !isOnlyForOperator(settings)) return event;
     return { ...event, data: `${event.data} (${served.strike(error.detail)})` };
   }
 
-  /** The same message would have an agent that is written elsewhere act once more. A `ToolError` has its author's words. */
+  /**
+   * Without a state that goes on from there, the same message would have an agent act once more, as it would where that is
+   * written elsewhere. A `ToolError` has its author's words.
+   */
   #withoutRetry(event: ErrorEvent, { cause }: ApiError): ErrorEvent {
-    if (this.#run.served.agent.ownRun === undefined || !this.#exchange.hasUsedTools) return event;
+    const { served, request } = this.#run;
+    const canGoOn = served.agent.ownRun === undefined && request.history === undefined;
+    if (canGoOn || !this.#exchange.hasUsedTools) return event;
     const data = isToolError(cause) ? event.data : event.data.replace(/ Please try again[^.]*\./, "");
     return { ...event, data, retryable: false };
   }
 
-  #sealed(state: ConversationState): ConversationState {
-    const { served, context } = this.#run;
-    return sealState(state, context.conversation, served.stateBindingOf(context), this.#hiddenCalls());
+  /** The state as the client gets it. Where the run has not come to anything yet, it is the one that came with the message. */
+  #stateAt(end: End, hasBegun: boolean): EndState {
+    const { served, request, context } = this.#run;
+    // Who brings a history takes no state, and making one takes long for a long history.
+    if (request.history !== undefined) return { state: {}, canContinue: false };
+    const { state, canContinue } = hasBegun
+      ? served.provider.stateOf(this.#exchange, end)
+      : { state: request.state, canContinue: false };
+    const binding = served.stateBindingOf(context);
+    return { state: sealState(state, context.conversation, binding, this.#hiddenCalls()), canContinue };
   }
 
   /** Which calls of the conversation clients may not read; `undefined`: they may read all. */

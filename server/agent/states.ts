@@ -166,8 +166,8 @@ class History extends Replay {
 
   constructor(exchange: Exchange, resultOf: typeof forModel) {
     super(exchange, resultOf);
-    const { conversation_history: past = [], open } = exchange.start.state;
-    this.messages = [...past, ...(open?.messages ?? [])];
+    const { past, start } = exchange;
+    this.messages = [...past, ...(start.state.open?.messages ?? [])];
     this.#past = past.length;
     this.#known = this.messages.length;
     this.begin = past.length;
@@ -289,7 +289,9 @@ class StoredHistory extends Replay {
     super(exchange, resultOf);
     const { state, goesOn } = exchange.start;
     const { previous_response_id: settledId, open } = state;
-    this.#at = { previousId: open?.response ?? settledId, settledId, messages: [...(open?.messages ?? [])] };
+    // The API gets to know a history of the client's with the first request, and keeps it from then on.
+    const messages = [...exchange.past, ...(open?.messages ?? [])];
+    this.#at = { previousId: open?.response ?? settledId, settledId, messages };
     this.#hasCalls = goesOn === true && open !== undefined;
     this.replay();
   }

@@ -140,7 +140,7 @@ async function createServer({ opened, folder, loaded, page, trace }: DevServerPa
   const { Trace } = trace ? await import("../dev/trace.ts") : {};
   const { model } = loaded.agent;
   return createProjectServer(opened, loaded, {
-    routes: page.routes,
+    routes: () => page.routes,
     guard: page.guard,
     story: isForPeople ? createStory : undefined,
     sinks: Trace && ((log) => [new Trace({ folder, model, log, onTraced: (request) => story?.request(request) })]),

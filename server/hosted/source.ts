@@ -125,10 +125,10 @@ class HostedAnswer {
   }
 
   #input(): RunInput {
-    const { message, attachments, state } = this.#exchange.start;
-    const { conversation_history: past = [], open } = state;
-    const exchange = open?.messages ?? [];
-    const asked = wordsOfMessage(this.#exchange.start);
+    const { past, start } = this.#exchange;
+    const { message, attachments, state } = start;
+    const exchange = state.open?.messages ?? [];
+    const asked = wordsOfMessage(start);
     // What was said in the exchange that goes on is a part of the answer.
     const texts = [...past, ...exchange.slice(0, 1)].flatMap(toText);
     return {

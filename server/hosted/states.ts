@@ -58,8 +58,8 @@ function openState(
 }
 
 /** All that is over, and the exchange that goes on: from the last message of the user on. */
-function splitAtExchange({ start, agentState }: Exchange, exchange: readonly HistoryMessage[]) {
-  const all = [...(start.state.conversation_history ?? []), ...exchange];
+function splitAtExchange({ past, agentState }: Exchange, exchange: readonly HistoryMessage[]) {
+  const all = [...past, ...exchange];
   const messages = agentState === undefined ? all : withState(all, agentState);
   const begin = messages.findLastIndex(({ role }) => role === "user");
   return { past: messages.slice(0, begin), open: messages.slice(begin) };

@@ -16,6 +16,7 @@ import { readBody, startMessage } from "./start-message.ts";
 
 /** An endpoint of some protocol: how its messages are read, and how its answers are written. */
 export interface Door {
+  /** What it gives as `history` is continued, and no state is made: `done` has an empty one. */
   readonly parser: Exclude<ParserName, "socket">;
   /** What its runs are called in logs and metrics, streamed or not. */
   transport(isStreamed: boolean): RunTransport;

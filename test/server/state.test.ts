@@ -105,6 +105,9 @@ for (const [name, stateKind, state, param] of WRONG_STATES) {
     const answer = await post(server, { message: "Hi", stream: false, state });
     const { error } = JSON.parse(await answer.text());
     assert.deepEqual([answer.status, error.code, error.param], [400, "invalid_state", param]);
+    const { last } = await send.socket(t, server, { message: "Hi", state });
+    assert.deepEqual([last.type === "error" && last.code, last.data], ["invalid_state", error.message]);
+    assert.equal(server.model.asked.length, 0);
   });
 }
 

@@ -27,6 +27,8 @@ export interface ServerOptions extends ScriptedOptions {
   publicFolder?: string | undefined;
   /** The worker that parses large messages, in place of the built file. */
   parseWorker?: string;
+  /** Routes besides our own, such as a door's. */
+  routes?: ParleyServerOptions["routes"];
   /** With it, runs are traced. */
   openTelemetry?: ParleyServerOptions["openTelemetry"];
   /** Says who sends each message, within `authenticateMs`. */
@@ -77,6 +79,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     logSink: (record) => log.push(record),
     publicFolder: options.publicFolder ?? join(DIST, "public"),
     parseWorker: options.parseWorker ?? join(DIST, "parse-worker.js"),
+    routes: options.routes,
     openTelemetry: options.openTelemetry,
     lingerMs: options.lingerMs ?? 100,
     authenticate: options.authenticate,
