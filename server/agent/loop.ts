@@ -352,7 +352,7 @@ export class Loop {
   /** The state as the client gets it. Where the run has not come to anything yet, it is the one that came with the message. */
   #stateAt(end: End, hasBegun: boolean): EndState {
     const { served, request, context } = this.#run;
-    // Who brings a history takes no state, and making one takes long for a long history.
+    // A client that brings a history takes no state, and to make one of a long history takes long.
     if (request.history !== undefined) return { state: {}, canContinue: false };
     const { state, canContinue } = hasBegun
       ? served.provider.stateOf(this.#exchange, end)

@@ -88,13 +88,15 @@ for (const [stateKind, second] of KINDS) {
   test(`${stateKind}: no state is made where none is taken, whether the run answers or fails`, async (t) => {
     for (const [name, step] of [["done", say("Rex.")] as const, ["error", fail(new Error("broken"))] as const]) {
       let made = 0;
-      const model = scriptedProvider([[step]], { stateKind });
+      const model = scriptedProvider([[step], [step]], { stateKind });
       const stateOf: AnswerSource["stateOf"] = (...end) => {
         made++;
         return model.stateOf(...end);
       };
-      const { last } = await ask(t, { provider: { ...model, stateOf } });
-      assert.deepEqual([last.type, made], [name, 0]);
+      for (const messages of [MESSAGES, MESSAGES.slice(-1)]) {
+        const { last } = await ask(t, { provider: { ...model, stateOf }, messages });
+        assert.deepEqual([last.type, made], [name, 0]);
+      }
     }
   });
 
