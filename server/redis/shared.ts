@@ -1,4 +1,4 @@
-/** What several processes share by Redis: docs/architecture.md says who writes what, and when. */
+/** What several processes share by Redis: docs/internals/redis.md says who writes what, and when. */
 
 import type { LoadPackage } from "../config/optional-package.ts";
 import type { Settings } from "../config/settings.ts";

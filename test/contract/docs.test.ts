@@ -201,8 +201,7 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ...HOOKS_RECIPES.map((begins): [string, string, string] => ["docs/hooks.md", begins, RECIPES]),
   ...EMBEDDING_RECIPES.map((name): [string, string, string] => ["docs/embedding.md", `// ${name}\n`, RECIPES]),
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
-  ["docs/architecture.md", "Enter  ", "A drawing; the names of its files are checked below."],
-  ["docs/architecture.md", "process of the reader", "A drawing of what two processes say to each other."],
+  ["docs/internals/redis.md", "process of the reader", "A drawing of what two processes say to each other."],
   ["docs/performance.md", "npm ci && npm run bench", "It takes half an hour; test/bench runs a small part."],
 ];
 
@@ -271,13 +270,30 @@ function leadsSomewhere(from: string, link: string): boolean {
   return headings.includes(anchor);
 }
 
-test("docs/architecture.md names files that exist, in its drawings and elsewhere", () => {
+const INTERNALS = DOCUMENTS.filter((path) => path.startsWith("docs/internals/"));
+
+test("docs/architecture.md and docs/internals name files that exist, in their drawings and elsewhere", () => {
   const known = ["server", "widget", "test"].flatMap((root) =>
     readdirSync(join(REPOSITORY, root), { recursive: true, encoding: "utf8" }).map((path) => `/${root}/${path}`),
   );
-  const named = readMarkdown("docs/architecture.md").match(/(?<![\w*/<>-])[a-z][\w-]*(?:\/[\w.-]+)*\.ts\b/g) ?? [];
-  assert.ok(named.length > 80);
+  const text = ["docs/architecture.md", ...INTERNALS].map(readMarkdown).join("\n");
+  const named = text.match(/(?<![\w*/<>-])[a-z][\w-]*(?:\/[\w.-]+)*\.ts\b/g) ?? [];
+  assert.ok(named.length > 200);
   const missing = named.filter((name) => name !== "cli.ts" && !known.some((path) => path.endsWith(`/${name}`)));
+  assert.deepEqual(missing, []);
+});
+
+test("each test that docs/internals names stands in its file under that name", () => {
+  const cited = INTERNALS.flatMap((path) => [...readMarkdown(path).matchAll(/`(test\/[^`]+)`:((?:\s*"[^"]+",?)+)/g)]);
+  const names = cited.flatMap(([, file = "", all = ""]) =>
+    [...all.matchAll(/"([^"]+)"/g)].map(([, name = ""]) => [file, name] as const),
+  );
+  assert.ok(names.length > 150);
+  const missing = names.filter(([file, name]) => {
+    // An ellipsis is what a row of the test's table puts there.
+    const parts = name.split("…").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+    return !new RegExp(`["\`]${parts.join("[^\\n]+?")}["\`]`).test(readMarkdown(file));
+  });
   assert.deepEqual(missing, []);
 });
 

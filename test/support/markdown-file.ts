@@ -7,7 +7,7 @@ import { REPOSITORY } from "./command.ts";
 /** Every document of the project, by its path. */
 export const DOCUMENTS: readonly string[] = [
   ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"],
-  ...readdirSync(join(REPOSITORY, "docs"))
+  ...readdirSync(join(REPOSITORY, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
   ...readdirSync(join(REPOSITORY, "examples")).map((name) => `examples/${name}/README.md`),
