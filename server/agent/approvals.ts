@@ -1,4 +1,7 @@
-/** Tool calls that a person has to approve: which they are, what the person is asked, and what comes of the decision. */
+/**
+ * Tool calls that a person has to approve: which they are, what the person is asked, and what comes of the decision.
+ * docs/internals/approvals.md says what always holds of them.
+ */
 
 import { randomUUID } from "node:crypto";
 import type { Settings } from "../config/settings.ts";
@@ -25,7 +28,7 @@ import { checkedArguments, fittingArguments } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */
 export interface ApprovalLedger {
-  /** The name of what remembers them for so long from now. No clock but its own counts: any other may be set back. */
+  /** The name of what remembers them for so long from now, by its own clock, which nobody sets back. */
   name(ms: number): Promise<string>;
   /** Uses a decision up. "lost": the ledger of that name is gone, or its time is. @throws ApiError while that cannot be known */
   use(nonce: string, ledger: string): Promise<"new" | "known" | "lost">;

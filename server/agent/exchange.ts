@@ -1,4 +1,7 @@
-/** The one record of a run: what was said and done about a message, in the order in which it came. */
+/**
+ * The one record of a run: what was said and done about a message, in the order in which it came.
+ * docs/internals/exchange.md says what always holds of it.
+ */
 
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { AssistantMessage, ConversationState, HistoryMessage, Usage, UserMessage } from "../protocol/chat.ts";

@@ -1,4 +1,4 @@
-/** Starts runs, finds them again, and ends them when the server stops. */
+/** Starts runs, finds them again, and ends them when the server stops: docs/internals/runs.md says what always holds. */
 
 import { randomUUID } from "node:crypto";
 import { type ApprovalLedger, decidedCalls } from "../agent/approvals.ts";
@@ -234,7 +234,7 @@ export class RunRegistry {
   }
 }
 
-/** A run is known to the key and the user that started it and to no other. Without both, knowing the name is what opens it. */
+/** Without a key and a user, knowing the name is what opens a run. */
 function runKey({ keyId, user }: Caller, id: string): string {
   return user === undefined ? `${keyId}/${id}` : `${keyId}/${id}/${user.id}`;
 }
