@@ -1,15 +1,6 @@
 /** What a project imports as `parley-agent`. */
 
-export {
-  type AgentDefinition,
-  defineAgent,
-  type ModelName,
-  type ToolContext,
-  type ToolDefinition,
-  ToolError,
-  type ToolTextsDefinition,
-  tool,
-} from "./agent/define.ts";
+export { type AgentDefinition, defineAgent, type ModelName } from "./agent/define.ts";
 export type {
   Feedback,
   Hooks,
@@ -29,6 +20,13 @@ export type {
   RunInput,
   TextMessage,
 } from "./agent/run-function.ts";
+export {
+  type ToolContext,
+  type ToolDefinition,
+  ToolError,
+  type ToolTextsDefinition,
+  tool,
+} from "./agent/tool-definition.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";
 export type { Expose } from "./agent/tool-words.ts";
 export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";

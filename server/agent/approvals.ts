@@ -19,9 +19,10 @@ import type {
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { textContent } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
-import type { Agent, Tool } from "./define.ts";
+import type { Agent } from "./define.ts";
 import { plainText } from "./plain-text.ts";
 import type { RunContext } from "./run-context.ts";
+import type { Tool } from "./tool-definition.ts";
 import { describeProblems } from "./tool-schema.ts";
 import { type Asking, exposed, hiderOf, noticeOf, shownCall, shownId, titleText } from "./tool-words.ts";
 import { checkedArguments, fittingArguments } from "./tools.ts";

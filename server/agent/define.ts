@@ -1,4 +1,4 @@
-/** What the author of a project writes: an agent and its tools. */
+/** What the author of a project writes: an agent. */
 
 import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
@@ -6,60 +6,13 @@ import type { MediaType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
 import { type AiSdkLanguageModel, checkLanguageModel, modelName } from "../providers/ai-sdk/language-model.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
+import { checkTools, checkToolTexts } from "./check-tool.ts";
+import { fieldNames, isFunction, meantField, optionalText, requiredText } from "./fields.ts";
 import type { Hooks } from "./hooks.ts";
 import { checkModelSettings } from "./model-settings.ts";
 import type { RunContext } from "./run-context.ts";
 import { type AgentObject, checkAccepts, checkRun, howToRun, type OwnRun, type RunFunction } from "./run-function.ts";
-import {
-  type JsonSchema,
-  type ParameterSchema,
-  readParameters,
-  type SchemaArguments,
-  type StandardSchema,
-} from "./tool-schema.ts";
-import { checkWords, type ToolWords, type WordsDefinition } from "./tool-words.ts";
-
-export type { StandardSchema } from "./tool-schema.ts";
-
-/** What a tool gets besides its arguments. */
-export interface ToolContext extends RunContext {
-  /** Id of this call, as in `tool_call` and `tool_result`. */
-  readonly callId: string;
-}
-
-/** A tool as an author defines it. */
-// biome-ignore lint/suspicious/noExplicitAny: what a tool returns has a type only where `done` reads it.
-export interface ToolDefinition<Arguments = never, Result = any> extends WordsDefinition<Arguments, Result> {
-  /** 1 to 64 of `a-z A-Z 0-9 _ -`: what every provider accepts. */
-  name: string;
-  /** For the model: what the tool does and when to use it. */
-  description: string;
-  /** A zod 4 object, any other Standard Schema that describes itself as JSON Schema, or a JSON Schema object. */
-  parameters: StandardSchema<Arguments> | JsonSchema;
-  /**
-   * Does the work. A string goes to the model as it is, anything else as JSON. If it throws, the model gets the message as
-   * a failed result, the log gets the stack, and the run goes on. Clients get only "The tool failed.", unless it throws a
-   * `ToolError`: its message is for them, too.
-   */
-  execute(args: Arguments, context: ToolContext): Result | Promise<Result>;
-  /** Milliseconds until the call counts as failed. Default 30,000. */
-  timeoutMs?: number;
-  /**
-   * Whether a person has to approve the call before it is carried out: each call, or those for which the function says so. It
-   * gets checked arguments; if it throws, the person is asked.
-   */
-  needsApproval?: boolean | ((args: Arguments, context: ToolContext) => boolean | Promise<boolean>);
-  /** What the person is asked, in plain text of at most 1,000 characters. They see the arguments, too. */
-  approvalText?(args: Arguments): string | Promise<string>;
-  /** Whether the person may change the arguments before they approve the call. */
-  editable?: boolean;
-  /** Whether the call does something that cannot be undone. */
-  danger?: boolean;
-}
-
-/** A tool whose arguments have no static type: as it is in an agent's list. */
-// biome-ignore lint/suspicious/noExplicitAny: argument types differ from tool to tool; the schema checks them at run time.
-export type AnyToolDefinition = ToolDefinition<any>;
+import type { AnyToolDefinition, Tool, ToolTextsDefinition } from "./tool-definition.ts";
 
 /**
  * A model, as `provider/name`. Editors offer the names that are written out here; they are examples, and any other name
@@ -76,16 +29,6 @@ export type ModelName =
   | "litellm/anthropic/claude-sonnet-4-5"
   | "compatible/qwen3-8b"
   | (string & Record<never, never>);
-
-/** What people read of a tool that runs elsewhere: fields of `tool()`. `done` gets the output, read as JSON where it is JSON. */
-// biome-ignore lint/suspicious/noExplicitAny: the tool's own framework knows the types.
-export interface ToolTextsDefinition extends WordsDefinition<any, any> {
-  /** What a person is asked, in place of what the framework says, in plain text of at most 1,000 characters. */
-  // biome-ignore lint/suspicious/noExplicitAny: as above.
-  approvalText?(args: any): string | Promise<string>;
-  /** Whether the call does something that cannot be undone. */
-  danger?: boolean;
-}
 
 /** An agent as an author defines it. */
 export interface AgentDefinition extends Hooks {
@@ -138,24 +81,6 @@ export interface AgentDefinition extends Hooks {
   chat?: { welcome?: string; suggestions?: string[]; disclaimer?: string };
 }
 
-/** A checked tool, ready to run. */
-export interface Tool extends ToolWords {
-  readonly description: string;
-  readonly parameters: ParameterSchema;
-  readonly timeoutMs: number;
-  /** Absent where no call needs it. */
-  readonly approval?: ToolApprovalRules | undefined;
-  execute(args: unknown, context: ToolContext): unknown;
-}
-
-/** Which calls of a tool a person has to approve, and how they are asked. */
-export interface ToolApprovalRules {
-  isNeeded(args: unknown, context: ToolContext): unknown;
-  text: ((args: unknown) => unknown) | undefined;
-  readonly editable: boolean;
-  readonly danger: boolean;
-}
-
 /** A checked agent, ready to be served. */
 export interface Agent {
   readonly id: string;
@@ -187,36 +112,6 @@ export function defineAgent(
   return agent;
 }
 
-/** Gives a tool the type of its arguments: a zod object has it. */
-export function tool<Output, Result>(
-  definition: ToolDefinition<Output, Result> & { parameters: StandardSchema<Output> },
-): ToolDefinition<Output>;
-/** Gives a tool the type of its arguments: it follows from a JSON Schema that is written in place, or `as const`. */
-export function tool<const Schema extends JsonSchema, Result>(
-  definition: ToolDefinition<SchemaArguments<Schema>, Result> & { parameters: Schema },
-): ToolDefinition<SchemaArguments<Schema>>;
-/** Gives a tool the type of its arguments as its author states it, for a JSON Schema that is not known in advance. */
-export function tool<Arguments = Record<string, unknown>>(
-  definition: ToolDefinition<Arguments> & { parameters: JsonSchema },
-): ToolDefinition<Arguments>;
-export function tool<Arguments>(definition: ToolDefinition<Arguments>): ToolDefinition<Arguments> {
-  return definition;
-}
-
-/** Global, because the project may have another copy of this package than the server. */
-const TOOL_ERROR = Symbol.for("parley-agent.ToolError");
-
-/** A failure of a tool whose message is meant for the model and for clients. */
-export class ToolError extends Error {
-  override readonly name: string = "ToolError";
-  readonly [TOOL_ERROR] = true;
-}
-
-export function isToolError(thrown: unknown): thrown is ToolError {
-  return thrown instanceof Error && TOOL_ERROR in thrown;
-}
-
-const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_TURNS = 10;
 
 /** Checks what a project exports. @throws ConfigError that names the field and says what is right */
@@ -258,11 +153,6 @@ export function checkAgent(exported: unknown): Agent {
   });
 }
 
-/** `tsc` says which field is missing here. */
-function fieldNames<Definition>(fields: Record<keyof Required<Definition>, true>): string[] {
-  return Object.keys(fields);
-}
-
 /** The fields of an agent, and of which types their values may be. */
 export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
   name: "string",
@@ -294,44 +184,6 @@ export const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as cons
 
 const CHAT_FIELDS = fieldNames<AgentDefinition["chat"] & {}>({ welcome: true, suggestions: true, disclaimer: true });
 
-const TOOL_FIELDS = fieldNames<ToolDefinition>({
-  name: true,
-  description: true,
-  parameters: true,
-  execute: true,
-  timeoutMs: true,
-  needsApproval: true,
-  approvalText: true,
-  editable: true,
-  danger: true,
-  title: true,
-  running: true,
-  done: true,
-  expose: true,
-});
-
-const TEXT_FIELDS = fieldNames<ToolTextsDefinition>({
-  title: true,
-  running: true,
-  done: true,
-  expose: true,
-  approvalText: true,
-  danger: true,
-});
-
-/** What other packages call our fields. */
-const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
-  instructions: ["system", "systemPrompt", "system_prompt", "prompt"],
-  maxOutputTokens: ["max_tokens", "maxTokens"],
-  maxTurns: ["maxSteps"],
-  onRunEnd: ["onFinish", "onEnd", "onComplete"],
-  parameters: ["params", "args", "inputSchema", "input_schema", "schema"],
-  execute: ["handler", "run"],
-  timeoutMs: ["timeoutSeconds", "timeout_seconds"],
-  needsApproval: ["approval", "requireApproval", "requiresApproval", "requires_approval"],
-  expose: ["hidden"],
-};
-
 /** What an agent elsewhere has as a field, and where it belongs. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   authenticate: "Export it beside the agent, or give it to createParley: export function authenticate() { … }",
@@ -339,12 +191,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   apiKey: "Keys are settings: set OPENAI_API_KEY, or that of your provider, in the environment or in .env.",
   baseURL: "Addresses are settings: set OPENAI_BASE_URL, or that of your provider, in the environment or in .env.",
 };
-
-/** The field of ours that was meant by another name. */
-function meantField(field: string, known: readonly string[]): string | undefined {
-  const most = Math.min(3, Math.ceil(field.length / 3));
-  return known.find((ours) => FOREIGN_NAMES[ours]?.includes(field)) ?? nearestName(field, known, most);
-}
 
 /** What was given in place of an agent, and what to write. */
 function noAgent(given: unknown): string {
@@ -390,19 +236,6 @@ function misspeltMethod(from: Record<string, unknown>, known: readonly string[])
   });
 }
 
-function requiredText(from: Record<string, unknown>, field: string, label = field): string {
-  const value = optionalText(from, field, label);
-  if (value === undefined || value.trim() === "")
-    throw new ConfigError(`${label} is missing. Set it to a string that is not empty.`);
-  return value;
-}
-
-function optionalText(from: Record<string, unknown>, field: string, label = field): string | undefined {
-  const value = from[field];
-  if (value === undefined || typeof value === "string") return value;
-  throw new ConfigError(`${label} must be a string.`);
-}
-
 function checkInstructions(from: Record<string, unknown>): Agent["instructions"] {
   const { instructions = "" } = from;
   if (typeof instructions === "string") return instructions;
@@ -423,7 +256,7 @@ function checkHooks(from: Record<string, unknown>): Hooks {
     if (from[name] === undefined || typeof from[name] === "function") continue;
     throw new ConfigError(`${name} must be a function.`);
   }
-  const hooks = HOOKS.flatMap((name) => (isRule(from[name]) ? [[name, from[name].bind(from)]] : []));
+  const hooks = HOOKS.flatMap((name) => (isFunction(from[name]) ? [[name, from[name].bind(from)]] : []));
   return Object.fromEntries(hooks) as Hooks;
 }
 
@@ -460,122 +293,6 @@ function checkModelAccepts(
   throw new ConfigError(
     "accepts says which files run takes, or a model of the AI SDK, but there is neither. Remove it: a model's files are known.",
   );
-}
-
-/** A function of the agent's module: what it gets and returns is checked where it is called. */
-function isFunction(value: unknown): value is (ctx: RunContext) => unknown {
-  return typeof value === "function";
-}
-
-function checkTools(tools: unknown): ReadonlyMap<string, Tool> {
-  if (!Array.isArray(tools))
-    throw new ConfigError("tools must be an array of tool({ … }), or a function that returns one.");
-  const checked = new Map<string, Tool>();
-  for (const [index, definition] of tools.entries()) {
-    const tool = checkTool(definition, `tools[${index}]`);
-    if (checked.has(tool.name)) throw new ConfigError(`Two tools are named "${tool.name}". Rename one of them.`);
-    checked.set(tool.name, tool);
-  }
-  return checked;
-}
-
-function checkTool(definition: unknown, at: string): Tool {
-  if (!isRecord(definition)) throw new ConfigError(`${at} must be an object: tool({ … }).`);
-  const { execute, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition;
-  const name = requiredText(definition, "name", `${at}.name`);
-  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-    throw new ConfigError(`${at}.name must be 1 to 64 letters, digits, "_" or "-", but is "${name}".`);
-  }
-  refuseMisspeltFields(definition, name);
-  if (typeof execute !== "function")
-    throw new ConfigError(`The tool "${name}" has no execute function. Add execute: (args) => …`);
-  if (typeof timeoutMs !== "number" || !(timeoutMs > 0 && timeoutMs < 2 ** 31)) {
-    throw new ConfigError(`timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`);
-  }
-  return {
-    ...checkWords(definition, name),
-    description: requiredText(definition, "description", `description of the tool "${name}"`),
-    parameters: checkParameters(definition.parameters, name),
-    timeoutMs,
-    approval: checkApproval(definition, name),
-    execute: (args, context) => execute.call(definition, args, context),
-  };
-}
-
-/** Tools that run elsewhere, of which only what people read is known. */
-function checkToolTexts({ toolTexts = {} }: Record<string, unknown>): ReadonlyMap<string, Tool> {
-  if (!isRecord(toolTexts) || Array.isArray(toolTexts) || !Object.values(toolTexts).every(isRecord)) {
-    throw new ConfigError(
-      'toolTexts must be an object by names of tools, such as { cancel_order: { title: "Cancel" } }.',
-    );
-  }
-  const checked = Object.entries(toolTexts as Record<string, Record<string, unknown>>).map(
-    ([name, definition]): [string, Tool] => {
-      const field = Object.keys(definition).find((one) => !TEXT_FIELDS.includes(one));
-      if (field !== undefined) {
-        const meant = meantField(field, TEXT_FIELDS);
-        const advice = meant === undefined ? `The fields are ${TEXT_FIELDS.join(", ")}.` : `Did you mean ${meant}?`;
-        throw new ConfigError(`toolTexts.${name} has a field ${field}, which does nothing. ${advice}`);
-      }
-      const { approvalText, danger = false } = definition;
-      const asks = approvalText !== undefined || danger !== false;
-      return [
-        name,
-        {
-          ...checkWords(definition, name),
-          runsElsewhere: true,
-          description: "",
-          parameters: checkParameters({ type: "object" }, name),
-          timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
-          approval: asks ? checkApproval({ approvalText, danger, needsApproval: true }, name) : undefined,
-          execute: () => undefined,
-        },
-      ];
-    },
-  );
-  return new Map(checked);
-}
-
-function checkApproval(definition: Record<string, unknown>, name: string): ToolApprovalRules | undefined {
-  const { needsApproval = false, approvalText: text, editable = false, danger = false } = definition;
-  if (typeof needsApproval !== "boolean" && !isRule(needsApproval)) {
-    throw new ConfigError(`needsApproval of the tool "${name}" must be true, false or a function that says which.`);
-  }
-  if (text !== undefined && !isRule(text)) {
-    throw new ConfigError(`approvalText of the tool "${name}" must be a function that returns a text.`);
-  }
-  for (const [field, value] of Object.entries({ editable, danger })) {
-    if (typeof value !== "boolean") throw new ConfigError(`${field} of the tool "${name}" must be true or false.`);
-  }
-  if (needsApproval !== false) {
-    const isNeeded = isRule(needsApproval) ? needsApproval.bind(definition) : () => true;
-    return { isNeeded, text: text?.bind(definition), editable: editable === true, danger: danger === true };
-  }
-  const idle = Object.entries({ approvalText: text !== undefined, editable, danger }).find(([, isSet]) => isSet)?.[0];
-  if (idle === undefined) return undefined;
-  throw new ConfigError(`${idle} of the tool "${name}" does nothing without needsApproval. Add needsApproval: true.`);
-}
-
-function isRule(value: unknown): value is (...args: unknown[]) => unknown {
-  return typeof value === "function";
-}
-
-/** A tool may be an object with fields of its own: only those count as wrong that stand for a missing one. */
-function refuseMisspeltFields(definition: Record<string, unknown>, name: string): void {
-  for (const field of Object.keys(definition).filter((one) => !TOOL_FIELDS.includes(one))) {
-    const meant = meantField(field, TOOL_FIELDS);
-    if (meant === undefined || definition[meant] !== undefined) continue;
-    throw new ConfigError(`The tool "${name}" has a field ${field}, which does nothing. Did you mean ${meant}?`);
-  }
-}
-
-function checkParameters(parameters: unknown, toolName: string): ParameterSchema {
-  try {
-    return readParameters(parameters, toolName);
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    throw new ConfigError(`parameters of the tool "${toolName}" ${problem}.`);
-  }
 }
 
 function checkSuggestions(suggestions: unknown): readonly string[] {

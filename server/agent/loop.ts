@@ -17,7 +17,6 @@ import {
   withEdit,
 } from "./approvals.ts";
 import { decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
-import { isToolError, type Tool } from "./define.ts";
 import { Exchange, type ExchangeStart } from "./exchange.ts";
 import { askAuthor } from "./hooks.ts";
 import { ModelTurn } from "./model-turn.ts";
@@ -27,6 +26,7 @@ import type { IsHidden } from "./sealed.ts";
 import type { ServedAgent } from "./served-agent.ts";
 import { sealState } from "./state.ts";
 import type { End, EndState } from "./states.ts";
+import { isToolError, type Tool } from "./tool-definition.ts";
 import { askedElsewhere, ToolTexts } from "./tool-texts.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
 import { callEvents, endEvent, runTools } from "./tools.ts";

@@ -7,13 +7,14 @@ import { within } from "../config/within.ts";
 import type { RunEntry, RunSink } from "../observe/run-observer.ts";
 import { shuttingDown } from "../protocol/errors.ts";
 import type { ModelEvent, ModelSetup, Provider, RequestObserver, ServedFacts } from "../providers/provider.ts";
-import type { Agent, Tool } from "./define.ts";
+import type { Agent } from "./define.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HookQueue } from "./hook-queue.ts";
 import { HOOK_MS, hookFailure, recordOf } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
 import type { StateBinding } from "./state.ts";
 import { type End, type EndState, KINDS } from "./states.ts";
+import type { Tool } from "./tool-definition.ts";
 
 /** What a project's module exports, checked. */
 export interface AgentModule {

@@ -6,7 +6,7 @@ import { tryParse } from "../protocol/json.ts";
 import type { AskedCall, ToolCall } from "../providers/provider.ts";
 import { type ApprovingRun, askedCall } from "./approvals.ts";
 import { SEPARATOR } from "./decisions.ts";
-import type { Tool } from "./define.ts";
+import type { Tool } from "./tool-definition.ts";
 import { type Asking, exposed, hiderOf, madeTitle } from "./tool-words.ts";
 import { callEvents } from "./tools.ts";
 

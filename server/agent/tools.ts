@@ -8,8 +8,8 @@ import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
 import { textContent, textOf } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
-import { isToolError, type Tool, type ToolContext, ToolError } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
+import { isToolError, type Tool, type ToolContext, ToolError } from "./tool-definition.ts";
 import { type CheckedArguments, describeProblems } from "./tool-schema.ts";
 import { type Asking, exposed, hiderOf, madeTitle } from "./tool-words.ts";
 

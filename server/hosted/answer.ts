@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { isToolError } from "../agent/define.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import type { RunInput } from "../agent/run-function.ts";
+import { isToolError } from "../agent/tool-definition.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { Usage, WaitingCall } from "../protocol/chat.ts";

@@ -1,7 +1,6 @@
 /** An agent that is written elsewhere, in a model's place: each of its answers is one model request whose tools run there. */
 
 import { decidedCalls } from "../agent/approvals.ts";
-import { isToolError } from "../agent/define.ts";
 import type { Exchange } from "../agent/exchange.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import {
@@ -13,6 +12,7 @@ import {
   wordsOfMessage,
 } from "../agent/run-function.ts";
 import type { AnswerSource } from "../agent/served-agent.ts";
+import { isToolError } from "../agent/tool-definition.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";

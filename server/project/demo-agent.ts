@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Agent, checkAgent, defineAgent, ToolError, tool } from "../agent/define.ts";
+import { type Agent, checkAgent, defineAgent } from "../agent/define.ts";
+import { ToolError, tool } from "../agent/tool-definition.ts";
 
 /** Served by `parley start` without a project. */
 export function demoAgent(): Agent {

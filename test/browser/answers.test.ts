@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
-import { ToolError, tool } from "../../server/agent/define.ts";
+import { ToolError, tool } from "../../server/agent/tool-definition.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { it, test } from "../support/rows.ts";

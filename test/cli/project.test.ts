@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { ToolContext } from "../../server/agent/define.ts";
+import type { ToolContext } from "../../server/agent/tool-definition.ts";
 import { demoAgent } from "../../server/project/demo-agent.ts";
 import { findProject, loadProject } from "../../server/project/load-project.ts";
 import { setEnvironment } from "../support/at-end.ts";

@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
-import type { AnyToolDefinition } from "../../server/agent/define.ts";
 import type { RunContext } from "../../server/agent/run-context.ts";
+import type { AnyToolDefinition } from "../../server/agent/tool-definition.ts";
 import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { ConversationState, HistoryMessage, StateKind } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";

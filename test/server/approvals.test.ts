@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { z } from "zod";
-import { type AgentDefinition, checkAgent, type ToolDefinition, tool } from "../../server/agent/define.ts";
+import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
 import type { RunRecord } from "../../server/agent/hooks.ts";
+import { type ToolDefinition, tool } from "../../server/agent/tool-definition.ts";
 import type { StandardSchema } from "../../server/agent/tool-schema.ts";
 import type { ConversationState, ToolApproval } from "../../server/protocol/chat.ts";
 import type { DoneEvent, ErrorEvent } from "../../server/protocol/events.ts";

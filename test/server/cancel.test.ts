@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tool } from "../../server/agent/define.ts";
+import { tool } from "../../server/agent/tool-definition.ts";
 import { textContent } from "../../server/providers/history.ts";
 import { createMemoryRunStore, EARLY_CANCEL_MS, EARLY_CANCELS, type MarkKind } from "../../server/runs/run-store.ts";
 import { post, readEventStream, TRANSPORTS, type TransportName } from "../support/chat-transports.ts";

@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AgentDefinition, checkAgent, ToolError } from "../../server/agent/define.ts";
+import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
 import { HookQueue } from "../../server/agent/hook-queue.ts";
 import type { RunRecord } from "../../server/agent/hooks.ts";
 import { ModuleLife } from "../../server/agent/served-agent.ts";
+import { ToolError } from "../../server/agent/tool-definition.ts";
 import {
   onEveryTransport,
   post,

@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
-import { checkAgent, ToolError } from "../../server/agent/define.ts";
+import { checkAgent } from "../../server/agent/define.ts";
 import type { RunInput } from "../../server/agent/run-function.ts";
 import { digestOf } from "../../server/agent/state.ts";
+import { ToolError } from "../../server/agent/tool-definition.ts";
 import type { ToolApproval } from "../../server/protocol/chat.ts";
 import { fieldOf, type Outcome, onEveryTransport, post, send, stateOf, typesOf } from "../support/chat-transports.ts";
 import { gate, turns } from "../support/deadline.ts";

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AnyToolDefinition, checkAgent } from "../../server/agent/define.ts";
+import { checkAgent } from "../../server/agent/define.ts";
 import type { IsHidden } from "../../server/agent/sealed.ts";
 import { readState, type StateBinding, sealState } from "../../server/agent/state.ts";
+import type { AnyToolDefinition } from "../../server/agent/tool-definition.ts";
 import { type RunRecord, ToolError } from "../../server/parley-agent.ts";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";

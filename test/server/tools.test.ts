@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import { type AnyToolDefinition, tool } from "../../server/agent/tool-definition.ts";
 import { ToolError } from "../../server/parley-agent.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { ToolResultEvent } from "../../server/protocol/events.ts";

@@ -1,7 +1,7 @@
 /** Tools for agents under test. */
 
 import { z } from "zod";
-import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import { type AnyToolDefinition, tool } from "../../server/agent/tool-definition.ts";
 import { outputText } from "../../server/providers/history.ts";
 import type { ScriptedProvider } from "./scripted-provider.ts";
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, type TestContext, test } from "node:test";
-import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
 import type { Feedback } from "../../server/agent/hooks.ts";
+import { type AnyToolDefinition, tool } from "../../server/agent/tool-definition.ts";
 import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.ts";
 import type { Metadata, UserToken } from "../../widget/session/client.ts";
 import { gate, within } from "../support/deadline.ts";
