@@ -33,19 +33,9 @@ const TEXT_FIELDS = fieldNames<ToolTextsDefinition>({
   danger: true,
 });
 
-export function checkTools(tools: unknown): ReadonlyMap<string, Tool> {
-  if (!Array.isArray(tools))
-    throw new ConfigError("tools must be an array of tool({ … }), or a function that returns one.");
-  const checked = new Map<string, Tool>();
-  for (const [index, definition] of tools.entries()) {
-    const tool = checkTool(definition, `tools[${index}]`);
-    if (checked.has(tool.name)) throw new ConfigError(`Two tools are named "${tool.name}". Rename one of them.`);
-    checked.set(tool.name, tool);
-  }
-  return checked;
-}
-
-function checkTool(definition: unknown, at: string): Tool {
+/** @throws ConfigError that names the field and says what is right */
+export function checkTool(definition: unknown, index: number): Tool {
+  const at = `tools[${index}]`;
   if (!isRecord(definition)) throw new ConfigError(`${at} must be an object: tool({ … }).`);
   const { execute, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition;
   const name = requiredText(definition, "name", `${at}.name`);
@@ -69,37 +59,31 @@ function checkTool(definition: unknown, at: string): Tool {
 }
 
 /** Tools that run elsewhere, of which only what people read is known. */
-export function checkToolTexts({ toolTexts = {} }: Record<string, unknown>): ReadonlyMap<string, Tool> {
+export function checkToolTexts({ toolTexts = {} }: Record<string, unknown>): Tool[] {
   if (!isRecord(toolTexts) || Array.isArray(toolTexts) || !Object.values(toolTexts).every(isRecord)) {
     throw new ConfigError(
       'toolTexts must be an object by names of tools, such as { cancel_order: { title: "Cancel" } }.',
     );
   }
-  const checked = Object.entries(toolTexts as Record<string, Record<string, unknown>>).map(
-    ([name, definition]): [string, Tool] => {
-      const field = Object.keys(definition).find((one) => !TEXT_FIELDS.includes(one));
-      if (field !== undefined) {
-        const meant = meantField(field, TEXT_FIELDS);
-        const advice = meant === undefined ? `The fields are ${TEXT_FIELDS.join(", ")}.` : `Did you mean ${meant}?`;
-        throw new ConfigError(`toolTexts.${name} has a field ${field}, which does nothing. ${advice}`);
-      }
-      const { approvalText, danger = false } = definition;
-      const asks = approvalText !== undefined || danger !== false;
-      return [
-        name,
-        {
-          ...checkWords(definition, name),
-          runsElsewhere: true,
-          description: "",
-          parameters: checkParameters({ type: "object" }, name),
-          timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
-          approval: asks ? checkApproval({ approvalText, danger, needsApproval: true }, name) : undefined,
-          execute: () => undefined,
-        },
-      ];
-    },
-  );
-  return new Map(checked);
+  return Object.entries(toolTexts as Record<string, Record<string, unknown>>).map(([name, definition]) => {
+    const field = Object.keys(definition).find((one) => !TEXT_FIELDS.includes(one));
+    if (field !== undefined) {
+      const meant = meantField(field, TEXT_FIELDS);
+      const advice = meant === undefined ? `The fields are ${TEXT_FIELDS.join(", ")}.` : `Did you mean ${meant}?`;
+      throw new ConfigError(`toolTexts.${name} has a field ${field}, which does nothing. ${advice}`);
+    }
+    const { approvalText, danger = false } = definition;
+    const asks = approvalText !== undefined || danger !== false;
+    return {
+      ...checkWords(definition, name),
+      runsElsewhere: true,
+      description: "",
+      parameters: checkParameters({ type: "object" }, name),
+      timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
+      approval: asks ? checkApproval({ approvalText, danger, needsApproval: true }, name) : undefined,
+      execute: () => undefined,
+    };
+  });
 }
 
 function checkApproval(definition: Record<string, unknown>, name: string): ToolApprovalRules | undefined {

@@ -6,13 +6,13 @@ import type { MediaType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
 import { type AiSdkLanguageModel, checkLanguageModel, modelName } from "../providers/ai-sdk/language-model.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
-import { checkTools, checkToolTexts } from "./check-tool.ts";
 import { fieldNames, isFunction, meantField, optionalText, requiredText } from "./fields.ts";
 import type { Hooks } from "./hooks.ts";
 import { checkModelSettings } from "./model-settings.ts";
 import type { RunContext } from "./run-context.ts";
 import { type AgentObject, checkAccepts, checkRun, howToRun, type OwnRun, type RunFunction } from "./run-function.ts";
-import type { AnyToolDefinition, Tool, ToolTextsDefinition } from "./tool-definition.ts";
+import type { AnyToolDefinition, ToolTextsDefinition } from "./tool-definition.ts";
+import { checkTools, type ToolSource } from "./tool-sources.ts";
 
 /**
  * A model, as `provider/name`. Editors offer the names that are written out here; they are examples, and any other name
@@ -94,9 +94,8 @@ export interface Agent {
   readonly accepts: readonly MediaType[] | undefined;
   readonly ownRun: OwnRun | undefined;
   readonly instructions: string | ((ctx: RunContext) => unknown);
-  /** Empty where they are chosen for each message. */
-  readonly tools: ReadonlyMap<string, Tool>;
-  readonly chooseTools: ((ctx: RunContext) => Promise<ReadonlyMap<string, Tool>>) | undefined;
+  /** Asked for each message. */
+  readonly toolSources: readonly ToolSource[];
   readonly maxTurns: number;
   readonly settings: ModelSettings;
   readonly hooks: Hooks;
@@ -126,7 +125,7 @@ export function checkAgent(exported: unknown): Agent {
       "toolTexts is for tools that run elsewhere, but there is no run. Write its fields into tool({ … }).",
     );
   }
-  const { chat = {}, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
+  const { chat = {}, maxTurns = DEFAULT_MAX_TURNS } = exported;
   const name = requiredText(exported, "name");
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
     throw new ConfigError("maxTurns must be a whole number from 1 to 1000.");
@@ -142,8 +141,7 @@ export function checkAgent(exported: unknown): Agent {
     accepts: checkModelAccepts(exported, models),
     ownRun,
     instructions: checkInstructions(exported),
-    tools: ownRun === undefined ? checkTools(isFunction(tools) ? [] : tools) : checkToolTexts(exported),
-    chooseTools: isFunction(tools) ? async (ctx: RunContext) => checkTools(await tools.call(exported, ctx)) : undefined,
+    toolSources: checkTools(exported),
     maxTurns,
     settings: checkModelSettings(exported),
     hooks: checkHooks(exported),

@@ -162,13 +162,12 @@ export class Loop {
   async #setUp(): Promise<ModelSetup> {
     const { served, context } = this.#run;
     const { hookMs } = served;
-    const { tools, chooseTools, instructions: given } = served.agent;
+    const { instructions: given } = served.agent;
     const instructions =
       typeof given === "string"
         ? given.toWellFormed()
         : askAuthor("instructions(ctx)", async (ctx) => checkInstructions(await given(ctx)), context, hookMs);
-    const chosen = chooseTools && askAuthor("tools(ctx)", (ctx) => served.toolsFor(ctx), context, hookMs);
-    [this.#tools] = await Promise.all([chosen ?? tools, instructions]);
+    [this.#tools] = await Promise.all([served.toolsFor(context), instructions]);
     const specs = [...this.#tools.values()].map(({ name, description, parameters }) => {
       return { name, description, parameters: parameters.json };
     });

@@ -15,6 +15,7 @@ import type { RunContext } from "./run-context.ts";
 import type { StateBinding } from "./state.ts";
 import { type End, type EndState, KINDS } from "./states.ts";
 import type { Tool } from "./tool-definition.ts";
+import { askSources } from "./tool-sources.ts";
 
 /** What a project's module exports, checked. */
 export interface AgentModule {
@@ -113,6 +114,8 @@ export interface ServingParts {
 
 /** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */
 const MAX_CHOSEN_TOOLS = 100;
+/** Sentences of tools that are left out, before one may be said again. */
+const MAX_SAID = 1000;
 
 /** An agent that is served. A run takes it once, at its start, and keeps it until its end. */
 export class ServedAgent {
@@ -129,6 +132,8 @@ export class ServedAgent {
   /** Whether all states are signed. */
   readonly #signsAll: boolean;
   readonly #parts: ServingParts;
+  /** What was said of tools that were left out. */
+  readonly #leftOut = new Set<string>();
   /** The names of tools that metrics have a series for. */
   readonly #toolNames: Set<string>;
   readonly #maxToolNames: number;
@@ -144,18 +149,18 @@ export class ServedAgent {
     this.#module = module;
     this.#signsAll = signerOf(module) !== undefined;
     this.#parts = parts;
-    this.#toolNames = new Set([...agent.tools.keys(), ...(agent.settings.hostedTools ?? []).map(({ type }) => type)]);
+    const hosted = (agent.settings.hostedTools ?? []).map(({ type }) => type);
+    this.#toolNames = new Set([...fixedTools(agent).map(({ name }) => name), ...hosted]);
     this.#maxToolNames = this.#toolNames.size + MAX_CHOSEN_TOOLS;
   }
 
-  /** The tools that the model may call in this run, by name. */
+  /** The tools that the model may call in this run, by name. @throws as `ToolSource.toolsFor` does */
   async toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>> {
-    const { tools, chooseTools } = this.agent;
-    if (chooseTools === undefined) return tools;
-    const chosen = await chooseTools(context);
-    for (const name of chosen.keys()) this.#addToolName(name);
-    warnOfChosen(chosen, this.#module, this.#parts);
-    return chosen;
+    const { tools, leftOut } = await askSources(this.agent.toolSources, context, this.hookMs);
+    for (const name of tools.keys()) this.#addToolName(name);
+    warnOfChosen(tools, this.#module, this.#parts);
+    for (const mistake of leftOut) this.#sayLeftOut(mistake);
+    return tools;
   }
 
   /** Whether metrics have a series for a tool of this name. A model can make up any name. */
@@ -183,6 +188,14 @@ export class ServedAgent {
   /** A text without the secrets of the environment. */
   strike(text: string): string {
     return this.#parts.strike(text);
+  }
+
+  #sayLeftOut(mistake: string): void {
+    if (this.#leftOut.has(mistake)) return;
+    // A mistake may name something that is new with each message.
+    if (this.#leftOut.size >= MAX_SAID) this.#leftOut.clear();
+    this.#leftOut.add(mistake);
+    this.#parts.warn(`One of the agent's tools is left out. ${mistake}`);
   }
 
   #addToolName(name: string): void {
@@ -260,14 +273,18 @@ export function signerOf({ authenticate, agent }: AgentModule): string | undefin
 }
 
 /** The same of the states that hold calls which clients may not read. */
-function hiderIn({ tools }: Agent): string | undefined {
-  const hider = [...tools.values()].find(({ expose }) => expose !== "all");
+function hiderIn(tools: readonly Tool[]): string | undefined {
+  const hider = tools.find(({ expose }) => expose !== "all");
   return hider && `the tool "${hider.name}" hides its calls in them`;
 }
 
 /** What does not survive where states have to be signed and no setting says with what. */
-export function stateSecretWarning({ stateSecrets, redisUrl }: Settings, module: AgentModule): string | undefined {
-  const signer = signerOf(module) ?? hiderIn(module.agent);
+export function stateSecretWarning(
+  { stateSecrets, redisUrl }: Settings,
+  module: AgentModule,
+  tools = fixedTools(module.agent),
+): string | undefined {
+  const signer = signerOf(module) ?? hiderIn(tools);
   if (stateSecrets.length > 0 || signer === undefined) return undefined;
   const lost =
     redisUrl === ""
@@ -277,22 +294,38 @@ export function stateSecretWarning({ stateSecrets, redisUrl }: Settings, module:
 }
 
 /** What becomes of calls that wait for approval where no Redis remembers what was used. */
-export function approvalNotice({ agent }: Pick<AgentModule, "agent">, { redisUrl }: Settings): string | undefined {
-  const asks = [...agent.tools.values()].some(({ approval }) => approval !== undefined);
+export function approvalNotice(
+  { agent }: Pick<AgentModule, "agent">,
+  { redisUrl }: Settings,
+  tools = fixedTools(agent),
+): string | undefined {
+  const asks = tools.some(({ approval }) => approval !== undefined);
   if (!asks || redisUrl !== "") return undefined;
   return "Tool calls that wait for approval expire when this process ends. Set PARLEY_REDIS_URL to keep them.";
 }
 
-export type Notice = (module: AgentModule, settings: Settings) => string | undefined;
+function fixedTools({ toolSources }: Agent): Tool[] {
+  return toolSources.flatMap(({ fixed }) => fixed);
+}
 
-const NOTICES: readonly Notice[] = [(module, settings) => stateSecretWarning(settings, module), approvalNotice];
+/** Says what holds with these tools; without them, what holds with those that are known at the start. */
+export type Notice = (module: AgentModule, settings: Settings, tools?: Tool[]) => string | undefined;
+
+const NOTICES: readonly Notice[] = [
+  (module, settings, tools) => stateSecretWarning(settings, module, tools),
+  approvalNotice,
+];
 
 /** Says of chosen tools, once, what the start says of those that are always there. */
-function warnOfChosen(tools: Agent["tools"], module: AgentModule, { settings, warn, warned }: ServingParts): void {
+function warnOfChosen(
+  tools: ReadonlyMap<string, Tool>,
+  module: AgentModule,
+  { settings, warn, warned }: ServingParts,
+): void {
   for (const notice of NOTICES) {
     // What holds without the tools was said at the start.
     if (warned.has(notice) || notice(module, settings) !== undefined) continue;
-    const sentence = notice({ ...module, agent: { ...module.agent, tools } }, settings);
+    const sentence = notice(module, settings, [...tools.values()]);
     if (sentence === undefined) continue;
     warned.add(notice);
     warn(sentence);

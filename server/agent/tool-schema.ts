@@ -124,13 +124,34 @@ const OWN_LIMIT = { ms: 250, retries: 0 };
 /** The time of a check with everything that it waits for, such as other checks, or what the author's own code asks. */
 const CHECK_MS = 10_000;
 
-/** @throws Error that says what `parameters` must be. */
+/** What was read of a schema: it takes milliseconds, and a function may hand the same one out for each message. */
+const READ = new WeakMap<object, ReadSchema | Error>();
+
+interface ReadSchema {
+  readonly json: JsonSchema;
+  /** May throw, and may never answer. */
+  check(value: unknown, signal: AbortSignal | undefined): Promise<CheckedArguments>;
+}
+
+/** Reads each schema once: changes inside of it do nothing. @throws Error that says what `parameters` must be. */
 export function readParameters(parameters: unknown, tool: string): ParameterSchema {
-  if (isStandardSchema(parameters)) return fromStandardSchema(parameters, tool);
-  if (isJsonSchemaOfObject(parameters)) return fromJsonSchema(parameters, tool);
+  const key = Object(parameters);
+  const read = READ.get(key) ?? readSchema(parameters);
+  READ.set(key, read);
+  if (read instanceof Error) throw read;
+  return { json: read.json, check: (value, limits) => refusing(tool, limits, () => read.check(value, limits?.signal)) };
+}
+
+function readSchema(parameters: unknown): ReadSchema | Error {
+  try {
+    if (isStandardSchema(parameters)) return fromStandardSchema(parameters);
+    if (isJsonSchemaOfObject(parameters)) return fromJsonSchema(parameters);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
   const type = isRecord(parameters) ? parameters.type : undefined;
-  if (type !== undefined) throw new Error(`must have the type "object", but has ${JSON.stringify(type)}`);
-  throw new Error('must be a zod object or a JSON Schema of an object, such as { type: "object", properties: {} }');
+  if (type !== undefined) return new Error(`must have the type "object", but has ${JSON.stringify(type)}`);
+  return new Error('must be a zod object or a JSON Schema of an object, such as { type: "object", properties: {} }');
 }
 
 function isStandardSchema(value: unknown): value is StandardSchema {
@@ -143,7 +164,7 @@ function isJsonSchemaOfObject(value: unknown): value is JsonSchema {
   return isRecord(value) && value.type === "object";
 }
 
-function fromStandardSchema(schema: StandardSchema, tool: string): ParameterSchema {
+function fromStandardSchema(schema: StandardSchema): ReadSchema {
   const standard = schema["~standard"];
   const convert = standard.jsonSchema?.input;
   if (convert === undefined) {
@@ -155,14 +176,13 @@ function fromStandardSchema(schema: StandardSchema, tool: string): ParameterSche
   if (!isJsonSchemaOfObject(json)) throw new Error("must describe an object");
   return {
     json: withoutDraft(json),
-    check: (value, limits) =>
-      refusing(tool, limits, async () => {
-        // In an object, because a promise that is returned would be waited for.
-        const { result } = await fenced(() => ({ result: standard.validate(value) }), OWN_LIMIT, limits?.signal);
-        const checked = await result;
-        if (checked.issues === undefined) return { ok: true, value: checked.value };
-        return { ok: false, problems: checked.issues.slice(0, MAX_PROBLEMS).map(ofIssue) };
-      }),
+    check: async (value, signal) => {
+      // In an object, because a promise that is returned would be waited for.
+      const { result } = await fenced(() => ({ result: standard.validate(value) }), OWN_LIMIT, signal);
+      const checked = await result;
+      if (checked.issues === undefined) return { ok: true, value: checked.value };
+      return { ok: false, problems: checked.issues.slice(0, MAX_PROBLEMS).map(ofIssue) };
+    },
   };
 }
 
@@ -222,7 +242,7 @@ function ofErrors(errors: readonly OutputUnit[]): ArgumentProblem[] {
     .map(({ instanceLocation, error }) => problem(decodeURI(instanceLocation.slice(1)), error));
 }
 
-function fromJsonSchema(schema: JsonSchema, tool: string): ParameterSchema {
+function fromJsonSchema(schema: JsonSchema): ReadSchema {
   // The validator adds fields of its own to the schema, which the model must not read.
   const own = structuredClone(schema) as Schema;
   checkKeywords(own);
@@ -231,15 +251,14 @@ function fromJsonSchema(schema: JsonSchema, tool: string): ParameterSchema {
   const check = (value: unknown, isShort: boolean) => validate(value, own, "2020-12", parts, isShort);
   check({}, true);
   return {
-    json: withoutDraft(schema),
-    check: (value, limits) =>
-      refusing(tool, limits, async () => {
-        const first = await fenced(() => check(value, true), SCHEMA_LIMIT, limits?.signal);
-        if (first.valid) return { ok: true, value };
-        // Where all errors together take too long, or are too many, the first one has to do.
-        const all = await fenced(() => check(value, false), SCHEMA_LIMIT, limits?.signal).catch(() => first);
-        return { ok: false, problems: ofErrors(all.errors) };
-      }),
+    json: withoutDraft(structuredClone(schema)),
+    check: async (value, signal) => {
+      const first = await fenced(() => check(value, true), SCHEMA_LIMIT, signal);
+      if (first.valid) return { ok: true, value };
+      // Where all errors together take too long, or are too many, the first one has to do.
+      const all = await fenced(() => check(value, false), SCHEMA_LIMIT, signal).catch(() => first);
+      return { ok: false, problems: ofErrors(all.errors) };
+    },
   };
 }
 

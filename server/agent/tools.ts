@@ -157,7 +157,8 @@ async function tooManyCalls(max: number): Promise<Outcome> {
 
 async function runTool(tool: Tool | undefined, call: ToolCall, calling: Calling): Promise<Outcome> {
   if (tool === undefined) return failure(`There is no tool named "${call.name}".`);
-  return calling.observer.tool(call, () => callTool(tool, call, calling));
+  const { timeoutMs } = tool;
+  return calling.observer.tool({ ...call, timeoutMs }, () => callTool(tool, call, calling));
 }
 
 /** Whatever a tool does becomes a result that the model can act on. */

@@ -1,7 +1,6 @@
 /** What commands that serve an agent have in common: the project with its settings, its server, and what is said of them. */
 
 import { spawn } from "node:child_process";
-import type { Agent } from "../agent/define.ts";
 import type { AgentModule } from "../agent/served-agent.ts";
 import { readEnvironment } from "../config/environment.ts";
 import { loadOpenTelemetry, loadOptionalPackage } from "../config/optional-package.ts";
@@ -57,24 +56,19 @@ export async function createProjectServer(
 ): Promise<ProjectServer> {
   const tracing = loadOpenTelemetry(folder);
   const watchdog = new Watchdog();
-  const watched = ({ tools, chooseTools, ...more }: Agent): Agent => ({
-    ...more,
-    tools: watchdog.watch(tools),
-    chooseTools: chooseTools && (async (ctx) => watchdog.watch(await chooseTools(ctx))),
-  });
   const server = await createParleyServer({
     ...module,
-    agent: watched(module.agent),
     settings,
     env,
     publicFolder,
     loadPackage: (name) => loadOptionalPackage(name, folder),
     openTelemetry: tracing.api,
     ...more,
+    sinks: (log) => [watchdog, ...(more.sinks?.(log) ?? [])],
   });
   const reloadSettings = settingsReloader({ server, settings, env, read, flags });
   return {
-    server: { ...server, replaceAgent: (next) => server.replaceAgent({ ...next, agent: watched(next.agent) }) },
+    server,
     reloadSettings,
     startWatchdog() {
       // Only a project has code that could block the process.

@@ -80,13 +80,19 @@ export interface RunObserver {
   /** A model request begins. */
   modelRequest(): ModelRequestObserver;
   /** Carries out a tool of the agent: calls `work` once and returns its outcome, so that spans of the tool's own belong to it. */
-  tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome>;
+  tool<Outcome extends ToolOutcome>(call: RunningCall, work: () => Promise<Outcome>): Promise<Outcome>;
   /** A person has decided on a call of the agent's tools. */
   approval(call: ToolCall, decision: Decision): void;
   /** Something failed; `error` has its cause. */
   failure(error: unknown): void;
   /** The run is over. If no terminal event came before, the client has gone. */
   end(words: RunWords): void;
+}
+
+/** A call that is carried out. */
+export interface RunningCall extends ToolCall {
+  /** How long it may take. */
+  readonly timeoutMs: number;
 }
 
 /** What the record of a run says of it when it is over. */
@@ -184,7 +190,7 @@ export interface StepEntry {
 
 /** Gets what is known of every run. A sink is quick. What it throws is a record of the log, and the run goes on. */
 export interface RunSink {
-  /** A run begins. The spans that are returned, if any, follow its model requests and tools. */
+  /** A run begins. The spans that are returned, if any, follow it. */
   begin?(start: RunStart): RunSpans | undefined;
   /** A model request or a tool call is over. */
   step?(entry: StepEntry): void;
@@ -206,9 +212,9 @@ export interface SentTry extends SentModel {
 
 /** What a sink follows of one run while it goes on. */
 export interface RunSpans {
-  modelRequest(): Pick<ModelRequestObserver, "answered" | "end">;
+  modelRequest?(): Pick<ModelRequestObserver, "answered" | "end">;
   /** As `RunObserver.tool`. */
-  tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome>;
+  tool<Outcome extends ToolOutcome>(call: RunningCall, work: () => Promise<Outcome>): Promise<Outcome>;
   /** `last` is the event that the run ended with; none: the client had gone. */
-  end(last: TerminalEvent | undefined): void;
+  end?(last: TerminalEvent | undefined): void;
 }

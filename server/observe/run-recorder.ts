@@ -16,6 +16,7 @@ import type {
   ObserveRun,
   RunEntry,
   RunEvent,
+  RunningCall,
   RunObserver,
   RunSink,
   RunSpans,
@@ -69,7 +70,7 @@ class RunRecorder implements RunObserver {
   modelRequest(): ModelRequestObserver {
     this.#turns += 1;
     const startedAt = performance.now();
-    const spans = this.#spans.flatMap((one) => this.#safely(() => one.modelRequest()) ?? []);
+    const spans = this.#spans.flatMap((one) => this.#safely(() => one.modelRequest?.()) ?? []);
     const turn = this.#turns;
     let attempts = 0;
     const [sending] = this.#sinks.flatMap((sink) => sink.sending?.bind(sink) ?? []);
@@ -90,7 +91,7 @@ class RunRecorder implements RunObserver {
   }
 
   /** What else the sinks need is in the `tool_result`. */
-  async tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome> {
+  async tool<Outcome extends ToolOutcome>(call: RunningCall, work: () => Promise<Outcome>): Promise<Outcome> {
     let begun: Promise<Outcome> | undefined;
     const once = () => {
       begun ??= work();
@@ -123,7 +124,7 @@ class RunRecorder implements RunObserver {
 
   end({ message, said, usage: sum }: RunWords): void {
     const last = this.#last;
-    for (const spans of this.#spans) this.#safely(() => spans.end(last));
+    for (const spans of this.#spans) this.#safely(() => spans.end?.(last));
     const usage = last?.type === "done" ? last.usage : undefined;
     const entry: RunEntry = {
       start: this.#start,

@@ -3,6 +3,7 @@
 import { url as debuggerUrl } from "node:inspector";
 import { Worker } from "node:worker_threads";
 import type { Settings } from "../config/settings.ts";
+import type { RunningCall, RunSink, RunSpans } from "./run-observer.ts";
 
 /** What the thread gets. */
 export interface WatchdogData {
@@ -17,17 +18,11 @@ export const SHOWN = { beats: 0, isDebugged: 1, maxSeconds: 2, namesBytes: 3, na
 export const BEAT_MS = 1000;
 const MAX_NAMES_BYTES = 1024;
 
-interface Watched {
-  readonly name: string;
-  readonly timeoutMs: number;
-  execute(args: unknown, context: { readonly signal: AbortSignal }): unknown;
-}
-
-export class Watchdog {
+export class Watchdog implements RunSink {
   readonly #memory = new SharedArrayBuffer(SHOWN.namesAt + MAX_NAMES_BYTES);
   readonly #numbers = new Int32Array(this.#memory, 0, SHOWN.namesAt / 4);
   readonly #names = Buffer.from(this.#memory, SHOWN.namesAt);
-  readonly #running = new Set<Watched>();
+  readonly #running = new Set<RunningCall>();
 
   /** Starts the thread. If it fails, the server goes on without it. */
   start(thread: URL, { log, logLevel }: WatchdogData["settings"], onError: (error: unknown) => void): void {
@@ -44,29 +39,20 @@ export class Watchdog {
     worker.on("error", onError).unref();
   }
 
-  /** The same tools, with their calls shown to the thread. */
-  watch<Tool extends Watched>(tools: ReadonlyMap<string, Tool>): ReadonlyMap<string, Tool> {
-    return new Map([...tools].map(([name, tool]) => [name, this.#watchOne(tool)]));
-  }
-
-  #watchOne<Tool extends Watched>(tool: Tool): Tool {
-    const execute: Watched["execute"] = async (args, context) => {
-      // One object for each call: a tool may run several times at once.
-      const call = { ...tool };
-      const leave = () => {
-        if (this.#running.delete(call)) this.#show();
-      };
-      this.#running.add(call);
-      this.#show();
-      // It may ignore that, and never end.
-      context.signal.addEventListener("abort", leave, { once: true });
-      try {
-        return await tool.execute(args, context);
-      } finally {
-        leave();
-      }
+  /** Shows the calls of each run to the thread. */
+  begin(): RunSpans {
+    return {
+      tool: async (call, work) => {
+        this.#running.add(call);
+        this.#show();
+        try {
+          return await work();
+        } finally {
+          this.#running.delete(call);
+          this.#show();
+        }
+      },
     };
-    return { ...tool, execute };
   }
 
   /** In seconds. */

@@ -279,7 +279,8 @@ test("the start says that states are signed for a tool that hides its calls, and
 });
 
 test("the demo agent's tool tells the model which city is missing or unknown, and which argument is not its own", async () => {
-  const { parameters, execute } = demoAgent().tools.get("get_weather") ?? assert.fail();
+  const { parameters, execute } =
+    demoAgent().toolSources[0]?.fixed.find(({ name }) => name === "get_weather") ?? assert.fail();
   const problems = async (value: unknown) => {
     const checked = await parameters.check(value);
     return checked.ok ? "" : JSON.stringify(checked.problems);

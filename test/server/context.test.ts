@@ -7,13 +7,15 @@ import { promisify } from "node:util";
 import type { RunRecord } from "../../server/agent/hooks.ts";
 import type { RunContext } from "../../server/agent/run-context.ts";
 import type { RunInput } from "../../server/agent/run-function.ts";
+import type { AnyToolDefinition } from "../../server/agent/tool-definition.ts";
+import type { JsonSchema } from "../../server/agent/tool-schema.ts";
 import { onEveryTransport, post, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
 import { onceCalled } from "../support/once-called.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type ServerOptions, startServer } from "../support/start-server.ts";
-import { answersTo, define } from "../support/test-tools.ts";
+import { answersTo, define, throwing } from "../support/test-tools.ts";
 
 for (const how of TRANSPORTS) {
   test(`instructions, tools and execute get the same ctx of a message over ${how}`, async (t) => {
@@ -201,22 +203,88 @@ test("what the start warns of with a list of tools is said once when a function 
   assert.match(await warnings({ authenticate: () => undefined }, "pro"), /^[^\n]*wait for approval expire[^\n]*\n$/);
 });
 
-const BROKEN: [name: string, agent: object][] = [
-  ["tools that throw", { tools: () => assert.fail("secret at /srv") }],
-  ["a tool that is none", { tools: async () => [{ name: "secret" }] }],
+const WRONG: [name: string, wrong: object, said: RegExp][] = [
+  [
+    "has no execute function",
+    { ...define("pay", () => ""), execute: undefined },
+    /The tool "pay" has no execute function/,
+  ],
+  [
+    "has an odd schema",
+    define("pay", () => "", { parameters: { type: "object", required: "id" } }),
+    /parameters of the tool "pay" are not a JSON Schema: \/required: .* "string"\./,
+  ],
+  ["has a misspelt needsApproval", define("pay", () => "", { needApproval: true }), /Did you mean needsApproval\?/],
+  ["is named as another", define("look", () => "no"), /Two tools are named "look"\. Rename one of them\./],
+  ["is none", [], /tools\[1\] must be an object/],
+  [
+    "cannot be read",
+    new Proxy({}, { get: throwing(new Error("Read no more.")) }),
+    /tools\[1\] cannot be read: Read no more\./,
+  ],
 ];
 
-for (const [name, agent] of BROKEN) {
-  test(`${name} end the run as a bug does: the log says why, and no client does`, async (t) => {
-    const { json, sse } = await onEveryTransport(t, () => ({ agent, turns: [] }), { message: "Hi" });
-    assert.ok(sse.last.type === "error");
-    assert.deepEqual([json.status, sse.last.code], [500, "internal"]);
-    assert.doesNotMatch(JSON.stringify(sse.events), /secret/);
-    const server = await startServer(t, { agent, turns: [] });
-    await post(server, { message: "Hi", stream: false });
-    assert.match(server.log.join(""), /"failure"|failure:/);
+for (const [name, wrong, said] of WRONG) {
+  test(`a chosen tool that ${name} is left out, which is said once, and the others go on`, async (t) => {
+    const tools = () => [define("look", () => "yes"), wrong as AnyToolDefinition];
+    const turns = [1, 2].flatMap(() => [[call("c1", "look")], [say("Done")]]);
+    const server = await startServer(t, { agent: { tools }, turns });
+    for (const _ of [1, 2]) {
+      await post(server, { message: "Hi", stream: false });
+      assert.deepEqual(answersTo(server.model), ["yes"]);
+      assert.deepEqual(
+        server.model.asked.at(-1)?.start.setup.tools.map((tool) => tool.name),
+        ["look"],
+      );
+    }
+    const notices = server.log.map((record) => JSON.parse(record)).filter(({ msg }) => msg === "notice");
+    assert.equal(notices.length, 1);
+    assert.match(notices[0].text, /^One of the agent's tools is left out\. /);
+    assert.match(notices[0].text, said);
   });
 }
+
+test("schemas that a function hands out again are not read again, whether they are right or wrong", async (t) => {
+  let reads = 0;
+  const read = <Value>(make: () => Value): Value => {
+    reads += 1;
+    return make();
+  };
+  const json = {
+    type: "object",
+    get properties() {
+      return read(() => ({ n: { type: "integer" } }));
+    },
+  };
+  const standard = (make: () => JsonSchema) => ({
+    "~standard": {
+      version: 1,
+      vendor: "own",
+      validate: () => ({ value: {} }),
+      jsonSchema: { input: () => read(make) },
+    },
+  });
+  const schemas = [json, standard(() => ({ type: "object" })), standard(throwing(new Error("No.")))];
+  const tools = ({ run }: RunContext) =>
+    schemas.map((parameters, index) => define(`t${index}`, () => run.id, { parameters }));
+  const server = await startServer(t, { agent: { tools }, turns: [[say("A")], [say("B")]] });
+  await post(server, { message: "Hi", stream: false });
+  const first = reads;
+  await post(server, { message: "Hi", stream: false });
+  assert.ok(first >= schemas.length);
+  assert.equal(reads, first);
+});
+
+test("tools that throw end the run as a bug does: the log says why, and no client does", async (t) => {
+  const agent = { tools: () => assert.fail("secret at /srv") };
+  const { json, sse } = await onEveryTransport(t, () => ({ agent, turns: [] }), { message: "Hi" });
+  assert.ok(sse.last.type === "error");
+  assert.deepEqual([json.status, sse.last.code], [500, "internal"]);
+  assert.doesNotMatch(JSON.stringify(sse.events), /secret/);
+  const server = await startServer(t, { agent, turns: [] });
+  await post(server, { message: "Hi", stream: false });
+  assert.match(server.log.join(""), /"failure"|failure:/);
+});
 
 test("a run that is stopped while instructions are made ends at once, and the conversation goes on", async (t) => {
   const called = gate();

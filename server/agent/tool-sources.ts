@@ -1,0 +1,89 @@
+/** Where an agent's tools come from: a row for each way to give them. */
+
+import { ConfigError } from "../errors.ts";
+import { checkTool, checkToolTexts } from "./check-tool.ts";
+import { isFunction } from "./fields.ts";
+import { askAuthor } from "./hooks.ts";
+import type { RunContext } from "./run-context.ts";
+import type { Tool } from "./tool-definition.ts";
+
+export interface ToolSource {
+  /** What it gives for every message, known at the start. */
+  readonly fixed: readonly Tool[];
+  /** What it gives for one message, within `maxMs`. @throws ApiError `internal`, or the reason of an abort */
+  toolsFor(context: RunContext, maxMs: number): Given | Promise<Given>;
+}
+
+/** What a source gives for one message. */
+interface Given {
+  readonly tools: readonly Tool[];
+  /** What is wrong with others, which the model does not get: a sentence for each. */
+  readonly leftOut: readonly string[];
+}
+
+/** The sources of an agent. @throws ConfigError that names the field and says what is right */
+export function checkTools(agent: Record<string, unknown>): ToolSource[] {
+  const { run, tools = [] } = agent;
+  if (run !== undefined) return [listed(checkToolTexts(agent))];
+  return [isFunction(tools) ? chosen(tools.bind(agent)) : listed(definitionsIn(tools).map(checkTool))];
+}
+
+/** The same tools for every message. @throws ConfigError where two have one name */
+function listed(tools: readonly Tool[]): ToolSource {
+  const given: Given = { tools, leftOut: [] };
+  const [clash] = joined([given]).leftOut;
+  if (clash !== undefined) throw new ConfigError(clash);
+  return { fixed: tools, toolsFor: () => given };
+}
+
+/** What a function of the author chooses for each message. */
+function chosen(choose: (ctx: RunContext) => unknown): ToolSource {
+  const ask = async (ctx: RunContext) => definitionsIn(await choose(ctx)).map(checkedOrNot);
+  return {
+    fixed: [],
+    async toolsFor(context, maxMs) {
+      const checked = await askAuthor("tools(ctx)", ask, context, maxMs);
+      return {
+        tools: checked.filter((one) => typeof one !== "string"),
+        leftOut: checked.filter((one) => typeof one === "string"),
+      };
+    },
+  };
+}
+
+function definitionsIn(tools: unknown): unknown[] {
+  // A hole becomes a mistake.
+  if (Array.isArray(tools)) return [...tools];
+  throw new ConfigError("tools must be an array of tool({ … }), or a function that returns one.");
+}
+
+/** The tool, or what is wrong with it. */
+function checkedOrNot(definition: unknown, index: number): Tool | string {
+  try {
+    return checkTool(definition, index);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    return `tools[${index}] cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+/** What all sources give for one message. @throws as `ToolSource.toolsFor` does */
+export async function askSources(sources: readonly ToolSource[], context: RunContext, maxMs: number): Promise<Joined> {
+  return joined(await Promise.all(sources.map((source) => source.toolsFor(context, maxMs))));
+}
+
+interface Joined {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly leftOut: readonly string[];
+}
+
+/** Of two tools with one name the second is left out: a model cannot tell them apart. */
+function joined(given: readonly Given[]): Joined {
+  const tools = new Map<string, Tool>();
+  const leftOut = given.flatMap((one) => one.leftOut);
+  for (const tool of given.flatMap((one) => one.tools)) {
+    if (tools.has(tool.name)) leftOut.push(`Two tools are named "${tool.name}". Rename one of them.`);
+    else tools.set(tool.name, tool);
+  }
+  return { tools, leftOut };
+}
