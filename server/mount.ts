@@ -71,7 +71,7 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
     loadPackage: (name) => loadOptionalPackage(name, undefined),
     openTelemetry: tracing.api,
   });
-  const secretWarning = stateSecretWarning(settings, module);
+  const secretWarning = stateSecretWarning(module, settings);
   const identity = { id: module.agent.id, secrets: [...settings.stateSecrets, settings.redisUrl].filter(Boolean) };
   const warningOfTwin = twinWarning(identity);
   identities.add(identity);

@@ -158,7 +158,7 @@ export class ServedAgent {
   async toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>> {
     const { tools, leftOut } = await askSources(this.agent.toolSources, context, this.hookMs);
     for (const name of tools.keys()) this.#addToolName(name);
-    warnOfChosen(tools, this.#module, this.#parts);
+    warnOfChosen([...tools.values()], this.#module, this.#parts);
     for (const mistake of leftOut) this.#sayLeftOut(mistake);
     return tools;
   }
@@ -280,8 +280,8 @@ function hiderIn(tools: readonly Tool[]): string | undefined {
 
 /** What does not survive where states have to be signed and no setting says with what. */
 export function stateSecretWarning(
-  { stateSecrets, redisUrl }: Settings,
   module: AgentModule,
+  { stateSecrets, redisUrl }: Settings,
   tools = fixedTools(module.agent),
 ): string | undefined {
   const signer = signerOf(module) ?? hiderIn(tools);
@@ -295,7 +295,7 @@ export function stateSecretWarning(
 
 /** What becomes of calls that wait for approval where no Redis remembers what was used. */
 export function approvalNotice(
-  { agent }: Pick<AgentModule, "agent">,
+  { agent }: AgentModule,
   { redisUrl }: Settings,
   tools = fixedTools(agent),
 ): string | undefined {
@@ -304,28 +304,21 @@ export function approvalNotice(
   return "Tool calls that wait for approval expire when this process ends. Set PARLEY_REDIS_URL to keep them.";
 }
 
-function fixedTools({ toolSources }: Agent): Tool[] {
+function fixedTools({ toolSources }: Agent): readonly Tool[] {
   return toolSources.flatMap(({ fixed }) => fixed);
 }
 
-/** Says what holds with these tools; without them, what holds with those that are known at the start. */
-export type Notice = (module: AgentModule, settings: Settings, tools?: Tool[]) => string | undefined;
+/** Says what holds with these tools, or with those that are known at the start. */
+export type Notice = (module: AgentModule, settings: Settings, tools?: readonly Tool[]) => string | undefined;
 
-const NOTICES: readonly Notice[] = [
-  (module, settings, tools) => stateSecretWarning(settings, module, tools),
-  approvalNotice,
-];
+const NOTICES: readonly Notice[] = [stateSecretWarning, approvalNotice];
 
 /** Says of chosen tools, once, what the start says of those that are always there. */
-function warnOfChosen(
-  tools: ReadonlyMap<string, Tool>,
-  module: AgentModule,
-  { settings, warn, warned }: ServingParts,
-): void {
+function warnOfChosen(tools: readonly Tool[], module: AgentModule, { settings, warn, warned }: ServingParts): void {
   for (const notice of NOTICES) {
     // What holds without the tools was said at the start.
     if (warned.has(notice) || notice(module, settings) !== undefined) continue;
-    const sentence = notice(module, settings, [...tools.values()]);
+    const sentence = notice(module, settings, tools);
     if (sentence === undefined) continue;
     warned.add(notice);
     warn(sentence);

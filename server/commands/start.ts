@@ -61,7 +61,7 @@ export async function startCommand(
 export function warningsOf({ folder, settings, inherited }: OpenedProject, loaded: AgentModule): string[] {
   return [
     ...publicWarnings(settings, signerOf(loaded) !== undefined),
-    stateSecretWarning(settings, loaded),
+    stateSecretWarning(loaded, settings),
     folder === undefined ? undefined : approvalNotice(loaded, settings),
     memoryAdvice(settings),
     ...unknownNames(inherited),

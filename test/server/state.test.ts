@@ -255,7 +255,7 @@ for (const kind of KINDS) {
       const made = { conversation_history: [{ role: "user", content: "Bad" }], previous_response_id: "resp_1" }[kind];
       const agent = { [name]: () => undefined };
       const checked = checkAgent({ name: "Acme", model: "demo", ...agent });
-      const warning = stateSecretWarning(readSettings({}), { agent: checked });
+      const warning = stateSecretWarning({ agent: checked }, readSettings({}));
       assert.match(
         String(warning),
         new RegExp(`^Conversations end with this process.* the agent has ${name} and no secret`),
