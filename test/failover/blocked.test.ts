@@ -15,7 +15,7 @@ const PROJECT = {
       name, timeoutMs, description: "Blocks.", parameters: { type: "object" },
       execute: async () => (name === "heavy" && (await null), block(ms), { toJSON: () => block(2000) }),
     });
-    export default { name: "Acme", model: "demo", tools: [tool("short", 8000), tool("heavy", 60000), tool("patient", 34000, 60000)] };`,
+    export default { name: "Acme", model: "demo", tools: [tool("short", 8000), { ...tool("worded", 0), done: () => block(8000) }, tool("heavy", 60000), tool("patient", 34000, 60000)] };`,
 };
 
 const MAX_MS = 60_000;
@@ -32,6 +32,7 @@ describe("a tool that blocks the process", { concurrency: true }, () => {
 
   for (const [title, tool, env, isNamed] of [
     ["may do so for as long as its timeoutMs", "patient", {}, true],
+    ["is named while it makes words for people, too", "worded", {}, true],
     ["is not named while a debugger may hold it", "short", { NODE_OPTIONS: "--inspect=127.0.0.1:0" }, false],
   ] as const) {
     test(title, async (t) => {
