@@ -3,7 +3,6 @@
 
 import { existsSync } from "node:fs";
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { devCommand } from "./server/commands/dev.ts";
 import { startCommand } from "./server/commands/start.ts";
 import { secretsOf, strike } from "./server/config/environment.ts";
 import { ConfigError, UsageError } from "./server/errors.ts";
@@ -77,13 +76,11 @@ Examples
       inspect: { type: "string" },
     },
     bare: { "--inspect": "--inspect=9229" },
-    run: (project, { port, "no-open": closed, inspect, trace }) =>
-      devCommand(project, {
-        port: text(port),
-        open: closed !== true,
-        inspect: text(inspect),
-        trace: trace === true,
-      }),
+    async run(project, { port, "no-open": closed, inspect, trace }) {
+      const { devCommand } = await import("./server/commands/dev.ts");
+      const options = { port: text(port), open: closed !== true, inspect: text(inspect), trace: trace === true };
+      await devCommand(project, options);
+    },
   },
 };
 

@@ -31,10 +31,8 @@ export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-s
 export type { Expose } from "./agent/tool-words.ts";
 export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";
 export type { Register, User } from "./auth/user.ts";
-export { toModelMessages } from "./hosted/ai-sdk.ts";
-export { toResume } from "./hosted/langgraph.ts";
-export { toRunState } from "./hosted/openai-agents.ts";
 export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";
+export { toModelMessages, toResume, toRunState } from "./hosted/to-framework.ts";
 export type { AttachedFile } from "./observe/run-observer.ts";
 export type { ApprovalDecision, ToolApproval, ToolText } from "./protocol/chat.ts";
 export type { AiSdkLanguageModel } from "./providers/ai-sdk/language-model.ts";

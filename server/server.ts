@@ -18,7 +18,6 @@ import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
 import { applyLive, type Environment, type Settings, UNKNOWN_HOST } from "./config/settings.ts";
-import { hostedSource } from "./hosted/source.ts";
 import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
 import { type SocketOptions, WebSockets } from "./http/websocket.ts";
@@ -29,8 +28,7 @@ import { createLog, type Log } from "./observe/log.ts";
 import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts";
 import type { RunSink } from "./observe/run-observer.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
-import { createTracing, type OpenTelemetry, type Tracing } from "./observe/tracing.ts";
-import { metricsOfAllWorkers } from "./observe/worker-metrics.ts";
+import type { OpenTelemetry, Tracing } from "./observe/tracing.ts";
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { Shared } from "./redis/shared.ts";
@@ -67,6 +65,14 @@ export interface ParleyCore {
    */
   drain(closeServer?: () => Promise<void>): Promise<void>;
 }
+
+/** Rooms that most servers never need: each is loaded where a setting, a package that is installed, or the agent asks for it. */
+const OPTIONAL = {
+  redis: () => import("./redis/shared.ts"),
+  hosted: () => import("./hosted/source.ts"),
+  tracing: () => import("./observe/tracing.ts"),
+  workers: () => import("./observe/worker-metrics.ts"),
+};
 
 export interface ParleyServer extends ParleyCore {
   http: Server;
@@ -137,10 +143,10 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
     openSockets: () => sockets.size,
     redisUp: shared && (() => shared.isUp),
   });
-  const tracing = openTelemetry && createTracing(openTelemetry);
+  const tracing = openTelemetry && (await OPTIONAL.tracing()).createTracing(openTelemetry);
   const origins = new Origins(settings);
   const access = createAccess(settings, origins, log.warning);
-  const service = createService(options, { runtime, log, metrics, tracing, shared, origins, access, hooks });
+  const service = await createService(options, { runtime, log, metrics, tracing, shared, origins, access, hooks });
   const { limits } = service;
   const { basePath } = settings;
   const sendMs = settings.sendSeconds * 1000;
@@ -223,10 +229,10 @@ interface Observing {
   hooks: HookQueue;
 }
 
-function createService(
+async function createService(
   options: ParleyServerOptions,
   { runtime, log, metrics, tracing, shared, origins, access, hooks }: Observing,
-): Service {
+): Promise<Service> {
   const { settings, authenticateMs: maxMs = AUTHENTICATE_MS } = options;
   const { parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
   const runLog = options.story?.(log) ?? log;
@@ -252,21 +258,20 @@ function createService(
     hooks,
     log,
     site: loadSite(options.publicFolder),
-    metricsPage: settings.metrics ? metricsPage(metrics, options.isWorker) : undefined,
+    metricsPage: settings.metrics ? await metricsPage(metrics, options.isWorker) : undefined,
   };
 }
 
-function metricsPage({ families }: Metrics, isWorker = false): () => Promise<string> {
-  const read = isWorker ? metricsOfAllWorkers(families) : families;
+async function metricsPage({ families }: Metrics, isWorker = false): Promise<() => Promise<string>> {
+  const read = isWorker ? (await OPTIONAL.workers()).metricsOfAllWorkers(families) : families;
   return async () => renderMetrics(await read());
 }
 
-/** Only where it is used: most servers need no Redis. */
 async function connect(
   { agent, settings, loadPackage = (name) => import(name) }: ParleyServerOptions,
   log: Log,
 ): Promise<Shared> {
-  const { connectShared } = await import("./redis/shared.ts");
+  const { connectShared } = await OPTIONAL.redis();
   return connectShared(settings, agent.id, loadPackage, { notice: log.notice, warn: log.warning });
 }
 
@@ -307,7 +312,10 @@ async function createSource(
   agent: Agent,
   { settings, log, loadPackage = (name) => import(name) }: Serving,
 ): Promise<AnswerSource> {
-  if (agent.ownRun !== undefined) return hostedSource(agent.ownRun, { settings, notice: log.notice });
+  if (agent.ownRun !== undefined) {
+    const { hostedSource } = await OPTIONAL.hosted();
+    return hostedSource(agent.ownRun, { settings, notice: log.notice });
+  }
   const { models, accepts, settings: modelSettings } = agent;
   return modelSource(await resolveModels(models, { settings, modelSettings, accepts, loadPackage }));
 }

@@ -9,6 +9,7 @@ import { projectSecret } from "../dev/folder.ts";
 import { DevPage } from "../dev/page.ts";
 import { AgentReloader } from "../dev/reload.ts";
 import { Story } from "../dev/story.ts";
+import { Trace } from "../dev/trace.ts";
 import { withDevUsers } from "../dev/users.ts";
 import { ProjectWatcher } from "../dev/watch.ts";
 import { ConfigError } from "../errors.ts";
@@ -91,7 +92,7 @@ export async function devCommand(project: string | undefined, options: DevOption
   for (const sentence of [hostNote(given), tracingProblem, ...unknownNames(opened.inherited)]) {
     if (sentence !== undefined) log.warning(sentence);
   }
-  sayMemory(log, folder, loaded, opened.settings);
+  await sayMemory(log, folder, loaded, opened.settings);
   // Behind the `#`, which browsers send to no server.
   const address = `${url}#dev=${page.token}`;
   process.stdout.write(`${address}\n`);
@@ -137,13 +138,14 @@ async function createServer({ opened, folder, loaded, page, trace }: DevServerPa
     story = new Story({ folder, log, hasColors, write });
     return story;
   };
-  const { Trace } = trace ? await import("../dev/trace.ts") : {};
   const { model } = loaded.agent;
   return createProjectServer(opened, loaded, {
     routes: () => page.routes,
     guard: page.guard,
     story: isForPeople ? createStory : undefined,
-    sinks: Trace && ((log) => [new Trace({ folder, model, log, onTraced: (request) => story?.request(request) })]),
+    sinks: trace
+      ? (log) => [new Trace({ folder, model, log, onTraced: (request) => story?.request(request) })]
+      : undefined,
   });
 }
 

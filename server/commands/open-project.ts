@@ -9,7 +9,6 @@ import { describeRun } from "../hosted/remote.ts";
 import type { Log } from "../observe/log.ts";
 import { Watchdog } from "../observe/watchdog.ts";
 import { ownThread, publicFolder, readVersion } from "../project/own-files.ts";
-import { memoryInProcess } from "../project/process-memory.ts";
 import { modelName } from "../providers/ai-sdk/language-model.ts";
 import { type ReloadSettings, settingsReloader } from "../reload.ts";
 import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../server.ts";
@@ -93,8 +92,15 @@ ${authenticate ? `  users  ${users}\n` : ""}`;
 }
 
 /** Says what an agent that is written elsewhere keeps in the process. Where several processes answer, messages reach the others, too. */
-export function sayMemory(log: Log, folder: string, { agent }: AgentModule, { workers, redisUrl }: Settings): void {
-  const sentence = agent.ownRun && memoryInProcess(folder);
+export async function sayMemory(
+  log: Log,
+  folder: string,
+  { agent }: AgentModule,
+  { workers, redisUrl }: Settings,
+): Promise<void> {
+  if (agent.ownRun === undefined) return;
+  const { memoryInProcess } = await import("../project/process-memory.ts");
+  const sentence = memoryInProcess(folder);
   if (sentence === undefined) return;
   if (workers > 1 || redisUrl !== "") log.warning(sentence);
   else log.notice(sentence);

@@ -8,7 +8,6 @@ import { memoryAdvice } from "../config/memory.ts";
 import type { Flags, Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import { closeOnSignal, listen } from "../process-life.ts";
-import { demoAgent } from "../project/demo-agent.ts";
 import { findProject, loadProject, projectHere } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
 import {
@@ -19,7 +18,6 @@ import {
   sayMemory,
   summaryOf,
 } from "./open-project.ts";
-import { isSupervised, superviseWorkers } from "./workers.ts";
 
 /** Without a `project`, the agent in the working directory is served or, where there is none, the demo agent. @throws ConfigError */
 export async function startCommand(
@@ -33,11 +31,12 @@ export async function startCommand(
   const { settings } = opened;
   if (settings.workers > 1 && cluster.isPrimary) {
     refuseWithoutRedis(settings);
-    return superviseWorkers(settings.workers);
+    const { superviseWorkers } = await import("./workers.ts");
+    return superviseWorkers(settings.workers, { [SUPERVISOR]: String(process.pid) });
   }
   // The agent's module reads its own variables while it is imported, and so do the packages of providers.
   Object.assign(process.env, opened.env);
-  const loaded: AgentModule = folder === undefined ? { agent: demoAgent() } : await loadProject(folder);
+  const loaded = await (folder === undefined ? loadDemo() : loadProject(folder));
   const { server, reloadSettings, startWatchdog, tracingProblem } = await createProjectServer(opened, loaded, {
     isWorker,
   });
@@ -51,10 +50,25 @@ export async function startCommand(
   process.stdout.write(summaryOf(loaded, settings) + (folder === undefined ? DEMO_NOTE : ""));
   for (const warning of warningsOf(opened, loaded)) server.log.warning(warning);
   if (tracingProblem !== undefined) server.log.warning(tracingProblem);
-  if (folder !== undefined) sayMemory(server.log, folder, loaded, settings);
+  if (folder !== undefined) await sayMemory(server.log, folder, loaded, settings);
   // Alone on the last line, for people to click and programs to read.
   process.stdout.write(`${url}\n`);
   if (open) openInBrowser(url, server.log.warning);
+}
+
+/** Has the supervisor's process id. In another program's cluster, such as that of pm2, `cluster.isWorker` is true as well. */
+const SUPERVISOR = "PARLEY_SUPERVISOR";
+
+/** Whether `superviseWorkers` has started this process. The programs that a project starts do not inherit the answer. */
+function isSupervised(): boolean {
+  const supervisor = process.env[SUPERVISOR];
+  delete process.env[SUPERVISOR];
+  return supervisor === String(process.ppid);
+}
+
+async function loadDemo(): Promise<AgentModule> {
+  const { demoAgent } = await import("../project/demo-agent.ts");
+  return { agent: demoAgent() };
 }
 
 /** What is unsafe, lost at the end of the process, or not read, and what to do about it. */

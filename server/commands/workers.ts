@@ -1,6 +1,7 @@
 /** `parley start --workers`: several processes that serve one port, and the one that looks after them. */
 
 import cluster, { type Worker } from "node:cluster";
+import type { Environment } from "../config/settings.ts";
 import { collectWorkerMetrics } from "../observe/worker-metrics.ts";
 import { onHangup } from "../reload.ts";
 
@@ -11,18 +12,8 @@ const MAX_RESTART_MS = 30_000;
 /** A worker that served for so long was healthy. */
 const HEALTHY_MS = 60_000;
 
-/** Has the supervisor's process id. In another program's cluster, such as that of pm2, `cluster.isWorker` is true as well. */
-const SUPERVISOR = "PARLEY_SUPERVISOR";
-
-/** Whether `superviseWorkers` has started this process. The programs that a project starts do not inherit the answer. */
-export function isSupervised(): boolean {
-  const supervisor = process.env[SUPERVISOR];
-  delete process.env[SUPERVISOR];
-  return supervisor === String(process.ppid);
-}
-
-/** Starts workers with the arguments of this process, replaces those that end, and hands signals on. Never resolves. */
-export function superviseWorkers(count: number): Promise<never> {
+/** Starts workers with the arguments of this process and these variables, replaces those that end, and hands signals on. Never resolves. */
+export function superviseWorkers(count: number, env: Environment): Promise<never> {
   let isStopping = false;
   let hasServed = false;
   let restartMs = FIRST_RESTART_MS;
@@ -30,7 +21,7 @@ export function superviseWorkers(count: number): Promise<never> {
 
   function fork(): void {
     const startedAt = performance.now();
-    const worker = cluster.fork({ [SUPERVISOR]: String(process.pid) });
+    const worker = cluster.fork(env);
     worker.once("listening", () => {
       serving.add(worker);
       if (hasServed) return;

@@ -19,7 +19,7 @@ import { partsOf, textOf } from "../providers/history.ts";
 import { CONFIRMATION } from "./ag-ui.ts";
 import { MAX_WORDS } from "./answer.ts";
 import { CostlyPatch, PatchedDocument } from "./json-patch.ts";
-import { givenWords, toResume } from "./langgraph.ts";
+import { givenWords, toResume } from "./to-framework.ts";
 
 type Event = Record<string, unknown>;
 

@@ -2,7 +2,6 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { AgentNotice } from "../errors.ts";
-import type { DecidedCall } from "../protocol/chat.ts";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import type { Answer } from "./answer.ts";
@@ -196,35 +195,4 @@ function askHuman(kept: Kept, value: Record<string, unknown>, requests: unknown[
       kept: { ...kept, action, ...(isPython ? { isPython } : {}) },
     });
   }
-}
-
-/**
- * The `resume` of LangGraph's `Command`, from what a person has decided: each `interrupt` gives `{ approved, reason }`, the words
- * of the person where it asks for them, and the one of `humanInTheLoopMiddleware` what that expects.
- */
-export function toResume(approvals: readonly DecidedCall[]): Record<string, unknown> {
-  const resume: Record<string, unknown> = {};
-  const decisions = new Map<string, object[]>();
-  for (const decision of approvals) {
-    const { interrupt, action } = decision.kept;
-    const { approved, reason } = decision;
-    if (action === undefined) resume[interrupt] = givenWords(decision) ?? { approved, reason };
-    else {
-      const before = decisions.get(interrupt) ?? [];
-      decisions.set(interrupt, [...before, toHumanDecision(decision)]);
-      resume[interrupt] = { decisions: decisions.get(interrupt) };
-    }
-  }
-  return resume;
-}
-
-/** The words of a person who was asked for them, perhaps none, unless they have declined. */
-export function givenWords({ approved, reason, kept }: DecidedCall): string | undefined {
-  return kept.question && approved ? (reason ?? "") : undefined;
-}
-
-function toHumanDecision({ tool, approved, reason, arguments: args, kept }: DecidedCall): object {
-  if (!approved) return { type: "reject", ...(reason === undefined ? {} : { message: reason }) };
-  if (args === undefined) return { type: "approve" };
-  return { type: "edit", [kept.isPython ? "edited_action" : "editedAction"]: { name: tool, args: tryParse(args) } };
 }

@@ -1,9 +1,9 @@
 /** The OpenAI Agents SDK: the events of a run that is streamed. */
 
-import type { DecidedCall } from "../protocol/chat.ts";
 import { asString, isRecord, records, textsOf } from "../protocol/json.ts";
 import type { Answer } from "./answer.ts";
 import type { Handlers, Shape, ShapeReader } from "./shape.ts";
+import { idOf } from "./to-framework.ts";
 
 export const OPENAI_AGENTS: Shape = {
   name: "OpenAI Agents SDK",
@@ -86,42 +86,6 @@ function ask({ rawItem, name: given }: Record<string, unknown>, answer: Answer, 
   const { name = given ?? raw.type, arguments: args } = raw;
   answer.keepAll = ({ state }) => (isRecord(state) ? String(state) : undefined);
   answer.askApproval({ id: idOf(raw), tool: name, arguments: args, isQuestion });
-}
-
-/** The class of a run's state, as the SDK exports it. */
-interface RunStates<Agent, State> {
-  fromString(agent: Agent, text: string): Promise<State>;
-}
-
-/** A run's state, in which calls wait for a person. */
-interface InterruptedState {
-  getInterruptions(): { rawItem: object }[];
-  approve(item: never): void;
-  reject(item: never, options?: { message?: string }): void;
-}
-
-/**
- * The state of the run whose calls have waited, with what the person has decided: what `run` of the SDK goes on from.
- * `undefined` without decisions.
- */
-export async function toRunState<Agent, State extends InterruptedState>(
-  RunState: RunStates<Agent, State>,
-  agent: Agent,
-  approvals: readonly DecidedCall[],
-): Promise<State | undefined> {
-  const [first] = approvals;
-  if (first === undefined) return undefined;
-  const state = await RunState.fromString(agent, first.kept);
-  for (const item of state.getInterruptions()) {
-    const decision = approvals.find(({ id }) => id === idOf(item.rawItem as Record<string, unknown>));
-    if (decision?.approved) state.approve(item as never);
-    else state.reject(item as never, decision?.reason === undefined ? {} : { message: decision.reason });
-  }
-  return state;
-}
-
-function idOf({ callId, id }: Record<string, unknown>): string {
-  return asString(callId) || asString(id);
 }
 
 /** Thinking, which the SDK hands on as the model's provider wrote it: by Responses, or by Chat Completions. */

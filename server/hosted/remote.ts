@@ -1,19 +1,8 @@
 /** Agents behind HTTP, in any language: what a project imports as `agUi` and `responses`. */
 
-import {
-  base64Of,
-  isAgentObject,
-  messagesUntilAsked,
-  type OwnRun,
-  type RunAttachment,
-  type RunFunction,
-  type RunInput,
-  textParts,
-} from "../agent/run-function.ts";
+import { isAgentObject, type OwnRun, type RunFunction } from "../agent/run-function.ts";
 import { ConfigError } from "../errors.ts";
 import { UpstreamTruncation } from "../providers/failures.ts";
-import { callsOf, partsOf, textOf } from "../providers/history.ts";
-import { ResponseEvents } from "./response-events.ts";
 
 export interface RemoteOptions {
   /** Sent with each request, such as `authorization`. */
@@ -58,6 +47,7 @@ export function agUi(url: string, { headers = {} }: RemoteOptions = {}): RunFunc
 export function responses(url: string, { headers = {} }: RemoteOptions = {}): RunFunction {
   checkUrl("responses", url);
   return at(url, "the Responses API", async function* (input) {
+    const { ResponseEvents, responsesInput } = await import("./responses.ts");
     const body = { input: responsesInput(input), stream: true };
     const events = new ResponseEvents();
     for await (const event of await posted(url, body, headers, input.signal)) {
@@ -71,32 +61,6 @@ export function responses(url: string, { headers = {} }: RemoteOptions = {}): Ru
   });
 }
 
-function responsesInput(input: RunInput): object[] {
-  const { message, messages, attachments, ctx } = input;
-  const decided = ctx.approvals.flatMap(({ id, approved, reason, kept }) => [
-    kept,
-    { type: "mcp_approval_response", approval_request_id: id, approve: approved, reason },
-  ]);
-  const content = [...textParts(message, "input_text"), ...attachments.map(responsesPart)];
-  const withFiles = attachments.length === 0 ? [] : [{ role: "user", content }];
-  if (decided.length > 0) return [...messagesUntilAsked(input), ...itemsSince(input), ...decided, ...withFiles];
-  return withFiles.length === 0 ? messages : [...messages.slice(0, -1), ...withFiles];
-}
-
-/** What followed the message that is still being answered, without the calls that have waited. */
-function itemsSince({ exchange, ctx }: RunInput): object[] {
-  const asked = new Set(ctx.approvals.map(({ id }) => id));
-  return exchange.slice(1).flatMap((one): object[] => {
-    if (one.role === "tool") {
-      const { tool_call_id: callId } = one;
-      return asked.has(callId) ? [] : [{ type: "function_call_output", call_id: callId, output: textOf(partsOf(one)) }];
-    }
-    const text = one.role === "assistant" && one.content ? [{ role: "assistant", content: one.content }] : [];
-    const calls = callsOf([one]).filter(({ id }) => !asked.has(id));
-    return [...text, ...calls.map(({ id, function: called }) => ({ type: "function_call", call_id: id, ...called }))];
-  });
-}
-
 /** Only where it is used: most agents are no further than an import. */
 async function posted(...request: Parameters<typeof import("./upstream.ts").postForEvents>) {
   const { postForEvents } = await import("./upstream.ts");
@@ -107,11 +71,4 @@ async function posted(...request: Parameters<typeof import("./upstream.ts").post
 function checkUrl(name: string, url: unknown): void {
   if (typeof url === "string" && /^https?:\/\//.test(url) && URL.canParse(url)) return;
   throw new ConfigError(`${name} needs the agent's address, such as ${name}("http://127.0.0.1:8000/").`);
-}
-
-function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
-  const url = `data:${mimeType};base64,${base64Of(data)}`;
-  return type === "image"
-    ? { type: "input_image", image_url: url }
-    : { type: "input_file", filename: name, file_data: url };
 }

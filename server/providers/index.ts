@@ -9,13 +9,8 @@ import { checkSettings, type ProviderSettingKey, requireSetting, type Settings }
 import { ConfigError } from "../errors.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
 import { type AiSdkLanguageModel, modelName } from "./ai-sdk/language-model.ts";
-import { ollamaDialect } from "./chat-completions/dialect.ts";
-import { createChatCompletions } from "./chat-completions/model.ts";
-import { withFallbacks } from "./fallbacks.ts";
-import { createGemini } from "./gemini/gemini.ts";
-import { createVertex } from "./gemini/vertex.ts";
+import type { ChatCompletionsOptions } from "./chat-completions/model.ts";
 import { splitModel } from "./model-string.ts";
-import { createOpenAi } from "./openai/provider.ts";
 import type { ModelSettings, Provider, ProviderSetup, TransportLimits } from "./provider.ts";
 import { createProvider } from "./provider.ts";
 
@@ -28,7 +23,8 @@ interface ProviderRow {
   readonly modelSettings: readonly (keyof ModelSettings)[];
   /** The settings of the server that it reads. */
   readonly settings: readonly ProviderSettingKey[];
-  create(setup: ProviderSetup): Provider | Promise<Provider>;
+  /** Loads what speaks to it: a server has one or two of them. */
+  create(setup: ProviderSetup): Promise<Provider>;
 }
 
 const JPEG_PNG_WEBP = ["image/jpeg", "image/png", "image/webp"] as const;
@@ -46,14 +42,14 @@ const PROVIDERS = {
     mediaTypes: ALL_MEDIA_TYPES,
     modelSettings: [...SAMPLING, "store", "hostedTools"],
     settings: ["openaiKey", "openaiUrl", "openaiOrganization", "openaiProject"],
-    create: (setup) => createOpenAi(setup),
+    create: async (setup) => (await import("./openai/provider.ts")).createOpenAi(setup),
   },
   litellm: {
     label: "LiteLLM",
     mediaTypes: ALL_MEDIA_TYPES,
     modelSettings: SAMPLING,
     settings: ["litellmUrl", "litellmKey"],
-    create: (setup) =>
+    create: async (setup) =>
       createChatCompletions({
         ...setup,
         baseURL: requireSetting(setup, "litellmUrl", LITELLM_URL),
@@ -72,27 +68,25 @@ const PROVIDERS = {
     mediaTypes: [...JPEG_PNG_WEBP, "application/pdf"],
     modelSettings: SAMPLING,
     settings: ["geminiKey", "geminiUrl"],
-    create: createGemini,
+    create: async (setup) => (await import("./gemini/gemini.ts")).createGemini(setup),
   },
   vertex: {
     label: "Vertex AI",
     mediaTypes: [...JPEG_PNG_WEBP, "application/pdf"],
     modelSettings: SAMPLING,
     settings: ["googleProject", "googleLocation", "googleCredentials", "vertexToken", "vertexUrl"],
-    create: createVertex,
+    create: async (setup) => (await import("./gemini/vertex.ts")).createVertex(setup),
   },
   ollama: {
     label: "Ollama",
     mediaTypes: JPEG_PNG_WEBP,
     modelSettings: SAMPLING,
     settings: ["ollamaUrl"],
-    create: (setup) =>
-      createChatCompletions({
-        ...setup,
-        baseURL: setup.settings.ollamaUrl,
-        apiKey: "",
-        dialect: ollamaDialect(setup.model),
-      }),
+    create: async (setup) => {
+      const { ollamaDialect } = await import("./chat-completions/dialect.ts");
+      const dialect = ollamaDialect(setup.model);
+      return createChatCompletions({ ...setup, baseURL: setup.settings.ollamaUrl, apiKey: "", dialect });
+    },
   },
   bedrock: {
     label: "AWS Bedrock",
@@ -106,7 +100,7 @@ const PROVIDERS = {
     mediaTypes: ALL_MEDIA_TYPES,
     modelSettings: SAMPLING,
     settings: ["compatibleUrl", "compatibleKey"],
-    create: (setup) =>
+    create: async (setup) =>
       createChatCompletions({
         ...setup,
         baseURL: requireSetting(setup, "compatibleUrl", COMPATIBLE_URL),
@@ -121,6 +115,10 @@ const PROVIDERS = {
     create: async (setup) => createProvider(setup, "conversation_history", (await import("./demo/demo.ts")).demoModel),
   },
 } as const satisfies Record<string, ProviderRow>;
+
+async function createChatCompletions(options: ChatCompletionsOptions): Promise<Provider> {
+  return (await import("./chat-completions/model.ts")).createChatCompletions(options);
+}
 
 /** A provider, as the first part of a model string names it. */
 export type ProviderId = keyof typeof PROVIDERS;
@@ -166,7 +164,9 @@ export async function resolveModels(
     }),
   );
   if (first === undefined) throw new Error("an agent has at least one model");
-  return others.length === 0 ? first.provider : withFallbacks(first, others);
+  if (others.length === 0) return first.provider;
+  const { withFallbacks } = await import("./fallbacks.ts");
+  return withFallbacks(first, others);
 }
 
 /**

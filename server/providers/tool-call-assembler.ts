@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { HistoryToolCall } from "../protocol/chat.ts";
 import { asString, isRecord, type Json, tryParse } from "../protocol/json.ts";
+import { callArguments } from "./call-arguments.ts";
 import { CALL_FIELDS, ExtraFields, FUNCTION_FIELDS } from "./extra-fields.ts";
 import { UpstreamGarbage } from "./failures.ts";
 import { callsOf } from "./history.ts";
-import type { ModelRequest, ToolSpec, TurnFinish } from "./provider.ts";
+import type { ModelRequest, TurnFinish } from "./provider.ts";
 
 /** How the answer ended that the calls are part of. */
 export interface AnswerEnd {
@@ -129,41 +130,4 @@ function mintId(used: ReadonlySet<string>): string {
     const id = randomUUID().replaceAll("-", "").slice(0, 9);
     if (!used.has(id)) return id;
   }
-}
-
-// The arguments of a call in the forms that models write them in, wherever these can mean only one thing.
-
-/** `written` as the JSON of one object, as every tool takes it; what has no such meaning stays as the model wrote it. */
-export function callArguments(written: string, tool: string, tools: readonly ToolSpec[]): string {
-  const value = objectIn(written);
-  if (value === undefined) return written;
-  const fitted = JSON.stringify(fit(value, tools.find(({ name }) => name === tool)?.parameters));
-  // Its own text, if nothing in it had to be changed.
-  return isRecord(tryParse(written)) && fitted === JSON.stringify(value) ? written : fitted;
-}
-
-/** The object that the text means. An absent one, "null" and nothing mean one without fields. */
-function objectIn(written: string): Record<string, unknown> | undefined {
-  if (written.trim() === "") return {};
-  // Some servers send `{}` before the pieces of the real arguments.
-  const parsed = tryParse(written);
-  const value = parsed === undefined ? tryParse(written.replace(/^(?:\s*\{\s*\})+(?=\s*\{)/, "")) : parsed;
-  if (isRecord(value)) return value;
-  if (value === null) return {};
-  // JSON that was encoded twice.
-  return typeof value === "string" ? objectIn(value) : undefined;
-}
-
-/** Decodes lists and objects that stand as a JSON text where the schema takes nothing but a list or an object. */
-function fit(value: unknown, schema: unknown): unknown {
-  if (!isRecord(schema)) return value;
-  const { type, properties, items } = schema;
-  if (typeof value === "string" && (type === "array" || type === "object")) {
-    const inner = tryParse(value);
-    return (type === "array" ? Array.isArray(inner) : isRecord(inner)) ? fit(inner, schema) : value;
-  }
-  if (Array.isArray(value)) return value.map((item) => fit(item, items));
-  if (!isRecord(value) || !isRecord(properties)) return value;
-  const schemaOf = (name: string) => (Object.hasOwn(properties, name) ? properties[name] : undefined);
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, fit(field, schemaOf(name))]));
 }

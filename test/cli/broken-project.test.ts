@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
 import { readEnvironment } from "../../server/config/environment.ts";
@@ -8,32 +8,13 @@ import { loadOptionalPackage, type OptionalPackage } from "../../server/config/o
 import { ConfigError } from "../../server/errors.ts";
 import { findProject, loadProject } from "../../server/project/load-project.ts";
 import { post } from "../support/chat-transports.ts";
-import { REPOSITORY, run } from "../support/command.ts";
+import { installed, run } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
 import { readMarkdown } from "../support/markdown-file.ts";
 import { refused } from "../support/refused.ts";
 import { serveProject } from "../support/serve-project.ts";
-import type { Cleanup } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
-
-interface Installation {
-  /** Beside what npm installs. */
-  files?: Readonly<Record<string, string>>;
-}
-
-/** Parley as npm installs it, without the packages that are optional; returns the path of its command. */
-function installed(t: Cleanup, { files }: Installation = {}): string {
-  const manifest = readFileSync(join(REPOSITORY, "package.json"), "utf8");
-  const folder = temporaryProject(t, { "package.json": manifest, ...files });
-  cpSync(join(REPOSITORY, "dist"), join(folder, "dist"), { recursive: true });
-  for (const name of Object.keys(JSON.parse(manifest).dependencies)) {
-    const link = join(folder, "node_modules", name);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(REPOSITORY, "node_modules", name), link);
-  }
-  return join(folder, "dist/cli.js");
-}
 
 // A broken project says which file, what is wrong and what to do: one sentence, and no stack.
 
@@ -344,7 +325,7 @@ test("a missing package stops the start with the command that installs it, and o
 });
 
 test("a broken package beside Parley stops the start in one sentence", async (t) => {
-  const cli = installed(t, { files: packageFiles(SDK, 'throw new Error("first line\\nsecond line");') });
+  const cli = installed(t, packageFiles(SDK, 'throw new Error("first line\\nsecond line");'));
   const { code, stderr } = await run(["start", temporaryProject(t, agent)], { cli, env });
   assert.match(
     stderr,

@@ -5,7 +5,7 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { RunInput } from "../../server/agent/run-function.ts";
 import { readState } from "../../server/agent/state.ts";
-import { ResponseEvents } from "../../server/hosted/response-events.ts";
+import { ResponseEvents } from "../../server/hosted/responses.ts";
 import type { ConversationState, HistoryMessage, HistoryToolCall, ToolApproval } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { isRecord } from "../../server/protocol/json.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RunInput } from "../../server/agent/run-function.ts";
-import { toModelMessages } from "../../server/hosted/ai-sdk.ts";
 import { SHAPES } from "../../server/hosted/shapes.ts";
+import { toModelMessages } from "../../server/hosted/to-framework.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { send } from "../support/chat-transports.ts";
 import { AI_PARTS, INTERRUPTS, type Items, LOOKED, mastra, recorded, STREAMS } from "../support/hosted-streams.ts";

@@ -2,12 +2,13 @@
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { PROCESS_MS, within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
+import { temporaryProject } from "./temporary-project.ts";
 
 export const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -15,6 +16,19 @@ export const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 export const DIST = resolve(REPOSITORY, process.env.OUT ?? "dist");
 
 const COMMAND = join(REPOSITORY, "dist/cli.js");
+
+/** Parley as npm installs it, without the packages that are optional, and with these files; returns the path of its command. */
+export function installed(t: Cleanup, files: Readonly<Record<string, string>> = {}): string {
+  const manifest = readFileSync(join(REPOSITORY, "package.json"), "utf8");
+  const folder = temporaryProject(t, { "package.json": manifest, ...files });
+  cpSync(join(REPOSITORY, "dist"), join(folder, "dist"), { recursive: true });
+  for (const name of Object.keys(JSON.parse(manifest).dependencies)) {
+    const link = join(folder, "node_modules", name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(REPOSITORY, "node_modules", name), link);
+  }
+  return join(folder, "dist/cli.js");
+}
 
 export interface CommandOptions {
   env?: Readonly<Record<string, string>>;

@@ -2,11 +2,11 @@
 
 import type { AssistantMessage, HistoryToolCall } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
+import { callArguments } from "../call-arguments.ts";
 import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endEvent, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { StringBuilder } from "../string-builder.ts";
-import { callArguments } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { HostedToolReader, missingSources } from "./hosted-tools.ts";
 import { keptItem, type OutputPart, outputField } from "./input.ts";

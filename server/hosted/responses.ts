@@ -1,7 +1,43 @@
-/** The Responses API, as servers of agents stream it: their events become events of ours. */
+/** The Responses API of servers of agents: what they are sent, and their events, which become events of ours. */
 
+import { base64Of, messagesUntilAsked, type RunAttachment, type RunInput, textParts } from "../agent/run-function.ts";
 import { asString, isRecord, records } from "../protocol/json.ts";
 import { reportsFailure, UpstreamFailure } from "../providers/failures.ts";
+import { callsOf, partsOf, textOf } from "../providers/history.ts";
+
+/** The whole conversation, or the message that is being answered with what a person has decided. */
+export function responsesInput(input: RunInput): object[] {
+  const { message, messages, attachments, ctx } = input;
+  const decided = ctx.approvals.flatMap(({ id, approved, reason, kept }) => [
+    kept,
+    { type: "mcp_approval_response", approval_request_id: id, approve: approved, reason },
+  ]);
+  const content = [...textParts(message, "input_text"), ...attachments.map(responsesPart)];
+  const withFiles = attachments.length === 0 ? [] : [{ role: "user", content }];
+  if (decided.length > 0) return [...messagesUntilAsked(input), ...itemsSince(input), ...decided, ...withFiles];
+  return withFiles.length === 0 ? messages : [...messages.slice(0, -1), ...withFiles];
+}
+
+/** What followed the message that is still being answered, without the calls that have waited. */
+function itemsSince({ exchange, ctx }: RunInput): object[] {
+  const asked = new Set(ctx.approvals.map(({ id }) => id));
+  return exchange.slice(1).flatMap((one): object[] => {
+    if (one.role === "tool") {
+      const { tool_call_id: callId } = one;
+      return asked.has(callId) ? [] : [{ type: "function_call_output", call_id: callId, output: textOf(partsOf(one)) }];
+    }
+    const text = one.role === "assistant" && one.content ? [{ role: "assistant", content: one.content }] : [];
+    const calls = callsOf([one]).filter(({ id }) => !asked.has(id));
+    return [...text, ...calls.map(({ id, function: called }) => ({ type: "function_call", call_id: id, ...called }))];
+  });
+}
+
+function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
+  const url = `data:${mimeType};base64,${base64Of(data)}`;
+  return type === "image"
+    ? { type: "input_image", image_url: url }
+    : { type: "input_file", filename: name, file_data: url };
+}
 
 type Json = Record<string, unknown>;
 

@@ -1,0 +1,132 @@
+/** What a project's `run` calls to hand a message, or what a person has decided, on to its framework. */
+
+import { isInPlaceOfDecisions, messagesUntilAsked, type RunInput, textParts } from "../agent/run-function.ts";
+import type { DecidedCall, HistoryMessage } from "../protocol/chat.ts";
+import { asString, records, tryParse } from "../protocol/json.ts";
+import { partsOf, textOf } from "../providers/history.ts";
+
+/**
+ * The conversation as the AI SDK takes it: with the files of this message as parts of it and, where calls have waited for a
+ * person, with the calls and what came of them.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: each version of the AI SDK has types of its own.
+export function toModelMessages(input: RunInput): any[] {
+  const { message, messages, attachments, ctx } = input;
+  const files = attachments.map(({ name, mimeType, data }) => {
+    return { type: "file", data, mediaType: mimeType, filename: name };
+  });
+  const said = (text: string) => ({ role: "user", content: [...textParts(text), ...files] });
+  if (ctx.approvals.length > 0) {
+    const now = isInPlaceOfDecisions(input) ? [said(message)] : [];
+    return [...messagesUntilAsked(input), ...exchangeOf(input), ...now];
+  }
+  const last = messages.at(-1);
+  return files.length === 0 || last === undefined ? messages : [...messages.slice(0, -1), said(last.content)];
+}
+
+export type Part = Record<string, unknown>;
+
+/** What followed the message that is still being answered, up to what the person has decided. */
+export function exchangeOf(input: RunInput): object[] {
+  const { approvals } = input.ctx;
+  const { kept: first } = approvals[0] ?? {};
+  const kept: Part[] = Array.isArray(first) ? first : input.exchange.slice(1).map((one) => toModelMessage(one, input));
+  const parts = kept.flatMap(({ content }) => records(content));
+  const responses = approvals.map(({ id, tool, approved, reason }) => {
+    // The SDK reads responses at the end of the conversation alone.
+    const denied = { type: "execution-denied", reason: "The user did not decide on this, and wrote something else." };
+    if (isInPlaceOfDecisions(input)) return { type: "tool-result", toolCallId: id, toolName: tool, output: denied };
+    const request = parts.findLast(({ type, toolCallId }) => type === REQUEST && toolCallId === id);
+    return { type: "tool-approval-response", approvalId: request?.approvalId, approved, reason };
+  });
+  return [...kept, { role: "tool", content: responses }];
+}
+
+const REQUEST = "tool-approval-request";
+
+/** A message of the exchange, for a stream whose result is not known. */
+function toModelMessage(message: HistoryMessage, { exchange, ctx }: RunInput): Part {
+  if (message.role === "user") return { role: "user", content: textOf(partsOf(message)) };
+  if (message.role === "tool") {
+    const calls = exchange.flatMap((one) => (one.role === "assistant" ? (one.tool_calls ?? []) : []));
+    const { tool_call_id: id, content } = message;
+    const name = calls.find((call) => call.id === id)?.function.name;
+    const output = { type: "text", value: typeof content === "string" ? content : textOf(content) };
+    return { role: "tool", content: [{ type: "tool-result", toolCallId: id, toolName: name, output }] };
+  }
+  const text = textParts(message.content ?? "");
+  const calls = (message.tool_calls ?? []).flatMap(({ id, function: { name, arguments: args } }): Part[] => {
+    const call = { type: "tool-call", toolCallId: id, toolName: name, input: tryParse(args) ?? {} };
+    const hasWaited = ctx.approvals.some((decision) => decision.id === id);
+    return hasWaited ? [call, { type: REQUEST, approvalId: id, toolCallId: id }] : [call];
+  });
+  return { role: "assistant", content: [...text, ...calls] };
+}
+
+/**
+ * The `resume` of LangGraph's `Command`, from what a person has decided: each `interrupt` gives `{ approved, reason }`, the words
+ * of the person where it asks for them, and the one of `humanInTheLoopMiddleware` what that expects.
+ */
+export function toResume(approvals: readonly DecidedCall[]): Record<string, unknown> {
+  const resume: Record<string, unknown> = {};
+  const decisions = new Map<string, object[]>();
+  for (const decision of approvals) {
+    const { interrupt, action } = decision.kept;
+    const { approved, reason } = decision;
+    if (action === undefined) resume[interrupt] = givenWords(decision) ?? { approved, reason };
+    else {
+      const before = decisions.get(interrupt) ?? [];
+      decisions.set(interrupt, [...before, toHumanDecision(decision)]);
+      resume[interrupt] = { decisions: decisions.get(interrupt) };
+    }
+  }
+  return resume;
+}
+
+/** The words of a person who was asked for them, perhaps none, unless they have declined. */
+export function givenWords({ approved, reason, kept }: DecidedCall): string | undefined {
+  return kept.question && approved ? (reason ?? "") : undefined;
+}
+
+function toHumanDecision({ tool, approved, reason, arguments: args, kept }: DecidedCall): object {
+  if (!approved) return { type: "reject", ...(reason === undefined ? {} : { message: reason }) };
+  if (args === undefined) return { type: "approve" };
+  return { type: "edit", [kept.isPython ? "edited_action" : "editedAction"]: { name: tool, args: tryParse(args) } };
+}
+
+/** The class of a run's state, as the SDK exports it. */
+interface RunStates<Agent, State> {
+  fromString(agent: Agent, text: string): Promise<State>;
+}
+
+/** A run's state, in which calls wait for a person. */
+interface InterruptedState {
+  getInterruptions(): { rawItem: object }[];
+  approve(item: never): void;
+  reject(item: never, options?: { message?: string }): void;
+}
+
+/**
+ * The state of the run whose calls have waited, with what the person has decided: what `run` of the SDK goes on from.
+ * `undefined` without decisions.
+ */
+export async function toRunState<Agent, State extends InterruptedState>(
+  RunState: RunStates<Agent, State>,
+  agent: Agent,
+  approvals: readonly DecidedCall[],
+): Promise<State | undefined> {
+  const [first] = approvals;
+  if (first === undefined) return undefined;
+  const state = await RunState.fromString(agent, first.kept);
+  for (const item of state.getInterruptions()) {
+    const decision = approvals.find(({ id }) => id === idOf(item.rawItem as Record<string, unknown>));
+    if (decision?.approved) state.approve(item as never);
+    else state.reject(item as never, decision?.reason === undefined ? {} : { message: decision.reason });
+  }
+  return state;
+}
+
+/** By which the OpenAI Agents SDK tells calls apart. */
+export function idOf({ callId, id }: Record<string, unknown>): string {
+  return asString(callId) || asString(id);
+}
