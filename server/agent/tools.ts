@@ -2,7 +2,7 @@
 
 import { Late, within } from "../config/within.ts";
 import { AgentNotice, ToolFailure } from "../errors.ts";
-import { ABORTED, type RunEvent, type RunObserver, type ToolOutcome } from "../observe/run-observer.ts";
+import type { RunEvent, RunObserver, ToolOutcome } from "../observe/run-observer.ts";
 import type { ToolContent, ToolText } from "../protocol/chat.ts";
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
@@ -170,7 +170,7 @@ async function callTool(tool: Tool, call: ToolCall, calling: Calling): Promise<O
     // Its time is its own: a result that is there does not wait in vain.
     return done === undefined ? outcome : { ...outcome, title: await madeTitle(tool, "done", done, calling) };
   } catch (error) {
-    if (context.signal.aborted) return failure("Stopped before it finished.", ABORTED);
+    if (context.signal.aborted) return failure("Stopped before it finished.", "aborted");
     if (error instanceof Late) {
       observer.failure(new AgentNotice(`The tool "${tool.name}" ${error.message}.`));
       return failure(`Timed out after ${tool.timeoutMs} ms.`, "timeout");

@@ -15,7 +15,8 @@ import { ProjectWatcher } from "../dev/watch.ts";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../observe/log.ts";
 import { closeOnSignal, listen } from "../process-life.ts";
-import { findProject, ProjectLoader } from "../project/load-project.ts";
+import { ProjectLoader } from "../project/fresh-modules.ts";
+import { findProject } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
 import {
   createProjectServer,

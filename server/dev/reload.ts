@@ -3,7 +3,7 @@
 import { basename, relative } from "node:path";
 import { type AgentModule, ModuleLife } from "../agent/served-agent.ts";
 import { ConfigError } from "../errors.ts";
-import type { ProjectLoader } from "../project/load-project.ts";
+import type { ProjectLoader } from "../project/fresh-modules.ts";
 import type { ParleyServer } from "../server.ts";
 import type { DevPage } from "./page.ts";
 import { withDevUsers } from "./users.ts";

@@ -108,11 +108,8 @@ export interface RunWords {
 /** A call that is still undecided at the next message is declined. */
 export type Decision = "approved" | "declined";
 
-/** `errorType` of a tool that was ended from outside. */
-export const ABORTED = "aborted";
-
 export interface ToolOutcome {
-  /** The kind of failure: `aborted`, `timeout`, `invalid_arguments`, or the name of the error that the tool threw. */
+  /** The kind of failure: `aborted` from outside, `timeout`, `invalid_arguments`, or the name of the error that the tool threw. */
   readonly errorType?: string | undefined;
   /** What the tool threw. */
   readonly thrown?: unknown;

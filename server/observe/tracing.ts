@@ -8,19 +8,15 @@ import type { TerminalEvent } from "../protocol/events.ts";
 import { splitModel } from "../providers/model-string.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import { shortId } from "./log.ts";
-import {
-  ABORTED,
-  type ModelRequestObserver,
-  type ModelRequestOutcome,
-  type RunSpans,
-  type RunStart,
-  type ToolOutcome,
-} from "./run-observer.ts";
+import type { ModelRequestObserver, ModelRequestOutcome, RunSpans, RunStart, ToolOutcome } from "./run-observer.ts";
 
 /** The module `@opentelemetry/api`. */
 export type OpenTelemetry = typeof import("@opentelemetry/api");
 
 export type Tracing = ReturnType<typeof createTracing>;
+
+/** The kind of failure of what was ended from outside. */
+const ABORTED = "aborted";
 
 /** How long an SDK may take to send its last spans. */
 const FLUSH_MS = 5_000;

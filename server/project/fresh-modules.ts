@@ -1,8 +1,11 @@
 /** Loads the modules of a project more than once: nothing is taken from a cache, and each file that is read is noted. */
 
 import { createRequire, register } from "node:module";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Jiti, JitiOptions } from "jiti";
+import type { AgentModule } from "../agent/served-agent.ts";
+import { loadProject } from "./load-project.ts";
 import { ownModule } from "./own-files.ts";
 
 /** Where Parley's own code is, which stays as it was loaded. */
@@ -11,7 +14,32 @@ const PARLEY_FOLDER = fileURLToPath(PARLEY);
 
 const isOfProject = (path: string): boolean => !/[\\/]node_modules[\\/]/.test(path) && !path.startsWith(PARLEY_FOLDER);
 
-export class FreshModules {
+/** Loads a project as often as it changes. */
+export class ProjectLoader {
+  readonly #folder: string;
+  readonly #modules: FreshModules;
+  #isServing = false;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#modules = new FreshModules(join(folder, "agent.ts"));
+  }
+
+  /** The files that the last load has read, whether or not it went well. */
+  get files(): string[] {
+    return this.#modules.files;
+  }
+
+  /** Reads every file anew. @throws ConfigError as `loadProject` */
+  async load(): Promise<AgentModule> {
+    this.#modules.forget();
+    const reloading = { options: (compiler: Jiti) => this.#modules.options(compiler), isServing: this.#isServing };
+    this.#isServing = true;
+    return loadProject(this.#folder, reloading);
+  }
+}
+
+class FreshModules {
   /** Node's own, of CommonJS and JSON. */
   readonly #cache: NodeJS.Dict<NodeModule>;
   /** What was there before the first load is not the project's. */

@@ -3,10 +3,10 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Jiti, JitiOptions } from "jiti";
 import { checkModule } from "../agent/check-module.ts";
 import { type AgentModule, ModuleLife } from "../agent/served-agent.ts";
 import { ConfigError } from "../errors.ts";
-import { FreshModules } from "./fresh-modules.ts";
 import { ownModule } from "./own-files.ts";
 
 /** In this order, the first one that is there is the agent. */
@@ -52,37 +52,17 @@ function servedName(file: string): string {
   return AGENT_FILES.find((name) => extname(name) === extension) ?? `agent.${extension.includes("t") ? "ts" : "js"}`;
 }
 
-/** Imports and checks the agent of a project. @throws ConfigError that names the file and says what to do */
-export async function loadProject(folder: string): Promise<AgentModule> {
-  const file = agentFileIn(folder);
-  return check(file, await importAgent(file));
+/** How the modules of a project are loaded anew, by the options of another `jiti` that compiles them. */
+export interface Reloading {
+  options(compiler: Jiti): JitiOptions;
+  /** Whether other agents may be answering, whose tools may leave rejected promises behind, too. */
+  isServing: boolean;
 }
 
-/** Loads a project as often as it changes. */
-export class ProjectLoader {
-  readonly #folder: string;
-  readonly #modules: FreshModules;
-  /** Whether other agents may be answering, whose tools may leave rejected promises behind, too. */
-  #isServing = false;
-
-  constructor(folder: string) {
-    this.#folder = folder;
-    this.#modules = new FreshModules(join(folder, "agent.ts"));
-  }
-
-  /** The files that the last load has read, whether or not it went well. */
-  get files(): string[] {
-    return this.#modules.files;
-  }
-
-  /** Reads every file anew. @throws ConfigError as `loadProject` */
-  async load(): Promise<AgentModule> {
-    this.#modules.forget();
-    const file = agentFileIn(this.#folder);
-    const loading = importAgent(file, this.#modules, this.#isServing);
-    this.#isServing = true;
-    return check(file, await loading);
-  }
+/** Imports and checks the agent of a project. @throws ConfigError that names the file and says what to do */
+export async function loadProject(folder: string, reloading?: Reloading): Promise<AgentModule> {
+  const file = agentFileIn(folder);
+  return check(file, await importAgent(file, reloading));
 }
 
 /** @throws ConfigError */
@@ -116,10 +96,10 @@ function check(file: string, exports: Exports): AgentModule {
   }
 }
 
-async function importAgent(file: string, fresh?: FreshModules, isServing = false): Promise<Exports> {
+async function importAgent(file: string, reloading?: Reloading): Promise<Exports> {
   try {
-    const loading = importModule(file, fresh);
-    const module = await (isServing ? loading : settled(loading, basename(file)));
+    const loading = importModule(file, reloading);
+    const module = await (reloading?.isServing ? loading : settled(loading, basename(file)));
     if (module.default === undefined) {
       throw new ConfigError("nothing is exported as default. Write: export default defineAgent({ … }).");
     }
@@ -134,12 +114,12 @@ async function importAgent(file: string, fresh?: FreshModules, isServing = false
  * TypeScript or JavaScript, an ES module or CommonJS, whatever a package.json nearby says. `parley-agent` is this very
  * package there, so that the project needs no `node_modules`.
  */
-async function importModule(file: string, fresh?: FreshModules): Promise<Exports> {
+async function importModule(file: string, reloading?: Reloading): Promise<Exports> {
   const source = readFileSync(file, "utf8");
   // Node reads it as it is, once, and a tool of it imports nothing later.
   const mayHaveTwo = namesTwoDefaults(source);
   const isPlain = file.endsWith(".mjs") && !mayHaveTwo && !/\b(?:import|require)\b/.test(source);
-  if (isPlain && fresh === undefined) return import(pathToFileURL(file).href);
+  if (isPlain && reloading === undefined) return import(pathToFileURL(file).href);
   const { createJiti } = await import("jiti");
   // Errors name the lines of the project's TypeScript.
   process.setSourceMapsEnabled(true);
@@ -150,7 +130,7 @@ async function importModule(file: string, fresh?: FreshModules): Promise<Exports
     interopDefault: false,
   };
   const compiler = createJiti(file, options);
-  const jiti = fresh === undefined ? compiler : createJiti(file, { ...options, ...fresh.options(compiler) });
+  const jiti = reloading === undefined ? compiler : createJiti(file, { ...options, ...reloading.options(compiler) });
   // If there are several default exports, `jiti` takes the last one in TypeScript.
   if (mayHaveTwo && hasTwoDefaults(jiti.transform({ source, filename: file, ts: true, async: true }))) {
     throw new ConfigError('there are two default exports. Keep one "export default".');

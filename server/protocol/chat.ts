@@ -148,12 +148,6 @@ export interface WaitingCall {
 /** Which of the two states a provider uses. */
 export type StateKind = "previous_response_id" | "conversation_history";
 
-/**
- * A name that a client gives to a run, so that it can come back to it. Mint at least 128 random bits: where
- * no key is needed, and to others with the same key, the name is the secret.
- */
-export const RUN_ID = /^[A-Za-z0-9_-]{16,64}$/;
-
 /** A plain text for people of at most 1,000 characters, or texts by language, such as `{ en: "Weather", de: "Wetter" }`. */
 export type ToolText = string | Readonly<Record<string, string>>;
 

@@ -2,9 +2,9 @@
 
 import { ConfigError } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
+import { createProvider } from "./create-provider.ts";
 import { isModelFault, UpstreamRefusal } from "./failures.ts";
 import type { Model, ModelEvent, Provider } from "./provider.ts";
-import { createProvider } from "./provider.ts";
 import { isRefusedContent } from "./transport/request.ts";
 
 /** A provider with the model string that it was made of. */

@@ -10,9 +10,9 @@ import { ConfigError } from "../errors.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
 import { type AiSdkLanguageModel, modelName } from "./ai-sdk/language-model.ts";
 import type { ChatCompletionsOptions } from "./chat-completions/model.ts";
+import { createProvider } from "./create-provider.ts";
 import { splitModel } from "./model-string.ts";
 import type { ModelSettings, Provider, ProviderSetup, TransportLimits } from "./provider.ts";
-import { createProvider } from "./provider.ts";
 
 interface ProviderRow {
   /** The provider's name in sentences for the operator. */

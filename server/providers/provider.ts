@@ -107,15 +107,6 @@ export interface Provider extends ServedFacts {
   readonly model: Model;
 }
 
-/** A provider of a model whose states are of this kind. */
-export function createProvider(
-  { id, label, mediaTypes, models }: ProviderFacts,
-  stateKind: StateKind,
-  model: Model,
-): Provider {
-  return { id, label, mediaTypes, models, stateKind, model };
-}
-
 /** What each request of a conversation says to the model beside the messages. */
 export interface ModelSetup {
   instructions: string;

@@ -3,9 +3,9 @@
 import type { Feedback } from "../agent/hooks.ts";
 import type { Caller } from "../auth/access.ts";
 import type { RequestContext } from "../http/request.ts";
-import { RUN_ID } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
+import { RUN_ID } from "../protocol/run-id.ts";
 import { parseJson } from "./parse-json.ts";
 import { isGiven, parseMetadata } from "./parse-message.ts";
 import type { Service } from "./service.ts";

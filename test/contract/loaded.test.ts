@@ -12,8 +12,12 @@ import { fixture, startUpstream } from "../support/upstream-server.ts";
 
 const LIST = join(REPOSITORY, "test/contract/loaded.txt");
 
-/** Of our own files, comments and types included. */
-const MOST_LINES = 17_300;
+/** Of our own files, comments and types included. The goal is 15,000. */
+const MOST_LINES = 16_500;
+
+/** What a plain agent never needs, whatever the list says. */
+const OPTIONAL =
+  /^server\/(?:dev|redis)\/|^server\/hosted\/(?!(?:remote|to-framework)\.ts)|^server\/providers\/(?:ai-sdk\/(?!language-model\.ts)|(?:anthropic|bedrock|chat-completions|claude|demo|gemini)\/|fallbacks\.ts)|\/(?:tracing|worker-metrics|workers|demo-agent|process-memory|fresh-modules)\.ts$|commands\/dev\.ts$/;
 
 const AGENT = `import { defineAgent } from "parley-agent";
 export default defineAgent({ name: "Plain", model: "openai/gpt-5.2" });`;
@@ -72,7 +76,7 @@ function packageOf(path: string): string | undefined {
 
 const grouped = (count: number) => count.toLocaleString("en");
 
-test("a plain agent loads what test/contract/loaded.txt lists, nothing that is optional, and not more lines than were agreed", async (t) => {
+test("a plain agent loads what test/contract/loaded.txt lists, nothing that is optional, and at most 16,500 lines of ours", async (t) => {
   const modules = await loadedModules(t);
   const built = modules.map((url) => basename(url)).filter((name) => existsSync(join(DIST, `${name}.map`)));
   const sources = sourcesOf(built);
@@ -89,6 +93,10 @@ ${grouped(lines).padStart(6)} lines of ${own.length} files
 Packages: ${[...new Set(packages)].sort().join(", ")}
 `;
   if (process.env.LIST === "write") writeFileSync(LIST, list);
+  assert.deepEqual(
+    own.filter(({ path }) => OPTIONAL.test(path)),
+    [],
+  );
   // The lines in the list are those of the day on which it was written: these are counted anew.
   const names = (text: string) =>
     text.match(/^ *\d+ \S+\.ts$|^Packages: .*$/gm)?.map((row) => row.replace(/^ *\d+ /, ""));

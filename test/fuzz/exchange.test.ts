@@ -12,14 +12,9 @@ import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { ConversationState, HistoryMessage, StateKind } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { DoneEvent } from "../../server/protocol/events.ts";
+import { createProvider } from "../../server/providers/create-provider.ts";
 import { assistantMessage, callsOf, endOfTurn, toHistoryCall } from "../../server/providers/history.ts";
-import {
-  createProvider,
-  type ModelEvent,
-  type ModelRequest,
-  type ToolCall,
-  type TurnFinish,
-} from "../../server/providers/provider.ts";
+import type { ModelEvent, ModelRequest, ToolCall, TurnFinish } from "../../server/providers/provider.ts";
 import { type ChatMessage, type Outcome, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { randomFrom } from "../support/random.ts";
 import { newRun } from "../support/run-lines.ts";

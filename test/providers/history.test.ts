@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
+import { createProvider } from "../../server/providers/create-provider.ts";
 import { slimHistory, textContent } from "../../server/providers/history.ts";
-import { createProvider, type Model } from "../../server/providers/provider.ts";
+import type { Model } from "../../server/providers/provider.ts";
 import { ask, open as openConversation } from "../support/upstream-conversation.ts";
 
 /** A model that answers with these messages in turn and records which messages it gets. */

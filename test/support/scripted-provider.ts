@@ -6,15 +6,15 @@ import { type AnswerSource, modelSource } from "../../server/agent/served-agent.
 import { KINDS } from "../../server/agent/states.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import type { StateKind, Usage } from "../../server/protocol/chat.ts";
+import { createProvider } from "../../server/providers/create-provider.ts";
 import { assistantMessage, toHistoryCall } from "../../server/providers/history.ts";
-import {
-  createProvider,
-  type Model,
-  type ModelEvent,
-  type ModelRequest,
-  type ModelSetup,
-  type ToolCall,
-  type TurnFinish,
+import type {
+  Model,
+  ModelEvent,
+  ModelRequest,
+  ModelSetup,
+  ToolCall,
+  TurnFinish,
 } from "../../server/providers/provider.ts";
 import { within } from "./deadline.ts";
 import type { TestServer } from "./start-server.ts";

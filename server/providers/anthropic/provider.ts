@@ -13,9 +13,9 @@ import {
   parseClaudeModel,
 } from "../claude/models.ts";
 import { ForgottenThinking } from "../claude/thinking.ts";
+import { createProvider } from "../create-provider.ts";
 import { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, ModelSettings, Provider, ProviderSetup, ToolSpec } from "../provider.ts";
-import { createProvider } from "../provider.ts";
 import { EVENT_STREAM, requestStream, type Sending, type StreamedAnswer } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type Block, toMessages } from "./messages.ts";

@@ -1,8 +1,8 @@
 /** Any server of OpenAI's Chat Completions API: LiteLLM, vLLM, llama.cpp, Ollama, Gemini, … */
 
+import { createProvider } from "../create-provider.ts";
 import type { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, ModelSetup, Provider, ProviderSetup } from "../provider.ts";
-import { createProvider } from "../provider.ts";
 import { type ApiAddress, openAiClient, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type ChatDialect, PLAIN_DIALECT, type Quirks, type SettingQuirks } from "./dialect.ts";

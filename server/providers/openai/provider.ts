@@ -5,10 +5,10 @@
 
 import { requireSetting } from "../../config/settings.ts";
 import { ConfigError } from "../../errors.ts";
+import { createProvider } from "../create-provider.ts";
 import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
 import { mayBeQuoted } from "../history.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
-import { createProvider } from "../provider.ts";
 import { openAiClient, type PostStream, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { HOSTED_TOOLS } from "./hosted-tools.ts";

@@ -1,0 +1,11 @@
+import type { StateKind } from "../protocol/chat.ts";
+import type { Model, Provider, ProviderFacts } from "./provider.ts";
+
+/** A provider of a model whose states are of this kind. */
+export function createProvider(
+  { id, label, mediaTypes, models }: ProviderFacts,
+  stateKind: StateKind,
+  model: Model,
+): Provider {
+  return { id, label, mediaTypes, models, stateKind, model };
+}
