@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { startCommand } from "./server/commands/start.ts";
-import { secretsOf, strike } from "./server/config/environment.ts";
+import { secretsOf, strike } from "./server/config/secrets.ts";
 import { ConfigError, UsageError } from "./server/errors.ts";
 import { readVersion } from "./server/project/own-files.ts";
 

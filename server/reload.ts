@@ -2,7 +2,7 @@
 
 import { closeSync, openSync } from "node:fs";
 import { isatty } from "node:tty";
-import { secretsOf } from "./config/environment.ts";
+import { secretsOf } from "./config/secrets.ts";
 import { type Environment, type Flags, isLive, readSettings, type Settings } from "./config/settings.ts";
 import { ConfigError } from "./errors.ts";
 import type { ParleyServer } from "./server.ts";

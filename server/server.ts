@@ -15,8 +15,8 @@ import {
 } from "./agent/served-agent.ts";
 import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
-import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
+import { secretsOf } from "./config/secrets.ts";
 import { applyLive, type Environment, type Settings, UNKNOWN_HOST } from "./config/settings.ts";
 import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
@@ -131,7 +131,8 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
 export async function createCore(options: ParleyServerOptions): Promise<ParleyCore> {
   const { settings, openTelemetry, lingerMs = LINGER_MS } = options;
   const log = createLog(settings, options.logSink);
-  log.hide(secretsOf(options.env ?? {}));
+  // The agent's module may have set variables of the process.
+  for (const env of [options.env ?? {}, process.env]) log.hide(secretsOf(env));
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const hooks = createHookQueue(options, log, (hook, outcome) => metrics.hook(hook, outcome));
   const serving = { ...options, log, parts: servingParts(options, { log, shared, hooks }) };

@@ -122,35 +122,3 @@ function isUnknown(name: string): boolean {
 function unknownSentence(name: string): string {
   return `${name}, which is not a setting of Parley. Did you mean ${nearestName(name, KNOWN, Infinity)}?`;
 }
-
-/** What of the environment must never be written down: keys, tokens, secrets and passwords, Parley's and others'. */
-export function secretsOf(env: Environment): string[] {
-  const secrets = Object.entries(env)
-    .flatMap(([name, value = ""]) =>
-      /_(?:KEY|TOKEN|SECRET|PASSWORD)(?:_|$)/.test(name) ? [value, ...value.split(",")] : passwordsOf(value),
-    )
-    .map((value) => value.trim())
-    .filter((value) => value.length >= MIN_SECRET_CHARS);
-  // In a text of JSON that is quoted, such as the arguments of a call, it is escaped.
-  return [...new Set(secrets.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]))];
-}
-
-/** A text without these secrets. */
-export function strike(text: string, secrets: Iterable<string>): string {
-  return [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
-}
-
-/** The password of a URL such as `postgres://user:password@host/`: as it is written, and as it is meant. */
-function passwordsOf(value: string): string[] {
-  const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*?:([^/?#\s]+)@/i.exec(value) ?? [];
-  if (password === undefined) return [];
-  try {
-    return [password, decodeURIComponent(password)];
-  } catch {
-    // A percent sign that encodes nothing.
-    return [password];
-  }
-}
-
-/** Shorter values are words that a log needs. */
-const MIN_SECRET_CHARS = 6;

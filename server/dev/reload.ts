@@ -2,6 +2,7 @@
 
 import { basename, relative } from "node:path";
 import { type AgentModule, ModuleLife } from "../agent/served-agent.ts";
+import { secretsOf } from "../config/secrets.ts";
 import { ConfigError } from "../errors.ts";
 import type { ProjectLoader } from "../project/fresh-modules.ts";
 import type { ParleyServer } from "../server.ts";
@@ -53,7 +54,8 @@ export class AgentReloader {
     const sayWhy = () =>
       server.log.warning(`${this.#namesOf(changed)}: still loading. A top-level await has not finished.`);
     const timer = setTimeout(sayWhy, SILENT_LOAD_MS).unref();
-    const loading = loader.load();
+    // A module may set variables of the process, also one that fails.
+    const loading = loader.load().finally(() => server.log.hide(secretsOf(process.env)));
     try {
       const loaded = await Promise.race([loading, superseded]);
       if (loaded === undefined) return void loading.then(discard, () => {});

@@ -5,8 +5,8 @@
 
 import { isatty } from "node:tty";
 import { pino } from "pino";
-import { strike } from "../config/environment.ts";
 import { isOnlyForOperator } from "../config/exposure.ts";
+import { strike } from "../config/secrets.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";

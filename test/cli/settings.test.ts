@@ -6,8 +6,9 @@ import { once } from "node:events";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readEnvironment, secretsOf, unknownNames } from "../../server/config/environment.ts";
+import { readEnvironment, unknownNames } from "../../server/config/environment.ts";
 import { loadIfInstalled } from "../../server/config/optional-package.ts";
+import { secretsOf } from "../../server/config/secrets.ts";
 import { applyLive, isLive, readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { post } from "../support/chat-transports.ts";
@@ -198,6 +199,13 @@ test("secrets are the values of all variables whose names say so, each of a list
     A_KEY: "on",
     KEYBOARD: "qwertz",
     THE_SECRET: 'with "quotes"',
+    SHOP_API_KEYS: "plural-1,plural-2",
+    PGPASSWORD: "no-underscore",
+    TOKEN: "a-word-alone",
+    openai_api_key: "small-letters",
+    stripeKey: "camel-case",
+    AWS_ACCESS_KEY_ID: "word-within",
+    TOKEN_URL: "https://app:password-in-it@sso.internal",
   };
   assert.deepEqual(secretsOf(env), [
     "first-key, second-key",
@@ -206,6 +214,16 @@ test("secrets are the values of all variables whose names say so, each of a list
     "a-token-of-mine",
     'with "quotes"',
     'with \\"quotes\\"',
+    "plural-1,plural-2",
+    "plural-1",
+    "plural-2",
+    "no-underscore",
+    "a-word-alone",
+    "small-letters",
+    "camel-case",
+    "word-within",
+    "https://app:password-in-it@sso.internal",
+    "password-in-it",
   ]);
 });
 

@@ -41,8 +41,12 @@ const envOf = (url: string) => ({
   BEDROCK_BASE_URL: url.replace(/\/v1$/, ""),
 });
 
-const agentOf = (model: string, more = "") =>
-  `export default { name: "Mine", model: ${model}, instructions: "Be brief, " + Object.values(${JSON.stringify(SECRETS)}).join(" ")${more} };`;
+/** Its module sets a variable of its own, as a package that reads another file would. */
+const agentOf = (model: string, more = "") => {
+  const own = JSON.stringify(`own-hush-${model.length}`);
+  return `process.env.OWN_TOKEN = ${own};
+export default { name: "Mine", model: ${model}, instructions: "Be brief, " + ${own} + Object.values(${JSON.stringify(SECRETS)}).join(" ")${more} };`;
+};
 
 /** What docs/agents.md shows of it. */
 const block = (begins: string) =>
@@ -85,7 +89,7 @@ const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
 /** What the trace has in place of this JSON text. */
 function expected(json: string): unknown {
   const secrets = Object.values(SECRETS).flatMap((secret) => [inJson(inJson(secret)), inJson(secret)]);
-  const withDigest = json.replaceAll(String(PNG.data), DIGEST);
+  const withDigest = json.replaceAll(String(PNG.data), DIGEST).replace(/own-hush-\d+/, "[key]");
   return JSON.parse(secrets.reduce((text, secret) => text.replaceAll(secret, "[key]"), withDigest));
 }
 

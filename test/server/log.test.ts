@@ -222,6 +222,19 @@ test("of each cause the log has the beginning, without a part of a secret", () =
   }
 });
 
+test("no part of a secret is left where another is in it or overlaps it, whichever was told first", () => {
+  for (const secrets of [
+    ["secret", "secret-of-shop", "shop-and-more", "abcabc"],
+    ["abcabc", "shop-and-more", "secret-of-shop", "secret"],
+  ]) {
+    const { log, records } = ownLog("json");
+    log.hide(secrets);
+    log.notice("a secret-of-shop, a secret-of-shop-and-more, a secret, secretsecret, abcabcabc");
+    assert.equal(JSON.parse(records[0] ?? "").text, "a [key], a [key], a [key], [key][key], [key]");
+    assert.equal(log.strike(""), "");
+  }
+});
+
 test("a run whose client has gone says so", async (t) => {
   const server = await startServer(t, { env: JSON_LINES, turns: [[say("A"), hang]] });
   const stop = new AbortController();
