@@ -1,58 +1,95 @@
 /** Values as the trace keeps them: plain JSON without secrets, and with a digest in place of a file. */
 
 import { createHash } from "node:crypto";
+import { STRUCK } from "../config/secrets.ts";
 import { isStrictBase64, SNIFF_BYTES, sniffMediaType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
 
 export type Strike = (text: string) => string;
 
-/** What stands for a secret, as in the log. */
-const STRUCK = "[key]";
-
 /** Names of headers whose values are secrets of somebody: `authorization`, `x-api-key`, `set-cookie`, `x-amz-security-token`. */
 const SECRET_HEADER = /(?:auth|authorization|cookie2?|credentials?|key|password|secret|signature|token)$/i;
 
-/** The same of a body: there, `token` and `key` are words of the APIs. */
-const SECRET_FIELD =
-  /^(?:(?:proxy[_-]?)?authorization|(?:x[_-])?(?:goog[_-])?api[_-]?key|(?:access|auth|bearer|session)[_-]?token|(?:client[_-]?)?secret|secret[_-]?(?:access[_-]?)?key|password)$/i;
+/** The same of other fields: alone, `token` and `key` are words of the APIs, and `signature` is the model's. */
+const SECRET_FIELD = /(?:authorization|secret|password|.key|.token)$/i;
 
 const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+;base64,/;
 
 /** Shorter texts are kept as they are, whatever they hold. */
 const MIN_FILE_CHARS = 1024;
 
-/** Deeper than any API goes. What is deeper, or holds itself, is named and left out. */
+/** Deeper, and more, than any API goes. What is beyond that is named and left out. */
 const MAX_DEPTH = 100;
+const MAX_VALUES = 200_000;
 
 /** A copy that can be written as JSON. Never throws. */
 export function traced(value: unknown, strike: Strike): unknown {
   try {
-    return copyOf(value, strike, 0);
+    return new Copy(strike).of(value, "");
   } catch {
     // A package may have put an object there whose fields cannot be read.
     return "[cannot be read]";
   }
 }
 
-function copyOf(value: unknown, strike: Strike, depth: number): unknown {
-  if (typeof value === "string") return fileIn(value) ?? strike(value);
-  if (typeof value === "bigint") return String(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (depth > MAX_DEPTH) return "[too deep]";
-  if (ArrayBuffer.isView(value)) {
-    return digestOf(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+class Copy {
+  readonly #strike: Strike;
+  /** The objects and lists that hold the value. */
+  readonly #above = new Set<object>();
+  #left = MAX_VALUES;
+
+  constructor(strike: Strike) {
+    this.#strike = strike;
   }
-  if (value instanceof ArrayBuffer) return digestOf(Buffer.from(value));
-  // The errors of packages hold the request, with its key.
-  if (value instanceof Error) return { name: value.name, message: strike(value.message) };
-  if (value instanceof Date || value instanceof URL) return strike(String(value.toJSON()));
-  if (Array.isArray(value)) return value.map((item) => copyOf(item, strike, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value).map(([name, field]) => {
-      const isSecret = typeof field === "string" && SECRET_FIELD.test(name);
-      return [strike(name), isSecret ? STRUCK : copyOf(field, strike, depth + 1)];
-    }),
-  );
+
+  /** `name`: of the field that the value, or the list with it, stands in. */
+  of(value: unknown, name: string): unknown {
+    if (this.#left === 0) return "[too much]";
+    this.#left -= 1;
+    if (typeof value === "string") return fileIn(value) ?? this.#text(value, name);
+    if (typeof value === "bigint") return String(value);
+    if (typeof value !== "object" || value === null) return value;
+    if (ArrayBuffer.isView(value)) {
+      return digestOf(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+    }
+    if (value instanceof ArrayBuffer) return digestOf(Buffer.from(value));
+    // The errors of packages hold the request, with its key.
+    if (value instanceof Error) return { name: value.name, message: this.#strike(value.message) };
+    if (value instanceof Date) return value.toJSON();
+    if (value instanceof URL) return tracedUrl(value.href, this.#strike);
+    if (this.#above.has(value)) return "[circular]";
+    if (this.#above.size > MAX_DEPTH) return "[too deep]";
+    this.#above.add(value);
+    const copy = Array.isArray(value) ? this.#list(value, name) : this.#fields(value, name);
+    this.#above.delete(value);
+    return copy;
+  }
+
+  #text(text: string, name: string): string {
+    return /ur[il]s?$/i.test(name) ? tracedUrl(text, this.#strike) : this.#strike(text);
+  }
+
+  #list(list: readonly unknown[], name: string): unknown[] {
+    // One more than may follow is there to be named.
+    return list.slice(0, this.#left + 1).map((item) => this.of(item, name));
+  }
+
+  #fields(holder: object, holderName: string): unknown {
+    const fields = Object.entries(holder).slice(0, this.#left + 1);
+    return Object.fromEntries(
+      fields.map(([name, field]) => [
+        this.#strike(name),
+        isSecret(name, field, holderName) ? STRUCK : this.of(field, name),
+      ]),
+    );
+  }
+}
+
+function isSecret(name: string, value: unknown, holderName: string): boolean {
+  if (value === null || value === undefined || typeof value === "boolean") return false;
+  if (/headers$/i.test(holderName)) return SECRET_HEADER.test(name);
+  // A JSON Schema says there what a tool takes.
+  return SECRET_FIELD.test(name) && !(holderName === "properties" && isRecord(value));
 }
 
 export function tracedHeaders(
@@ -66,9 +103,10 @@ export function tracedHeaders(
   return Object.fromEntries(entries);
 }
 
-/** Without what a query says. */
+/** Without a user's name and password, and what a query says. */
 export function tracedUrl(url: string, strike: Strike): string {
-  return strike(url.replace(/([?&][^=&#]*=)[^&#]+/g, `$1${STRUCK}`));
+  const withoutUser = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]+@/i, `$1${STRUCK}@`);
+  return strike(withoutUser.replace(/([?&](?:[^=&#]*=)?)[^&#]+/g, `$1${STRUCK}`));
 }
 
 /** The type, size and digest of a file, in place of its base64, with which a `data:` URL goes on to begin. */

@@ -80,7 +80,7 @@ export class Trace implements RunSink {
       this.#isBroken = true;
       const why = error instanceof Error ? error.message : String(error);
       log.warning(
-        `--trace could not write a request (${why}). The agent goes on answering, and what can be written is.`,
+        `--trace could not write a request (${why}). The agent goes on answering. Later requests are written if possible.`,
       );
     }
   }

@@ -301,7 +301,7 @@ test("on a full disk it says once that it cannot write, no line is cut, and the 
   for (const message of ["Hi", large, large, "Hi"]) assert.equal((await ask({ message })).response, "Hello 👋");
   await told(/jsonl:2\n/);
   assert.equal(lines().length, 2);
-  assert.match(command.stderr, /warning: --trace could not write a request \(EFBIG/);
+  assert.match(command.stderr, /warning: --trace could not write a request \(EFBIG.*\)\. The agent goes on answering\. Later requests are written if possible\.\n/);
   assert.equal(command.stderr.split("could not write").length, 2);
 });
 
@@ -340,9 +340,42 @@ test("only what is a file is kept by its digest, and what no JSON can hold is na
     [pixels, DIGEST],
     [pixels.slice(0, 400), pixels.slice(0, 400)],
     [
-      { hush: ["hush", 7n, null, undefined], Authorization: "x", token: "the", api_key: "x" },
-      { "[key]": ["[key]", "7", null, undefined], Authorization: "[key]", token: "the", api_key: "[key]" },
+      { hush: ["hush", 7n, null, undefined], token: "the", key: "C", max_tokens: 7, signature: "c2ln", password: null },
+      {
+        "[key]": ["[key]", "7", null, undefined],
+        token: "the",
+        key: "C",
+        max_tokens: 7,
+        signature: "c2ln",
+        password: null,
+      },
     ],
+    ...[
+      "Authorization",
+      "api_key",
+      "apiKey",
+      "authorization_token",
+      "private_key",
+      "refresh_token",
+      "subscriptionKey",
+    ].map((name): [unknown, unknown] => [{ servers: [{ [name]: "x" }] }, { servers: [{ [name]: "[key]" }] }]),
+    ...[["x"], 5, { value: "x" }, new Uint8Array(4)].map((value): [unknown, unknown] => [
+      { password: value, api_key: value },
+      { password: "[key]", api_key: "[key]" },
+    ]),
+    [
+      { properties: { issue_key: { type: "string" }, api_key: "x" } },
+      { properties: { issue_key: { type: "string" }, api_key: "[key]" } },
+    ],
+    [
+      { headers: { "X-Acme-Key": "x", Cookie: ["x"], accept: "y" }, extraHeaders: { Signature: "x" } },
+      { headers: { "X-Acme-Key": "[key]", Cookie: "[key]", accept: "y" }, extraHeaders: { Signature: "[key]" } },
+    ],
+    [
+      { server_url: "https://me:x@mcp.example/sse?token=x&x", imageURL: new URL("https://a.example/?sig=x") },
+      { server_url: "https://[key]@mcp.example/sse?token=[key]&[key]", imageURL: "https://a.example/?sig=[key]" },
+    ],
+    [{ text: "https://shop.example/?q=shoes" }, { text: "https://shop.example/?q=shoes" }],
     [new RangeError("hush"), { name: "RangeError", message: "[key]" }],
     [
       {
@@ -357,7 +390,14 @@ test("only what is a file is kept by its digest, and what no JSON can hold is na
     if (kept instanceof RegExp) assert.match(String(keep(value)), kept);
     else assert.deepEqual(keep(value), kept);
   }
-  const ring: { self?: object } = {};
-  ring.self = ring;
-  assert.match(JSON.stringify(keep(ring)), /"self":"\[too deep\]"/);
+  const ring: { a?: object; b?: object } = {};
+  ring.a = ring.b = ring;
+  assert.deepEqual(keep(ring), { a: "[circular]", b: "[circular]" });
+  const same = { of: "both" };
+  assert.deepEqual(keep([same, same]), [same, same]);
+  let shared: unknown = "leaf";
+  for (let level = 0; level < 90; level++) shared = { a: shared, b: [shared] };
+  const text = JSON.stringify(keep(shared));
+  assert.match(text, /"leaf".*"\[too much\]"/);
+  assert.ok(text.length < 20_000_000, `${text.length}`);
 });
