@@ -56,12 +56,13 @@ export function findSecrets(text: string, secrets: Iterable<string>): Span[] {
   return spans;
 }
 
-/** A text, or the piece of one that begins at `start`, without these parts of it. The mark stands where a part begins. */
+/** A text, or the piece of one that begins at `start`, without these parts of it, in order. The mark stands where a part begins. */
 export function cutSpans(piece: string, spans: readonly Span[], start = 0): string {
   let kept = "";
   let at = 0;
   for (const [from, to] of spans) {
-    if (to <= start || from >= start + piece.length) continue;
+    if (to <= start) continue;
+    if (from >= start + piece.length) break;
     kept += piece.slice(at, Math.max(from - start, 0)) + (from >= start ? STRUCK : "");
     at = to - start;
   }

@@ -1,7 +1,7 @@
 /** Values as the trace keeps them: plain JSON without secrets, and with a digest in place of a file. */
 
 import { createHash } from "node:crypto";
-import { STRUCK } from "../config/secrets.ts";
+import { cutSpans, type Span, STRUCK } from "../config/secrets.ts";
 import { isStrictBase64, SNIFF_BYTES, sniffMediaType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
 
@@ -132,18 +132,24 @@ export interface TracedEvent {
   readonly data: unknown;
 }
 
-/** Strikes, in the messages themselves, a secret that came in pieces: where the texts at one place of all of them hold it when they are joined. */
-export function strikeAcross(events: readonly TracedEvent[], strike: Strike): void {
-  const places = new Map<string, Piece[]>();
-  for (const { event = "", data } of events) {
-    const type = isRecord(data) && typeof data.type === "string" ? data.type : "";
-    gather(data, `${event} ${type}`, places);
-  }
-  for (const pieces of places.values()) {
-    const text = pieces.map(({ holder, name }) => holder[name]).join("");
-    const struck = strike(text);
-    if (struck === text) continue;
-    for (const [index, { holder, name }] of pieces.entries()) holder[name] = index === 0 ? struck : "";
+/**
+ * What tells the parts of an answer apart: indices and ids beside a piece and around it, or one of them where the other
+ * changes from piece to piece, or places in lists.
+ */
+const PARTS = [/(?:index|id)$/i, /index$/i, /id$/i, undefined];
+
+/**
+ * Strikes, in the messages themselves, a secret that came in pieces: where the texts of one part, at one place of all of
+ * them, hold it when they are joined. Other texts stay where they are.
+ */
+export function strikeAcross(events: readonly TracedEvent[], find: (text: string) => Span[]): void {
+  for (const part of PARTS) {
+    const places = new Map<string, Piece[]>();
+    for (const { event = "", data } of events) {
+      const type = isRecord(data) && typeof data.type === "string" ? data.type : "";
+      gather(data, `${event} ${type}`, part, places);
+    }
+    for (const pieces of places.values()) strikePieces(pieces, find);
   }
 }
 
@@ -151,15 +157,29 @@ export function strikeAcross(events: readonly TracedEvent[], strike: Strike): vo
 interface Piece {
   readonly holder: Record<string, unknown>;
   readonly name: string;
+  readonly text: string;
 }
 
-function gather(value: unknown, path: string, places: Map<string, Piece[]>): void {
+function gather(value: unknown, path: string, part: RegExp | undefined, places: Map<string, Piece[]>): void {
   if (typeof value !== "object" || value === null) return;
   const holder = value as Record<string, unknown>;
-  for (const [name, field] of Object.entries(holder)) {
-    const place = `${path}.${name}`;
-    if (typeof field !== "string") gather(field, place, places);
-    else if (places.has(place)) places.get(place)?.push({ holder, name });
-    else places.set(place, [{ holder, name }]);
+  const fields = Object.entries(holder);
+  const label = part ? fields.filter(([name, field]) => part.test(name) && typeof field !== "object").join() : "";
+  for (const [name, field] of fields) {
+    const place = `${path}${label}.${part && Array.isArray(value) ? "" : name}`;
+    if (typeof field !== "string") gather(field, place, part, places);
+    else if (places.has(place)) places.get(place)?.push({ holder, name, text: field });
+    else places.set(place, [{ holder, name, text: field }]);
+  }
+}
+
+function strikePieces(pieces: readonly Piece[], find: (text: string) => Span[]): void {
+  const spans = find(pieces.map(({ text }) => text).join(""));
+  let at = 0;
+  for (const { holder, name, text } of pieces) {
+    if (spans.length === 0) return;
+    holder[name] = cutSpans(text, spans, at);
+    at += text.length;
+    while ((spans[0]?.[1] ?? Number.POSITIVE_INFINITY) <= at) spans.shift();
   }
 }

@@ -56,7 +56,7 @@ export class Trace implements RunSink {
 
   sending(start: RunStart, sent: SentTry): TryObserver {
     const { log } = this.#parts;
-    return new TracedTry(start, sent, log.strike, (record) => this.#write(start, record));
+    return new TracedTry(start, sent, log, (record) => this.#write(start, record));
   }
 
   #sayElsewhere(): void {
@@ -109,7 +109,7 @@ interface TraceRecord {
         readonly status?: number | undefined;
         readonly headers: Json;
         readonly events?: readonly TimedEvent[];
-        /** How many of the events are left out, because they were too many. */
+        /** How many events before the last ten are left out, because they were too many. */
         readonly events_left_out?: number | undefined;
         readonly body?: unknown;
       }
@@ -129,29 +129,35 @@ interface TimedEvent extends TracedEvent {
   readonly ms: number;
 }
 
-/** An answer of more UTF-16 units is not kept to its end: it waits in memory until it is over. */
+/** Of an answer of more UTF-16 units, the middle is left out: it waits in memory until it is over. */
 const MAX_EVENT_CHARS = 8_000_000;
+/** They say how it ended, and what it took. */
+const LAST_EVENTS = 10;
 
 /** Keeps what it sees without its secrets, and writes all of it at the end. */
 class TracedTry implements TryObserver {
   readonly #start: RunStart;
   readonly #sent: SentTry;
   readonly #strike: Strike;
+  readonly #find: Log["findSecrets"];
   readonly #write: (record: () => TraceRecord) => void;
   #sentAt = 0;
   #time = "";
   #request: TraceRecord["request"] | undefined;
   #head: AnswerHead | undefined;
   readonly #events: TimedEvent[] = [];
+  /** The last ones beyond the limit, as they came. */
+  readonly #last: TimedEvent[] = [];
   #chars = 0;
   #leftOut = 0;
   #firstMs: number | undefined;
   #isOver = false;
 
-  constructor(start: RunStart, sent: SentTry, strike: Strike, write: (record: () => TraceRecord) => void) {
+  constructor(start: RunStart, sent: SentTry, log: Log, write: (record: () => TraceRecord) => void) {
     this.#start = start;
     this.#sent = sent;
-    this.#strike = strike;
+    this.#strike = log.strike;
+    this.#find = log.findSecrets;
     this.#write = write;
   }
 
@@ -162,7 +168,7 @@ class TracedTry implements TryObserver {
       method,
       url: url && tracedUrl(url, this.#strike),
       headers: headers && tracedHeaders(Object.entries(headers), this.#strike),
-      body: traced(readBody(body), this.#strike),
+      body: this.#kept(body),
     };
   }
 
@@ -173,11 +179,18 @@ class TracedTry implements TryObserver {
   message(event: string, data: string | Json): void {
     const ms = this.#elapsedMs();
     this.#firstMs ??= ms;
-    const kept = traced(readBody(data), this.#strike);
-    this.#chars += typeof data === "string" ? data.length : JSON.stringify(kept).length;
-    if (this.#chars > MAX_EVENT_CHARS) this.#leftOut += 1;
     // Server-Sent Events without a name are a `message`, and an object names itself.
-    else this.#events.push({ ms, ...(event === "message" || typeof data !== "string" ? {} : { event }), data: kept });
+    const named = { ms, ...(event === "message" || typeof data !== "string" ? {} : { event }) };
+    if (this.#chars > MAX_EVENT_CHARS) {
+      this.#last.push({ ...named, data });
+      if (this.#last.length <= LAST_EVENTS) return;
+      this.#last.shift();
+      this.#leftOut += 1;
+      return;
+    }
+    const kept = this.#kept(data);
+    this.#chars += typeof data === "string" ? data.length : JSON.stringify(kept).length;
+    this.#events.push({ ...named, data: kept });
   }
 
   ended(outcome: TryOutcome): void {
@@ -186,6 +199,12 @@ class TracedTry implements TryObserver {
     this.#isOver = true;
     const ms = this.#elapsedMs();
     this.#write(() => this.#record(request, outcome, ms));
+  }
+
+  /** The value of what was sent or received as JSON; other text as it is. */
+  #kept(body: unknown): unknown {
+    const text = body instanceof Uint8Array ? Buffer.from(body).toString() : body;
+    return traced(typeof text === "string" ? (tryParse(text) ?? text) : text, this.#strike);
   }
 
   #elapsedMs(): number {
@@ -219,16 +238,11 @@ class TracedTry implements TryObserver {
     if (head === undefined) return undefined;
     const { status } = head;
     const headers = tracedHeaders(head.headers, this.#strike);
-    if (this.#head === undefined) return { status, headers, body: traced(readBody(refusal?.body ?? ""), this.#strike) };
-    strikeAcross(this.#events, this.#strike);
-    return { status, headers, events: this.#events, events_left_out: this.#leftOut || undefined };
+    if (this.#head === undefined) return { status, headers, body: this.#kept(refusal?.body ?? "") };
+    const events = [...this.#events, ...this.#last.map((event) => ({ ...event, data: this.#kept(event.data) }))];
+    strikeAcross(events, this.#find);
+    return { status, headers, events, events_left_out: this.#leftOut || undefined };
   }
-}
-
-/** The value of what was sent or received as JSON; other text as it is. */
-function readBody(body: SentRequest["body"]): unknown {
-  const text = body instanceof Uint8Array ? Buffer.from(body).toString() : body;
-  return typeof text === "string" ? (tryParse(text) ?? text) : text;
 }
 
 /** The answer that is no stream, behind a failure. */

@@ -6,7 +6,7 @@
 import { isatty } from "node:tty";
 import { pino } from "pino";
 import { isOnlyForOperator } from "../config/exposure.ts";
-import { strike } from "../config/secrets.ts";
+import { findSecrets, type Span, strike } from "../config/secrets.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
@@ -89,6 +89,8 @@ export function createLog(settings: Settings, sink = standardError()) {
     },
     /** A text without the secrets. */
     strike: (text: string): string => strike(text, secrets),
+    /** Where secrets stand in a text. */
+    findSecrets: (text: string): Span[] => findSecrets(text, secrets),
     /** Strikes these values out of every later record. */
     hide(more: Iterable<string>): void {
       for (const secret of more) secrets.add(secret);

@@ -7,8 +7,9 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, 
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createParser } from "eventsource-parser";
+import { findSecrets } from "../../server/config/secrets.ts";
 import { TraceFile } from "../../server/dev/trace-file.ts";
-import { traced } from "../../server/dev/trace-values.ts";
+import { strikeAcross, traced } from "../../server/dev/trace-values.ts";
 import { CLAUDE, fixtureFrames, stream } from "../support/bedrock.ts";
 import { post } from "../support/chat-transports.ts";
 import { type CommandOptions, startDev } from "../support/command.ts";
@@ -154,8 +155,9 @@ test("each provider's request is one line with its body as it was sent and its e
 test("a model object's line has the options of its call and the parts that came, and the demo's what a model would be asked", async (t) => {
   const object = `{ specificationVersion: "v3", provider: "acme.chat", modelId: "m-1", async doStream() {
     const parts = [
-      { type: "raw", rawValue: "…" }, { type: "text-start", id: "1" },
-      { type: "text-delta", id: "1", delta: "sk-open" }, { type: "text-delta", id: "1", delta: "ai-hush!" }, { type: "text-end", id: "1" },
+      { type: "raw", rawValue: "…" }, { type: "text-start", id: "1" }, { type: "text-start", id: "2" },
+      { type: "text-delta", id: "1", delta: "So: sk-open" }, { type: "text-delta", id: "2", delta: "Or " }, { type: "text-delta", id: "1", delta: "ai-hush!" },
+      { type: "text-end", id: "1" }, { type: "text-end", id: "2" },
       { type: "finish", finishReason: { unified: "stop" }, usage: { inputTokens: { total: 7 }, outputTokens: { total: 3 } } },
     ];
     return { stream: ReadableStream.from(parts), response: { headers: { "x-request-id": "req-1" } } };
@@ -176,13 +178,34 @@ test("a model object's line has the options of its call and the parts that came,
   assert.equal(providerOptions.acme.apiKey, "[key]");
   assert.match(providerOptions.acme.bytes, /^\[file, 4 bytes, sha256 df3f6198/);
   assert.equal(prompt[1].content.find((part: Line) => part.type === "file").data, DIGEST);
-  assert.equal(own.answer.events.map(({ data }: Line) => data.delta ?? "").join(""), "[key]!", "in pieces, too");
+  const deltas = own.answer.events.map(({ data }: Line) => data.delta).filter(Boolean);
+  assert.deepEqual(deltas, ["So: [key]", "Or ", "!"], "in pieces, too");
   assert.deepEqual(demo.request.body.messages, [{ role: "user", content: "Think about it" }]);
   assert.deepEqual(demo.answer.events.map(({ data }: Line) => data.type).slice(-1), ["end"]);
   assert.doesNotMatch(text(), /hush/);
 });
 
 const chunk = (content: string) => ({ choices: [{ index: 0, delta: { content } }] });
+
+test("of an answer of more than 8 MB the beginning and the last ten events are kept, without secrets", async (t) => {
+  const object = `{ specificationVersion: "v3", provider: "acme.chat", modelId: "m-1", async doStream() {
+    const parts = [
+      ...Array(30).fill({ type: "source", url: "x".repeat(1_000_000) }),
+      { type: "text-start", id: "1" }, { type: "text-delta", id: "1", delta: "sk-open" }, { type: "text-delta", id: "1", delta: "ai-hush!" },
+      { type: "finish", finishReason: { unified: "stop" }, usage: { inputTokens: { total: 7 }, outputTokens: { total: 3 } } },
+    ];
+    return { stream: ReadableStream.from(parts) };
+  } }`;
+  const { ask, lines, text } = await trace(t, agentOf(object), { env: SECRETS });
+  assert.equal((await ask()).response, "sk-openai-hush!");
+  const { events, events_left_out } = lines()[0].answer;
+  assert.deepEqual(
+    events.map(({ data }: Line) => data.delta ?? data.type),
+    [...Array(8 + 6).fill("source"), "text-start", "[key]", "!", "finish"],
+  );
+  assert.deepEqual([events.at(-1).data.usage.inputTokens, events_left_out], [{ total: 7 }, 16]);
+  assert.doesNotMatch(text(), /hush/);
+});
 
 test("a refusal, a retry, a fallback model and the turn after the tools are lines of their own", async (t) => {
   await using upstream = await startUpstream();
@@ -301,7 +324,10 @@ test("on a full disk it says once that it cannot write, no line is cut, and the 
   for (const message of ["Hi", large, large, "Hi"]) assert.equal((await ask({ message })).response, "Hello 👋");
   await told(/jsonl:2\n/);
   assert.equal(lines().length, 2);
-  assert.match(command.stderr, /warning: --trace could not write a request \(EFBIG.*\)\. The agent goes on answering\. Later requests are written if possible\.\n/);
+  assert.match(
+    command.stderr,
+    /warning: --trace could not write a request \(EFBIG.*\)\. The agent goes on answering\. Later requests are written if possible\.\n/,
+  );
   assert.equal(command.stderr.split("could not write").length, 2);
 });
 
@@ -401,3 +427,57 @@ test("only what is a file is kept by its digest, and what no JSON can hold is na
   assert.match(text, /"leaf".*"\[too much\]"/);
   assert.ok(text.length < 20_000_000, `${text.length}`);
 });
+
+const delta = (index: number, content: string) => ({ choices: [{ index, delta: { content } }] });
+const call = (...calls: [index: number, text: string][]) => ({
+  id: "chunk-1",
+  choices: [
+    { index: 0, delta: { tool_calls: calls.map(([index, text]) => ({ index, function: { arguments: text } })) } },
+  ],
+});
+const contentOf = (index: number, text: string) => ({ type: "content_contentOfdelta", index, delta: { text } });
+const item = (item_id: string, text: string, number: number) => ({
+  type: "delta",
+  item_id,
+  delta: text,
+  sequence_number: number,
+});
+
+const PIECES: [what: string, events: unknown[], struck: unknown[]][] = [
+  [
+    "one part, twice",
+    [delta(0, "a "), delta(0, "hu"), delta(0, "s"), delta(0, "h, h"), delta(0, "ush."), delta(0, "hush")],
+    [delta(0, "a "), delta(0, "[key]"), delta(0, ""), delta(0, ", [key]"), delta(0, "."), delta(0, "[key]")],
+  ],
+  [
+    "two choices in turn",
+    [delta(0, "hu"), delta(1, "x"), delta(0, "sh")],
+    [delta(0, "[key]"), delta(1, "x"), delta(0, "")],
+  ],
+  [
+    "calls that change their places in the list",
+    [call([0, "x"], [1, "hu"]), call([1, "sh"])],
+    [call([0, "x"], [1, "[key]"]), call([1, ""])],
+  ],
+  [
+    "two blocks in turn",
+    [contentOf(0, "hu"), contentOf(1, "hu"), contentOf(0, "sh"), contentOf(1, "sh")],
+    [contentOf(0, "[key]"), contentOf(1, "[key]"), contentOf(0, ""), contentOf(1, "")],
+  ],
+  [
+    "two items in turn",
+    [item("a", "hu", 1), item("b", "x", 2), item("a", "sh", 3)],
+    [item("a", "[key]", 1), item("b", "x", 2), item("a", "", 3)],
+  ],
+];
+
+for (const [what, events, struck] of PIECES) {
+  test(`a secret that a model says in pieces is struck where it stands: ${what}`, () => {
+    const kept = structuredClone(events).map((data) => ({ data }));
+    strikeAcross(kept, (text) => findSecrets(text, ["hush"]));
+    assert.deepEqual(
+      kept.map(({ data }) => data),
+      struck,
+    );
+  });
+}
