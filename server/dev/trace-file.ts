@@ -1,18 +1,9 @@
 /** `.parley/trace.jsonl` of a project: lines that are appended, and numbered as an editor numbers them. */
 
-import {
-  closeSync,
-  fchmodSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, readSync, renameSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { ConfigError } from "../errors.ts";
-import { keptFile, OWNER_ONLY } from "./folder.ts";
+import { keptFile, openKept } from "./folder.ts";
 
 const MAX_BYTES = 50_000_000;
 
@@ -36,10 +27,10 @@ export class TraceFile {
     this.#project = project;
     try {
       this.path = relative(process.cwd(), keptFile(project, NAME));
-      closeSync(this.#open());
+      closeSync(openKept(project, NAME));
     } catch (error) {
       throw new ConfigError(
-        `--trace cannot write .parley/${NAME} in the project's folder (${codeOf(error)}). Make .parley a folder that you may write to, or leave --trace out.`,
+        `--trace cannot write .parley/${NAME} in the project's folder (${codeOf(error)}). Make .parley a folder and ${NAME} a file, neither a link, that you may write to, or leave --trace out.`,
         { cause: error },
       );
     }
@@ -50,7 +41,7 @@ export class TraceFile {
     const line = Buffer.from(`${text}\n`);
     if (line.length > MAX_BYTES) throw new RangeError(`one request takes ${line.length} bytes`);
     this.#makeRoom(line.length);
-    const file = this.#open();
+    const file = openKept(this.#project, NAME);
     try {
       const { size, lines } = this.#count(file);
       try {
@@ -67,14 +58,8 @@ export class TraceFile {
     }
   }
 
-  #open(): number {
-    const file = openSync(keptFile(this.#project, NAME), "a+", OWNER_ONLY.mode);
-    fchmodSync(file, OWNER_ONLY.mode);
-    return file;
-  }
-
   #makeRoom(bytes: number): void {
-    const file = this.#open();
+    const file = openKept(this.#project, NAME);
     const { size } = fstatSync(file);
     closeSync(file);
     if (size === 0 || size + bytes <= MAX_BYTES) return;
@@ -98,5 +83,6 @@ export class TraceFile {
 const NEWLINE = 0x0a;
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : String(error);
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error ? String(error.code) : error.message;
 }

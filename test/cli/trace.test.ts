@@ -3,11 +3,23 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createParser } from "eventsource-parser";
 import { findSecrets } from "../../server/config/secrets.ts";
+import { projectSecret } from "../../server/dev/folder.ts";
 import { TraceFile } from "../../server/dev/trace-file.ts";
 import { strikeAcross, traced } from "../../server/dev/trace-values.ts";
 import { CLAUDE, fixtureFrames, stream } from "../support/bedrock.ts";
@@ -354,6 +366,38 @@ test("the file counts its lines whoever wrote them, is its owner's alone, and be
   }
   assert.throws(() => file.append(megabyte.repeat(50)), /one request takes 50000001 bytes/);
   assert.equal(readFileSync(path, "utf8"), "{}\n");
+});
+
+test("what is a link, or no file, gets neither a line nor the secret, and its mode stays", (t) => {
+  const folder = temporaryProject(t, { "of-others.txt": "mine\n" });
+  const other = join(folder, "of-others.txt");
+  chmodSync(other, 0o640);
+  mkdirSync(join(folder, ".parley"));
+  const path = join(folder, ".parley/trace.jsonl");
+  const file = new TraceFile(folder);
+  for (const replace of [
+    () => symlinkSync(other, path),
+    () => symlinkSync(join(folder, "new.txt"), path),
+    () => mkdirSync(path),
+    () => spawnSync("mkfifo", [path]),
+  ]) {
+    rmSync(path, { recursive: true });
+    replace();
+    assert.throws(() => file.append("{}"));
+    const why =
+      /^--trace cannot write \.parley\/trace\.jsonl .*\. Make \.parley a folder and trace\.jsonl a file, neither a link, that you may write to, or leave --trace out\.$/;
+    assert.throws(() => new TraceFile(folder), { name: "ConfigError", message: why });
+  }
+  symlinkSync(other, join(folder, ".parley/secret"));
+  assert.notEqual(projectSecret(folder), projectSecret(folder), "of this start alone");
+  rmSync(join(folder, ".parley"), { recursive: true });
+  mkdirSync(join(folder, "elsewhere"));
+  symlinkSync("elsewhere", join(folder, ".parley"));
+  assert.throws(() => new TraceFile(folder));
+  assert.notEqual(projectSecret(folder), projectSecret(folder));
+  assert.deepEqual(readdirSync(folder).sort(), [".parley", "elsewhere", "of-others.txt"]);
+  assert.deepEqual(readdirSync(join(folder, "elsewhere")), []);
+  assert.deepEqual([readFileSync(other, "utf8"), statSync(other).mode & 0o777], ["mine\n", 0o640]);
 });
 
 test("only what is a file is kept by its digest, and what no JSON can hold is named", () => {
