@@ -13,6 +13,8 @@ const SECRET_HEADER = /(?:auth|authorization|cookie2?|credentials?|key|password|
 /** The same of other fields: alone, `token` and `key` are words of the APIs, and `signature` is the model's. */
 const SECRET_FIELD = /(?:authorization|secret|password|.key|.token)$/i;
 
+const ADDRESS_FIELD = /ur[il]s?$/i;
+
 const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+;base64,/;
 
 /** Shorter texts are kept as they are, whatever they hold. */
@@ -46,7 +48,8 @@ class Copy {
   of(value: unknown, name: string): unknown {
     if (this.#left === 0) return "[too much]";
     this.#left -= 1;
-    if (typeof value === "string") return fileIn(value) ?? this.#text(value, name);
+    if (typeof value === "string")
+      return fileIn(value) ?? (ADDRESS_FIELD.test(name) ? tracedUrl(value, this.#strike) : this.#strike(value));
     if (typeof value === "bigint") return String(value);
     if (typeof value !== "object" || value === null) return value;
     if (ArrayBuffer.isView(value)) {
@@ -60,28 +63,19 @@ class Copy {
     if (this.#above.has(value)) return "[circular]";
     if (this.#above.size > MAX_DEPTH) return "[too deep]";
     this.#above.add(value);
-    const copy = Array.isArray(value) ? this.#list(value, name) : this.#fields(value, name);
+    // One more than may follow is there to be named.
+    const end = this.#left + 1;
+    const copy = Array.isArray(value)
+      ? value.slice(0, end).map((item) => this.of(item, name))
+      : this.#fields(Object.entries(value).slice(0, end), name);
     this.#above.delete(value);
     return copy;
   }
 
-  #text(text: string, name: string): string {
-    return /ur[il]s?$/i.test(name) ? tracedUrl(text, this.#strike) : this.#strike(text);
-  }
-
-  #list(list: readonly unknown[], name: string): unknown[] {
-    // One more than may follow is there to be named.
-    return list.slice(0, this.#left + 1).map((item) => this.of(item, name));
-  }
-
-  #fields(holder: object, holderName: string): unknown {
-    const fields = Object.entries(holder).slice(0, this.#left + 1);
-    return Object.fromEntries(
-      fields.map(([name, field]) => [
-        this.#strike(name),
-        isSecret(name, field, holderName) ? STRUCK : this.of(field, name),
-      ]),
-    );
+  #fields(fields: [string, unknown][], holderName: string): unknown {
+    const copyOf = (name: string, value: unknown) =>
+      isSecret(name, value, holderName) ? STRUCK : this.of(value, name);
+    return Object.fromEntries(fields.map(([name, value]) => [this.#strike(name), copyOf(name, value)]));
   }
 }
 

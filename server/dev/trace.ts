@@ -183,9 +183,7 @@ class TracedTry implements TryObserver {
     const named = { ms, ...(event === "message" || typeof data !== "string" ? {} : { event }) };
     if (this.#chars > MAX_EVENT_CHARS) {
       this.#last.push({ ...named, data });
-      if (this.#last.length <= LAST_EVENTS) return;
-      this.#last.shift();
-      this.#leftOut += 1;
+      if (this.#last.length > LAST_EVENTS) this.#leftOut += this.#last.splice(0, 1).length;
       return;
     }
     const kept = this.#kept(data);
