@@ -41,8 +41,8 @@ function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
 
 type Json = Record<string, unknown>;
 
-/** In place of a message: nothing was said since the last tool, or the message is whole. */
-const [NONE, FINISHED] = [Symbol("none"), Symbol("finished")];
+/** In place of a message: nothing was said since the last tool, or the message came whole, or it is finished. */
+const [NONE, WHOLE, FINISHED] = [Symbol("none"), Symbol("whole"), Symbol("finished")];
 
 /** Reads one answer. Its text may come in pieces, in a finished item, or in the finished response. */
 export class ResponseEvents {
@@ -51,7 +51,7 @@ export class ResponseEvents {
   /** Everything that was said in this response, and what of it stands behind the last whole message. */
   #said = "";
   #rest = "";
-  /** Ids of the messages that came in pieces. */
+  /** Ids of the messages that came in pieces. A server may give none: then a whole message is known by its text alone. */
   readonly #streamed = new Set<unknown>();
   /** Calls of the agent's own that have no result yet. */
   readonly #open = new Set<unknown>();
@@ -67,7 +67,7 @@ export class ResponseEvents {
     const { type, delta, item, response, ...rest } = event;
     const isSaid = type === "response.output_text.delta" || type === "response.refusal.delta";
     if (isSaid) {
-      this.#streamed.add(rest.item_id);
+      if (typeof rest.item_id === "string") this.#streamed.add(rest.item_id);
       yield* this.#say(asString(delta), rest.output_index ?? rest.item_id);
     } else if (type === "response.reasoning_summary_text.delta" || type === "response.reasoning_text.delta") {
       yield { type: "thinking", data: asString(delta) };
@@ -98,7 +98,7 @@ export class ResponseEvents {
     const text = wholeText(content);
     const rest = this.#rest;
     const at = rest.indexOf(text.trim());
-    if (at === -1 && !this.#streamed.has(id)) yield* this.#say(text, id);
+    if (at === -1 && !this.#streamed.has(id)) yield* this.#say(text, WHOLE);
     this.#rest = at === -1 ? rest : rest.slice(at + text.trim().length);
     if (this.#writing !== NONE) this.#writing = FINISHED;
   }

@@ -513,9 +513,11 @@ test("an agent behind the Responses API gets what it did before it asked, and fi
   ]);
 });
 
-const piece = (delta: string, id = "m1") => ({ type: "response.output_text.delta", item_id: id, delta });
+const written = (delta: string) => ({ type: "response.output_text.delta", delta });
+const piece = (delta: string, id = "m1") => ({ ...written(delta), item_id: id });
 const done = (item: object) => ({ type: "response.output_item.done", item });
-const spoken = (text: string, id = "m1") => ({ type: "message", id, content: [{ type: "output_text", text }] });
+const unnamed = (text: string) => ({ type: "message", content: [{ type: "output_text", text }] });
+const spoken = (text: string, id = "m1") => ({ ...unnamed(text), id });
 const CALL = { type: "function_call", call_id: "c1", name: "look", arguments: "{}" };
 const OUTPUT = { type: "function_call_output", call_id: "c1", output: "found" };
 const DONE = { type: "[DONE]" };
@@ -537,6 +539,16 @@ const SPOKEN: [name: string, events: object[], said: string, final?: string][] =
   ["in two messages", [piece("Hel"), piece("lo", "m2"), done(spoken("lo", "m2")), completed()], "Hel\n\nlo"],
   ["in pieces, and in a finished item behind them", [piece("Hel"), done(spoken("lo", "m2")), DONE], "Hel\n\nlo"],
   ["in two finished messages", [done(spoken("Hel")), done(spoken("lo")), DONE], "Hel\n\nlo"],
+  ["in pieces without ids, and in a message without one", [written("Hel"), done(unnamed("lo")), DONE], "Hel\n\nlo"],
+  [
+    "without ids, before its tool in pieces, behind it whole",
+    [
+      ...[written("Hel"), done(CALL), done(OUTPUT), done(unnamed("lo")), written(" there"), done(unnamed("there"))],
+      completed(unnamed("Hel"), CALL, OUTPUT, unnamed("lo"), unnamed("there")),
+    ],
+    "Hello\n\n there",
+    "lo\n\n there",
+  ],
   [
     "twice in the same words, of which the finished response alone has the second",
     [piece("OK, then OK."), completed(spoken("OK, then OK."), spoken("OK.", "m2"))],
