@@ -29,7 +29,7 @@ class AgUiReader implements ShapeReader {
   #snapshot: Record<string, unknown>[] | undefined;
   /** Results of calls that were not streamed, by their ids. */
   readonly #results = new Map<unknown, unknown>();
-  /** What a person is asked, by its id, with which the answer goes back. Some agents say it twice. */
+  /** What a person is asked, by its id, with which the answer goes back. Some agents say it twice, with the same id. */
   readonly #interrupts = new Map<unknown, Interrupt>();
   /** Whether the agent has said itself that it waits for nothing. */
   #isComplete = false;
@@ -101,13 +101,15 @@ class AgUiReader implements ShapeReader {
     this.#endChunk(answer);
     this.#sayUnstreamed(answer);
     const graph = new Interrupts({ isGraph: true });
+    const ofGraph: object[] = [];
     const open = answer.openCalls();
     for (const one of this.#interrupts.values()) {
       const { metadata } = one;
       const { langgraph } = isRecord(metadata) ? metadata : {};
-      if (isRecord(langgraph)) graph.read({ __interrupt__: [{ id: one.id, value: langgraph.raw }] });
+      if (isRecord(langgraph)) ofGraph.push({ id: one.id, value: langgraph.raw });
       else ask(one, this.#interrupts.size === 1 && open.length === 1 ? open[0] : undefined, answer);
     }
+    if (ofGraph.length > 0) graph.read({ __interrupt__: ofGraph });
     graph.ask(answer);
     // AG-UI has no mark for a call that is the client's to answer: the rule is that the run ends with it, without a result. Where
     // a run asks, says that it has succeeded or lists its messages, that says what has become of its calls.
@@ -117,7 +119,8 @@ class AgUiReader implements ShapeReader {
   }
 
   #interrupt(interrupt: Interrupt): void {
-    this.#interrupts.set(interrupt.id, { ...this.#interrupts.get(interrupt.id), ...interrupt });
+    const key = interrupt.id || interrupt;
+    this.#interrupts.set(key, { ...this.#interrupts.get(key), ...interrupt });
   }
 
   #say(id: unknown, delta: unknown, answer: Answer): void {

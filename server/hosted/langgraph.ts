@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { AgentNotice } from "../errors.ts";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import type { ToolCall } from "../providers/provider.ts";
-import type { Answer } from "./answer.ts";
+import { type Answer, failure } from "./answer.ts";
 import { isMessage, MessagesReader } from "./langchain-messages.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
 
@@ -104,6 +104,8 @@ class GraphReader implements ShapeReader {
 const BREAKPOINT =
   "The graph stopped at a breakpoint (interruptBefore or interruptAfter), about which nobody can be asked. Call interrupt in the node or the tool instead.";
 
+const UNNAMED = "The agent asks for several things, but one of LangGraph's interrupts has no id.";
+
 /** Where a graph waits for a person. */
 export class Interrupts {
   /** What each says, by its id: graphs within the graph report the same ones. */
@@ -122,11 +124,16 @@ export class Interrupts {
     return this.#isAtBreakpoint || this.#found.size > 0;
   }
 
+  /** @throws ApiError for an interrupt without an id beside another one: the graph could not tell their answers apart */
   read(data: unknown): void {
     const interrupts = isRecord(data) ? data.__interrupt__ : undefined;
     this.#isAtBreakpoint ||= Array.isArray(interrupts) && interrupts.length === 0;
-    for (const { id, value } of records(interrupts)) {
-      this.#found.set(asString(id), value);
+    const all = records(interrupts);
+    for (const { id, value } of all) {
+      const key = asString(id);
+      const isOther = this.#found.has(key) && !isDeepStrictEqual(this.#found.get(key), value);
+      if (key === "" && (isOther || all.length > 1)) throw failure(UNNAMED);
+      this.#found.set(key, value);
     }
   }
 

@@ -633,6 +633,18 @@ const FAULTS: [name: string, answer: Answer, code: string, detail?: RegExp][] = 
     "provider_error",
     /outcome\.interrupts\[0\] of its RUN_FINISHED has no id/,
   ],
+  [
+    "asks for two things with LangGraph, one of them without an id",
+    sse(...graph("i1", "Your name?").slice(0, 1), ...graph("", "Your order?")),
+    "provider_error",
+    /asks for several things, but one of LangGraph's interrupts has no id/,
+  ],
+  [
+    "asks for two things with LangGraph in the same words, without ids",
+    sse(...graph("", "Sure?").slice(0, 1), ...graph("", "Sure?")),
+    "provider_error",
+    /asks for several things, but one of LangGraph's interrupts has no id/,
+  ],
   ["reports an error", sse({ type: "RUN_ERROR", message: "no key" }), "provider_error", /reports an error: no key/],
   ["says nothing", () => {}, "provider_timeout"],
 ];

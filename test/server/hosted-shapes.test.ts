@@ -103,6 +103,11 @@ const FAILURES: [name: string, item: unknown][] = [
   ["a Mastra agent that aborts itself", recorded("abort")],
   ["a processor of Mastra", mastra("tripwire", { reason: "secret" })],
   ["AG-UI", { type: "RUN_ERROR", message: "secret" }],
+  ["LangGraph, which asks twice at once without ids,", { __interrupt__: [{ value: "secret" }, { value: "secret" }] }],
+  [
+    "LangGraph, which asks one question after another without ids,",
+    ["secret", "Secret?"].map((value) => ({ __interrupt__: [{ value }] })),
+  ],
 ];
 
 for (const [name, item] of FAILURES) {
