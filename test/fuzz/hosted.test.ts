@@ -5,6 +5,8 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { RunInput } from "../../server/agent/run-function.ts";
 import { readState } from "../../server/agent/state.ts";
+import { AG_UI } from "../../server/hosted/ag-ui.ts";
+import { AgUiThread } from "../../server/hosted/ag-ui-thread.ts";
 import { ResponseEvents } from "../../server/hosted/responses.ts";
 import type { ConversationState, HistoryMessage, HistoryToolCall, ToolApproval } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
@@ -122,7 +124,8 @@ class Stage {
     onAnswer: () => (this.step?.refused === "the answer" ? { refuse: "Not that." } : undefined),
   };
 
-  *#items(act: Act, { ctx, exchange }: RunInput): Generator<unknown> {
+  *#items(act: Act, input: RunInput): Generator<unknown> {
+    const { ctx, exchange } = input;
     const n = ++this.#count;
     if (act.does in EVENTS) yield EVENTS[act.does]?.(n);
     else if (act.does === "calls") yield { type: "tool_call", data: { id: act.id, tool: "look", arguments: { n } } };
@@ -136,7 +139,7 @@ class Stage {
     } else if (act.does === "streams" || act.does === "repeats") {
       this.#open.clear();
       const used = this.step?.acts.flatMap((one) => ("id" in one ? [one.id] : [])) ?? [];
-      yield* act.does === "streams" ? asRead(act.items) : eventsOf(exchange, used);
+      yield* act.does === "streams" ? asRead(act.items, input) : eventsOf(exchange, used);
     } else {
       const approved = ctx.approvals.filter((one) => one.approved).map((one) => one.id);
       for (const one of "id" in act ? [act.id] : approved) {
@@ -161,13 +164,19 @@ class Stage {
   }
 }
 
-/** Events of the Responses API as `responses` reads them. */
-function* asRead(items: Items): Generator<unknown> {
+/** Events of the Responses API as `responses` reads them, and those of AG-UI as `agUi` does. */
+function* asRead(items: Items, input: RunInput): Generator<unknown> {
   const responses = new ResponseEvents();
+  const thread = new AgUiThread(input);
+  // It is read after it was asked.
+  thread.requests().next();
   for (const item of items) {
     const isItsOwn = isRecord(item) && (item.type === undefined ? "error" in item : /^response\./.test(`${item.type}`));
     if (isItsOwn) yield* responses.read(item);
-    else yield item;
+    else if (isRecord(item) && AG_UI.fits(item)) {
+      yield { type: "changing_state", data: thread.kept };
+      yield* thread.read(item);
+    } else yield item;
   }
 }
 
