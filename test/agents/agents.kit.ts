@@ -2,7 +2,7 @@
  * Real agents of several frameworks behind the real command, each asked the same: npm run test:agents. With `AGENTS=short` the
  * examples, and some agents in Python, answer once over each wire; with `AGENTS=node-22` those agents do whose packages need
  * Node 22; with `AGENTS=newest` the newest packages are installed; with `AGENTS=javascript` no server in Python is tried; with
- * `AGENTS=python` all of them are, and nothing else. Their names may follow: `AGENTS=python:adk,crewai`. `RECORD=yes` writes anew what they
+ * `AGENTS=python` they are, and nothing else. Their names may follow: `AGENTS=python:adk,crewai`. `RECORD=yes` writes anew what they
  * have streamed.
  */
 
@@ -16,11 +16,23 @@ import { REPOSITORY, start } from "../support/command.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { AGENT_AS_TOOL, install, JAVASCRIPT, type NodeVersion, nodeFor, packagesOf, wholeOf } from "./javascript.ts";
 import { ANSWER, MODEL_URL, model, requests, saidSince } from "./model.ts";
-import { folderOf, isPythonAlone, PYTHON, SERVERS as PYTHON_SERVERS, startPython, titleOf } from "./python.ts";
+import {
+  folderOf,
+  isPythonAlone,
+  PYTHON,
+  SERVERS as PYTHON_SERVERS,
+  PYTHON_VERSION,
+  startPython,
+  titleOf,
+} from "./python.ts";
 import { askInPython } from "./python-questions.ts";
 import { APPROVALS, FIRST, OF_JAVASCRIPT, type Question, type Row, SHARED, WHOLE } from "./questions.ts";
 
 const AGENTS = process.env.AGENTS ?? "";
+
+const MODES = /^(?:|short|node-22|newest|javascript|python(?::.+)?)$/;
+if (!MODES.test(AGENTS))
+  throw new Error(`AGENTS is ${AGENTS}; it may be short, node-22, newest, javascript, python or python:<names>.`);
 
 const isOfNode22 = AGENTS === "node-22";
 
@@ -87,11 +99,12 @@ for (const [name, { path, node, questions = ALL, ...more }] of TRIED) {
   askAll({ name, ...more, serve: (t, own) => serve(t, node, path, own), serveWhole }, questions);
 }
 
+const NO_PYTHON = "there is no python3 on this machine";
+
 const urls = new Map<string, string>();
 for (const name of SERVERS) {
-  const url = await startPython(name, folders.get(20)?.folder ?? "", MODEL_URL);
-  if (url === undefined) test(titleOf(name), { skip: "there is no python3 with venv on this machine" });
-  else urls.set(name, url);
+  if (PYTHON_VERSION !== undefined) urls.set(name, await startPython(name, folders.get(20)?.folder ?? "", MODEL_URL));
+  else test(titleOf(name), { skip: isPythonAlone ? false : NO_PYTHON }, () => assert.fail(NO_PYTHON));
 }
 for (const [name, url] of urls) askAll(pythonRow(name, url), [FIRST, ...SHARED, ...APPROVALS]);
 if (!isShort) askInPython(urls, model, (t, name, AGENT_URL) => serve(t, 20, folderOf(name), { AGENT_URL }));
@@ -145,9 +158,9 @@ test("the agents compile against their frameworks' own types", inJavaScript, () 
   }
 });
 
-/** The versions of what serves an agent, and of what it is written with. */
+/** What serves an agent, and what it is written with; its model is reached by others. */
 const OWN_PACKAGES =
-  /^(?:ag[-_]ui[-_](?!protocol)\w+|agno|agent-framework-ag-ui|pydantic-ai-slim.*|mlflow|openai-agents)==(.+)$/gm;
+  /^(ag[-_]ui[-_](?!protocol)\w+|agno|agent-framework-(?:ag-ui|core)|crewai|google-adk|lang(?:chain|graph)|mlflow|openai-agents|pydantic-ai-slim|strands-agents)(?:\[.*\])?==(.+)$/gm;
 
 /** Beside what an agent is written with. */
 const NO_FRAMEWORK = ["@ai-sdk/openai", "@langchain/openai", "zod"];
@@ -162,10 +175,19 @@ test("docs/hosting.md has the agents as they are, and names the versions that we
     const versions = Object.entries(packagesOf(node)).filter(([name]) => !NO_FRAMEWORK.includes(name));
     for (const [name, version] of versions) assert.ok(page.includes(version), `${name} ${version}`);
   }
-  for (const name of Object.keys(PYTHON)) {
-    const own = [...readFileSync(join(folderOf(name), name, "requirements.txt"), "utf8").matchAll(OWN_PACKAGES)];
-    assert.ok(own.length > 0 && own.every(([, version = ""]) => page.includes(version)), `${name} ${own}`);
-  }
+});
+
+test("docs/hosting.md has the packages of each server in Python, in this order, and the Python that runs them", () => {
+  const [, page = ""] = readFileSync("docs/hosting.md", "utf8").split("### Servers in Python\n");
+  const rows = page.split("\n").filter((line) => line.startsWith("| "));
+  const shown = rows.slice(2).map((row) => [...(row.split("|")[2] ?? "").matchAll(/`(.+?)` ([\d.]+)/g)]);
+  const pinned = Object.keys(PYTHON).map((name) => {
+    const list = readFileSync(join(folderOf(name), name, "requirements.txt"), "utf8");
+    return [...list.matchAll(OWN_PACKAGES)];
+  });
+  const named = (all: RegExpExecArray[][]) => all.map((one) => one.map(([, name, version]) => `${name} ${version}`));
+  assert.deepEqual(named(shown), named(pinned));
+  if (isPythonAlone) assert.match(page, new RegExp(`All of them in Python ${PYTHON_VERSION},`));
 });
 
 test("each example names the packages that it imports", inJavaScript, () => {

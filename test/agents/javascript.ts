@@ -49,7 +49,7 @@ const WHOLE_IN_AI_SDK: Edits = [
 
 const WHOLE_IN_LANGCHAIN: Edits = [['model: "gpt-5.2"', 'model: "gpt-5.2", disableStreaming: true']];
 
-const STREAMS = { "whole answers": "it streams its model always" };
+const STREAMS = { "whole answers": "it cannot turn streaming of its model off" };
 
 const WITHOUT = {
   ...{ "whole answers": "the agent streams its model" },

@@ -122,7 +122,7 @@ const QUESTIONS: [title: (server: PythonServer) => string, ask: (asked: Asked) =
   ],
   [({ remembers }) => `a picture reaches its model, ${remembers ? "and stays in its thread" : "once"}`, showPicture],
   [
-    ({ whole }) => (whole === undefined ? "it streams its model always" : "an answer comes in one piece"),
+    ({ whole }) => (whole === undefined ? "it cannot turn streaming of its model off" : "an answer comes in one piece"),
     askInOnePiece,
   ],
 ];

@@ -51,8 +51,25 @@ const [isOfPython, wanted] = /^python(?::(.+))?$/.exec(process.env.AGENTS ?? "")
 /** Whether nothing else is tried. */
 export const isPythonAlone = isOfPython !== undefined;
 
+const ALL = Object.keys(PYTHON);
+
 /** Those that this run tries. */
-export const SERVERS = isPythonAlone ? (wanted?.split(",") ?? Object.keys(PYTHON)) : ["pydantic", "langgraph"];
+export const SERVERS = wanted?.split(",") ?? (process.env.AGENTS === "short" ? ["pydantic", "langgraph"] : ALL);
+
+const unknown = SERVERS.filter((name) => !ALL.includes(name));
+if (unknown.length > 0) throw new Error(`AGENTS names ${unknown}; the servers in Python are ${ALL.join(", ")}.`);
+
+/** Such as 3.11, unless there is no python3. */
+export const PYTHON_VERSION = versionOfPython();
+
+function versionOfPython(): string | undefined {
+  try {
+    return /\d+\.\d+/.exec(execFileSync("python3", ["--version"], { encoding: "utf8" }))?.[0];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
 
 const THANKS = [{ id: "m", role: "user", content: "thanks" }];
 
@@ -69,14 +86,10 @@ const FIRST = {
 /** What stands before those that have started. */
 export const RECORDERS = new Map<string, Recorder>();
 
-/** Starts a server in `folder`. Without Python, its tests are skipped. */
-export async function startPython(name: string, folder: string, model: string): Promise<string | undefined> {
+/** Starts a server in `folder`. */
+export async function startPython(name: string, folder: string, model: string): Promise<string> {
   const python = join(folder, name, "bin/python");
-  try {
-    execFileSync("python3", ["-m", "venv", join(folder, name)], { stdio: "ignore" });
-  } catch {
-    return undefined;
-  }
+  execFileSync("python3", ["-m", "venv", join(folder, name)], { stdio: "inherit" });
   const list = join(folderOf(name), name, "requirements.txt");
   const lines = readFileSync(list, "utf8").trim().split("\n");
   const newest = ["--upgrade", ...lines.map((line) => line.replace(/==.*/, ""))];
