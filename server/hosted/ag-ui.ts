@@ -142,13 +142,16 @@ class AgUiReader implements ShapeReader {
       if (answer.isOpen(asString(toolCallId))) answer.result(toolCallId, textOf(content));
     }
     const { role, id, content } = messages.at(-1) ?? {};
-    if (role !== "assistant" || this.#streamed.has(id)) return;
-    const text = textOf(content);
+    // A message without an id is known by its text alone.
+    const isStreamed = (one: unknown) => one !== undefined && this.#streamed.has(one);
+    if (role !== "assistant" || isStreamed(id)) return;
+    const text = textOf(content).trim();
     // Some agents give all that they have streamed other ids there: then its text says whether it is what came last.
-    const isUnderOtherIds = !messages.some((one) => this.#streamed.has(one.id));
-    if (isUnderOtherIds && [...this.#streamed.values()].at(-1)?.trim() === text.trim()) return;
+    const [lastId, last = ""] = [...this.#streamed].at(-1) ?? [];
+    const isLast = lastId === undefined ? last.trim().endsWith(text) : last.trim() === text;
+    if (isLast && !messages.some((one) => isStreamed(one.id))) return;
     this.#beginMessage(id, answer);
-    this.#say(id, text, answer);
+    this.#say(id, textOf(content), answer);
   }
 
   #beginMessage(id: unknown, answer: Answer): void {

@@ -448,6 +448,18 @@ export const STREAMS: [name: string, items: Items, events: string[]][] = [
     ],
     END,
   ],
+  ...[[{ type: "TEXT_MESSAGE_CHUNK", delta: "Here it is." }], []].map((last): (typeof STREAMS)[number] => [
+    `AG-UI whose messages have no ids, and of which the last one is ${last.length > 0 ? "streamed" : "in the list alone"}`,
+    [
+      { type: "TEXT_MESSAGE_CHUNK", delta: "Let me look." },
+      ...agUiCall("c1", "look", '{"a":1}'),
+      { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "found" },
+      ...last,
+      { type: "MESSAGES_SNAPSHOT", messages: [{ role: "assistant", content: "Here it is." }] },
+      { type: "RUN_FINISHED" },
+    ],
+    ["Let me look.", 'look{"a":1}', "=found", ...END],
+  ]),
   [
     "Google's kit behind AG-UI, which lists what it has streamed under other ids",
     [...agUiText("m1", "Here it is."), agUiSnapshot(["u1", "Hi"], ["x1", "Here it is."]), { type: "RUN_FINISHED" }],
