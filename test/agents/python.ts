@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
+import { pythonVersion } from "../support/litellm-proxy.ts";
 import { twice } from "../support/twice.ts";
 import { Recorder } from "./recorder.ts";
 
@@ -60,16 +61,7 @@ const unknown = SERVERS.filter((name) => !ALL.includes(name));
 if (unknown.length > 0) throw new Error(`AGENTS names ${unknown}; the servers in Python are ${ALL.join(", ")}.`);
 
 /** Such as 3.11, unless there is no python3. */
-export const PYTHON_VERSION = versionOfPython();
-
-function versionOfPython(): string | undefined {
-  try {
-    return /\d+\.\d+/.exec(execFileSync("python3", ["--version"], { encoding: "utf8" }))?.[0];
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
+export const PYTHON_VERSION = await pythonVersion();
 
 const THANKS = [{ id: "m", role: "user", content: "thanks" }];
 
