@@ -3,7 +3,6 @@
 import type { Routes, SocketRoutes } from "../http/dispatch.ts";
 import { chat } from "./chat.ts";
 import { chatSocket, upgradeRequired } from "./chat-socket.ts";
-import { feedback } from "./feedback.ts";
 import { health, info, metrics, ready } from "./info.ts";
 import { cancelRun, resumeRun } from "./runs.ts";
 import type { Service } from "./service.ts";
@@ -20,7 +19,11 @@ export const routesOf = (service: Service): Routes => ({
   "GET /chunks/{name}": { access: "open", handle: script(service) },
   "GET /ws/chat": { access: "open", handle: upgradeRequired },
   "POST /api/chat": { access: "message", handle: chat(service) },
-  "POST /api/feedback": { access: "message", handle: feedback(service) },
+  "POST /api/feedback": {
+    access: "message",
+    // For agents with `onFeedback`.
+    handle: async (...visit) => (await import("./feedback.ts")).feedback(service)(...visit),
+  },
   "GET /api/chat/runs/{id}": { access: "run", handle: resumeRun(service) },
   "POST /api/chat/runs/{id}/cancel": { access: "run", handle: cancelRun(service) },
 });
