@@ -132,6 +132,8 @@ export class ServedAgent {
   /** Whether all states are signed. */
   readonly #signsAll: boolean;
   readonly #parts: ServingParts;
+  /** The tools that the model may call in every run. */
+  readonly #fixed: ReadonlyMap<string, Tool>;
   /** What was said of tools that were left out. */
   readonly #leftOut = new Set<string>();
   /** The names of tools that metrics have a series for. */
@@ -150,13 +152,16 @@ export class ServedAgent {
     this.#signsAll = signerOf(module) !== undefined;
     this.#parts = parts;
     const hosted = (agent.settings.hostedTools ?? []).map(({ type }) => type);
-    this.#toolNames = new Set([...fixedTools(agent).map(({ name }) => name), ...hosted]);
+    this.#fixed = new Map(fixedTools(agent).map((tool) => [tool.name, tool]));
+    this.#toolNames = new Set([...this.#fixed.keys(), ...hosted]);
     this.#maxToolNames = this.#toolNames.size + MAX_CHOSEN_TOOLS;
   }
 
   /** The tools that the model may call in this run, by name. @throws as `ToolSource.toolsFor` does */
   async toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>> {
-    const { tools, leftOut } = await askSources(this.agent.toolSources, context, this.hookMs);
+    const { toolSources } = this.agent;
+    if (toolSources.every(({ toolsFor }) => toolsFor === undefined)) return this.#fixed;
+    const { tools, leftOut } = await askSources(toolSources, context, this.hookMs);
     for (const name of tools.keys()) this.#addToolName(name);
     warnOfChosen([...tools.values()], this.#module, this.#parts);
     for (const mistake of leftOut) this.#sayLeftOut(mistake);

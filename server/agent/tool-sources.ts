@@ -10,8 +10,11 @@ import type { Tool } from "./tool-definition.ts";
 export interface ToolSource {
   /** What it gives for every message, known at the start. */
   readonly fixed: readonly Tool[];
-  /** What it gives for one message, within `maxMs`. @throws ApiError `internal`, or the reason of an abort */
-  toolsFor(context: RunContext, maxMs: number): Given | Promise<Given>;
+  /**
+   * What it gives for one message in place of that, within `maxMs`; absent where it always gives the same.
+   * @throws ApiError `internal`, or the reason of an abort
+   */
+  toolsFor?(context: RunContext, maxMs: number): Promise<Given>;
 }
 
 /** What a source gives for one message. */
@@ -30,10 +33,9 @@ export function checkTools(agent: Record<string, unknown>): ToolSource[] {
 
 /** The same tools for every message. @throws ConfigError where two have one name */
 function listed(tools: readonly Tool[]): ToolSource {
-  const given: Given = { tools, leftOut: [] };
-  const [clash] = joined([given]).leftOut;
+  const [clash] = joined([{ tools, leftOut: [] }]).leftOut;
   if (clash !== undefined) throw new ConfigError(clash);
-  return { fixed: tools, toolsFor: () => given };
+  return { fixed: tools };
 }
 
 /** What a function of the author chooses for each message. */
@@ -69,7 +71,8 @@ function checkedOrNot(definition: unknown, index: number): Tool | string {
 
 /** What all sources give for one message. @throws as `ToolSource.toolsFor` does */
 export async function askSources(sources: readonly ToolSource[], context: RunContext, maxMs: number): Promise<Joined> {
-  return joined(await Promise.all(sources.map((source) => source.toolsFor(context, maxMs))));
+  const given = sources.map(({ fixed, toolsFor }) => toolsFor?.(context, maxMs) ?? { tools: fixed, leftOut: [] });
+  return joined(await Promise.all(given));
 }
 
 interface Joined {
