@@ -310,17 +310,16 @@ class StoredHistory extends Replay {
         this.close();
         // The API does not keep a response that was cut: its beginning goes with what the API does not have.
         this.messages.push(...this.textsOf(end).map((content) => ({ role: "assistant" as const, content })));
-        break;
+        return { state: this.#state(), canContinue: false };
       case "refused":
         // The API remembers what its model has said.
         this.close();
-        break;
+        return { state: this.#state(), canContinue: false };
       case "waiting":
         return { state: this.#state(end.waiting), canContinue: false };
       case "failed":
         return this.#failed();
     }
-    return { state: this.#state(), canContinue: false };
   }
 
   protected override cancelOpenCalls(): void {

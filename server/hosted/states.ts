@@ -6,7 +6,6 @@ import type { Exchange, ReportedCall } from "../agent/exchange.ts";
 import type { End, EndState } from "../agent/states.ts";
 import type {
   AssistantMessage,
-  ConversationState,
   HistoryMessage,
   HistoryToolCall,
   ToolMessage,
@@ -23,16 +22,21 @@ const STATE_FIELD = "run_state";
 /** The agent may have done what it reported: also after a failure the state says so, for a client that sends the message again. */
 export function stateOf(exchange: Exchange, end: End): EndState {
   const steps = new Steps(exchange);
-  if (end.type === "refused" || ("isWithheld" in end && end.isWithheld)) steps.withhold();
-  if (end.type === "refused") steps.say(end.sentence);
-  if (end.type === "answered" && end.text !== undefined) steps.say(end.text);
-  if (end.type === "failed" && !steps.hasBegun) return { state: exchange.start.state, canContinue: false };
-  const { past, open } = splitAtExchange(exchange, steps.toMessages(end.type === "waiting" ? end.waiting.calls : []));
-  const state =
-    end.type === "waiting"
-      ? openState(past, open, { ...end.waiting, kept: exchange.keptOfAll })
-      : { conversation_history: [...past, ...open] };
-  return { state, canContinue: false };
+  switch (end.type) {
+    case "answered":
+      if (end.isWithheld) steps.withhold();
+      steps.say(end.text ?? "");
+      return closedState(exchange, steps);
+    case "refused":
+      steps.withhold();
+      steps.say(end.sentence);
+      return closedState(exchange, steps);
+    case "waiting":
+      return openState(exchange, steps, end.waiting);
+    case "failed":
+      if (end.isWithheld) steps.withhold();
+      return steps.hasBegun ? closedState(exchange, steps) : { state: exchange.start.state, canContinue: false };
+  }
 }
 
 /** All calls that were made before this run, with what is known of them. */
@@ -46,15 +50,16 @@ export function lastState(history: readonly HistoryMessage[]): unknown {
   return last?.role === "assistant" ? last[STATE_FIELD] : undefined;
 }
 
-function openState(
-  past: HistoryMessage[],
-  messages: HistoryMessage[],
-  { kept, ...waiting }: WaitingCalls,
-): ConversationState {
-  return {
-    ...(past.length === 0 ? {} : { conversation_history: past }),
-    open: { messages, waiting: { ...waiting, ...(kept === undefined ? {} : { kept }) } },
-  };
+function closedState(exchange: Exchange, steps: Steps): EndState {
+  const { past, open } = splitAtExchange(exchange, steps.toMessages([]));
+  return { state: { conversation_history: [...past, ...open] }, canContinue: false };
+}
+
+function openState(exchange: Exchange, steps: Steps, waiting: WaitingCalls): EndState {
+  const { past, open } = splitAtExchange(exchange, steps.toMessages(waiting.calls));
+  const kept = exchange.keptOfAll === undefined ? {} : { kept: exchange.keptOfAll };
+  const before = past.length === 0 ? {} : { conversation_history: past };
+  return { state: { ...before, open: { messages: open, waiting: { ...waiting, ...kept } } }, canContinue: false };
 }
 
 /** All that is over, and the exchange that goes on: from the last message of the user on. */
