@@ -1,6 +1,5 @@
 /** Ends a check that takes too long, whatever it does: a promise's time limit cannot, because it would have to wait for the check. */
 
-import { existsSync, readFileSync } from "node:fs";
 import { type Context, createContext, Script } from "node:vm";
 import { isRecord } from "../protocol/json.ts";
 
@@ -49,36 +48,21 @@ export function fenced<Value>(check: () => Value, limit: Limit, signal?: AbortSi
 function run<Value>(work: () => Value, { ms, retries }: Limit): Value {
   context ??= createContext({});
   for (let attempt = 0; ; attempt++) {
-    const before = cpuMs();
+    const before = process.cpuUsage();
     try {
       context.work = work;
       return CALL.runInContext(context, { timeout: ms * 2 ** attempt });
     } catch (error) {
       if (!isTimeout(error)) throw error;
+      const { user, system } = process.cpuUsage(before);
       // On a busy machine the time passes without the check: that is no fault of the arguments.
-      if (attempt === retries || cpuMs() - before > 0.9 * ms) {
+      if (attempt === retries || (user + system) / 1000 > 0.9 * ms) {
         throw new Ended(`kept the server busy for more than ${ms} ms`);
       }
     } finally {
       context.work = undefined;
     }
   }
-}
-
-/** Before Node 22.19, which asks the system for the time of one thread. */
-const THREAD_STATISTICS = "/proc/thread-self/schedstat";
-
-/**
- * CPU time that this thread has had, in milliseconds. Where that is not known, it is that of the whole process: with its other
- * threads, which compile and collect garbage, a check may seem to have had what they had.
- */
-function cpuMs(): number {
-  const { threadCpuUsage = process.cpuUsage } = process as { threadCpuUsage?: () => NodeJS.CpuUsage };
-  if (threadCpuUsage === process.cpuUsage && existsSync(THREAD_STATISTICS)) {
-    return Number.parseInt(readFileSync(THREAD_STATISTICS, "utf8"), 10) / 1e6;
-  }
-  const { user, system } = threadCpuUsage.call(process);
-  return (user + system) / 1000;
 }
 
 /** The error is of the script's realm, which has an `Error` of its own. */
