@@ -115,7 +115,7 @@ export interface ParameterSchema {
 }
 
 /** A JSON Schema has no more of the event loop than this, whatever the arguments. */
-const SCHEMA_LIMIT = { ms: 50, retries: 4 };
+const SCHEMA_LIMIT = { ms: 50, retries: 2 };
 /**
  * The author's own code is not called twice, since it may do something. People can have it called without a model, by arguments
  * that they change: a longer limit would let one of them keep the event loop to themselves.
