@@ -80,7 +80,7 @@ interface Joined {
   readonly leftOut: readonly string[];
 }
 
-/** Of two tools with one name the second is left out: a model cannot tell them apart. */
+/** The second of two tools with one name is left out: a model cannot tell them apart. */
 function joined(given: readonly Given[]): Joined {
   const tools = new Map<string, Tool>();
   const leftOut = given.flatMap((one) => one.leftOut);

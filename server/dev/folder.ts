@@ -18,7 +18,7 @@ import { join } from "node:path";
 
 const FOLDER = ".parley";
 
-/** Of every file in it. */
+/** The mode of every file in it. */
 const OWNER_ONLY = { mode: 0o600 };
 
 /** Path of the file with this name there; the folder is made where it is missing. @throws what the system says */

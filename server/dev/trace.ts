@@ -15,7 +15,7 @@ export interface TracedRequest {
   readonly start: RunStart;
   readonly model: string;
   readonly end: TryOutcome["type"];
-  /** Of HTTP, where it is known. */
+  /** The HTTP status of the answer, where it is known. */
   readonly status: number | undefined;
   readonly ms: number;
   /** File and line, as one opens it in the working directory: `.parley/trace.jsonl:17`. */
@@ -25,7 +25,7 @@ export interface TracedRequest {
 interface TraceParts {
   /** The project's. */
   readonly folder: string;
-  /** Of the agent at the start. */
+  /** The model string of the agent at the start. */
   readonly model: string;
   readonly log: Log;
   onTraced(request: TracedRequest): void;
@@ -129,7 +129,7 @@ interface TimedEvent extends TracedEvent {
   readonly ms: number;
 }
 
-/** Of an answer of more UTF-16 units, the middle is left out: it waits in memory until it is over. */
+/** The middle of an answer of more UTF-16 units is left out: it waits in memory until it is over. */
 const MAX_EVENT_CHARS = 8_000_000;
 /** They say how it ended, and what it took. */
 const LAST_EVENTS = 10;
