@@ -34,7 +34,7 @@ import { resolveModels } from "./providers/index.ts";
 import type { Shared } from "./redis/shared.ts";
 import { Identity } from "./routes/identity.ts";
 import { routesOf, socketRoutesOf } from "./routes/index.ts";
-import { MessageParser } from "./routes/message-parser.ts";
+import { LargeMessages } from "./routes/large-messages.ts";
 import type { Service } from "./routes/service.ts";
 import { loadSite } from "./routes/site.ts";
 import { RunRegistry } from "./runs/run-registry.ts";
@@ -187,7 +187,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
       await service.runs.drain(settings.drainSeconds * 1000);
       await Promise.all([closeServer?.(), handler.close()]);
       await hooks.drain();
-      await service.parser.close();
+      await service.largeMessages.close();
       await shared?.close();
       await runtime.close();
       metrics.close();
@@ -247,7 +247,7 @@ async function createService(
     identity: new Identity({ access, origins, limits, log, metrics, maxMs }),
     access,
     memory: new MemoryBudget(settings.maxRequestBytesTotal),
-    parser: new MessageParser(parseWorker),
+    largeMessages: new LargeMessages(parseWorker),
     runs: new RunRegistry({
       store: shared?.store ?? createMemoryRunStore(),
       limits,

@@ -5,9 +5,8 @@
 
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { AssistantMessage, ConversationState, HistoryMessage, Usage, UserMessage } from "../protocol/chat.ts";
-import { userMessage } from "../providers/history.ts";
+import { StringBuilder, userMessage } from "../providers/history.ts";
 import type { AskedCall, KeptResponse, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
-import { StringBuilder } from "../providers/string-builder.ts";
 
 /** What a run answers, and what it goes on from. */
 export interface ExchangeStart {

@@ -96,7 +96,7 @@ export class Loop {
       const setup = await this.#setUp();
       yield* this.#carryOutDecisions();
       const asking = { context, setup };
-      const texts = this.#toolTexts();
+      const adapt = this.#adaptation();
       for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
         signal.throwIfAborted();
         const observer = this.#observer.modelRequest();
@@ -112,13 +112,13 @@ export class Loop {
               throw signal.reason;
             }
             const said = turn.read(batch);
-            const events = this.#pass(texts === undefined ? said : await texts.apply(said));
+            const events = adapt === undefined ? said : await adapt(said);
             if (events.length > 0) yield events;
           }
           turn.complete(signal);
         } catch (error) {
           const said = turn.fail(error, signal);
-          if (said.length > 0) yield this.#pass(texts === undefined ? said : await texts.apply(said));
+          if (said.length > 0) yield adapt === undefined ? said : await adapt(said);
           throw error;
         }
         const last = (await this.#endOfTurn(turnsLeft === 0)) ?? (yield* this.#goOn());
@@ -174,10 +174,13 @@ export class Loop {
     return { instructions: await instructions, tools: specs };
   }
 
-  /** What people read of calls that are carried out elsewhere. */
-  #toolTexts(): ToolTexts | undefined {
-    if (this.#run.served.agent.ownRun === undefined || this.#tools.size === 0) return undefined;
-    return new ToolTexts(this.#tools, this.#run, this.#observer, this.#withheld !== undefined);
+  /** What becomes of the events of a turn before clients get them: texts of calls that are carried out elsewhere, and `onAnswer`. */
+  #adaptation(): ((said: StreamEvent[]) => Promise<RunEvent[]>) | undefined {
+    const isWithheld = this.#withheld !== undefined;
+    const hasTexts = this.#run.served.agent.ownRun !== undefined && this.#tools.size > 0;
+    if (!hasTexts) return isWithheld ? async (said) => this.#pass(said) : undefined;
+    const texts = new ToolTexts(this.#tools, this.#run, this.#observer, isWithheld);
+    return async (said) => this.#pass(await texts.apply(said));
   }
 
   /** The events that clients may have now. */

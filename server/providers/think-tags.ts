@@ -47,14 +47,15 @@ export class ThinkTags {
   readonly #anyTag: RegExp;
   readonly #textSoFar: () => string;
 
-  /** `textSoFar`: the text of all pieces before. */
-  constructor({ names, anywhere, mayLackOpening }: ThinkTagRule, textSoFar: () => string) {
+  /** `textSoFar`: the text of all pieces before. `hasBegun`: there were some, with words and without "<". */
+  constructor({ names, anywhere, mayLackOpening }: ThinkTagRule, textSoFar: () => string, hasBegun = false) {
     this.#openings = names.map((name) => `<${name}>`);
     this.#closings = names.map((name) => `</${name}>`);
     this.#anywhere = anywhere;
     this.#mayLackOpening = mayLackOpening;
     this.#anyTag = new RegExp(`<(/?)(?:${names.join("|")})>`);
     this.#textSoFar = textSoFar;
+    if (hasBegun) this.#mode = "answer";
   }
 
   /** The server says by itself what is thinking: tags in the text are what the answer is about. */

@@ -15,7 +15,7 @@ import { isRecord } from "../protocol/json.ts";
 import { tokenOf } from "./identity.ts";
 import { messageRules, type RememberedState, type SocketCommand } from "./parse-message.ts";
 import type { Service } from "./service.ts";
-import { type ReadMessage, type StartedMessage, startMessage } from "./start-message.ts";
+import { parseMessage, type ReadMessage, type StartedMessage, startMessage } from "./start-message.ts";
 
 export const chatSocket =
   (service: Service) =>
@@ -62,12 +62,11 @@ class ChatSocket implements SocketListener {
       const brought = { requestId: this.#requestId, trace: this.#trace, memory };
       const started = await startMessage(this.#service, brought, async (served) => {
         if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-        const { settings, parser } = this.#service;
         let sender = this.#caller;
-        const rules = () => messageRules(served, settings, sender);
-        const command = await parser.parse("socket", data, rules(), this.#state, async (body) => {
+        const message = { parser: "socket", bytes: data, remembered: this.#state } as const;
+        const command = await parseMessage(this.#service, message, async (body) => {
           sender = await this.#admit(body, served);
-          return rules();
+          return messageRules(served, this.#service.settings, sender);
         });
         return this.#obey(command, sender);
       });

@@ -12,7 +12,7 @@ import type { RunReader } from "../runs/run.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
 import { messageRules, type ParserName } from "./parse-message.ts";
 import type { Service } from "./service.ts";
-import { readBody, startMessage } from "./start-message.ts";
+import { parseMessage, readBody, startMessage } from "./start-message.ts";
 
 /** An endpoint of some protocol: how its messages are read, and how its answers are written. */
 export interface Door {
@@ -46,12 +46,13 @@ export function answerAt(service: Service, door: Door) {
 
 /** Reads the message of a request and starts its run. `undefined`: the client has gone. @throws ApiError */
 function startRun(service: Service, context: RequestContext, caller: Caller, door: Door) {
-  const { settings, parser } = service;
+  const { settings } = service;
   const memory = service.memory.openMessage();
   return startMessage(service, { requestId: context.id, trace: traceHeaders(context.req), memory }, async (served) => {
     const rules = { caller, maxBytes: settings.maxBodyBytes, memory };
     const message = await readBody(service, served, context, rules, async (body, sender) => {
-      const { stream, ...parsed } = await parser.parse(door.parser, body, messageRules(served, settings, sender));
+      const rulesOf = () => messageRules(served, settings, sender);
+      const { stream, ...parsed } = await parseMessage(service, { parser: door.parser, bytes: body }, rulesOf);
       return { ...parsed, sender, transport: door.transport(stream), isStreamed: stream };
     });
     return context.res.destroyed ? undefined : message;

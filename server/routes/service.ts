@@ -8,7 +8,7 @@ import type { MessageLimits } from "../limits/message-limits.ts";
 import type { Log } from "../observe/log.ts";
 import type { RunRegistry } from "../runs/run-registry.ts";
 import type { Identity } from "./identity.ts";
-import type { MessageParser } from "./message-parser.ts";
+import type { LargeMessages } from "./large-messages.ts";
 import type { Site } from "./site.ts";
 
 /** What the routes work with. */
@@ -22,7 +22,7 @@ export interface Service {
   readonly access: Access;
   /** Bounds what all messages together may take. */
   readonly memory: MemoryBudget;
-  readonly parser: MessageParser;
+  readonly largeMessages: LargeMessages;
   readonly runs: RunRegistry;
   /** Calls what runs after an answer. */
   readonly hooks: HookQueue;

@@ -6,6 +6,15 @@ import { type BodyRules, withBody } from "../http/body.ts";
 import type { RequestContext } from "../http/request.ts";
 import type { StartedRun, StartOptions } from "../runs/run-registry.ts";
 import { visitOf } from "./identity.ts";
+import { parseJson } from "./parse-json.ts";
+import {
+  continuesRemembered,
+  type MessageRules,
+  PARSERS,
+  type Parsed,
+  type ParserName,
+  type RememberedState,
+} from "./parse-message.ts";
 import type { Service } from "./service.ts";
 
 /** What is known of a message before it is read. */
@@ -53,4 +62,35 @@ export async function readBody<Value>(
   const sender = await identity.admitMessage(served, caller, visitOf(context));
   if (context.res.destroyed) return undefined;
   return withBody(context, { ...rules, limits, address: caller.address }, (body) => read(body, sender));
+}
+
+/** Up to here parsing takes about a millisecond. */
+const SMALL_BYTES = 256 * 1024;
+
+/** A message to parse. */
+interface Unparsed<Name extends ParserName> {
+  readonly parser: Name;
+  readonly bytes: Buffer;
+  /** What its socket continues from, and about how much memory that takes. */
+  readonly remembered?: { readonly value: RememberedState; readonly bytes: number };
+}
+
+/**
+ * A message as the named parser reads it. `rulesOf` is called before the state is looked at, with the message as JSON or, if
+ * that is large, without: it gives the rules for its sender. @throws ApiError
+ */
+export async function parseMessage<Name extends ParserName>(
+  { settings, largeMessages }: Pick<Service, "settings" | "largeMessages">,
+  { parser, bytes, remembered = { value: {}, bytes: 0 } }: Unparsed<Name>,
+  rulesOf: (body: unknown) => MessageRules | Promise<MessageRules>,
+): Promise<Parsed<Name>> {
+  const isSmall = bytes.length <= SMALL_BYTES;
+  const body = isSmall ? parseJson(bytes, settings.maxJsonDepth) : undefined;
+  const rules = await rulesOf(body);
+  // A large state takes as long to check as a large message.
+  const isParsedHere = isSmall && (remembered.bytes <= SMALL_BYTES || !continuesRemembered(body));
+  const parsed = isParsedHere
+    ? PARSERS[parser](body, rules, remembered.value)
+    : await largeMessages.parse({ parser, bytes, rules, remembered: remembered.value });
+  return parsed as Parsed<Name>;
 }

@@ -3,9 +3,8 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { MalformedOutput, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
-import { assistantMessage, endOfTurn, MALFORMED_CALL, textContent, turnFinish, usageOf } from "../history.ts";
+import { assistantMessage, endOfTurn, MALFORMED_CALL, StringBuilder, textContent, turnFinish, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
-import { StringBuilder } from "../string-builder.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { type KeptPart, keptFields, type Notes } from "./state.ts";

@@ -11,10 +11,11 @@ import type { MessageReader } from "../transport/request.ts";
 /** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */
 export class ChatReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;
-  /** Made with the first call, and with the first such field. */
+  /** Made with the first call, with the first such field, and with the first piece that may be thinking. */
   #calls: ToolCallAssembler | undefined;
   #extra: ExtraFields | undefined;
-  readonly #tags: ThinkTags;
+  #tags: ThinkTags | undefined;
+  readonly #tagRule: ThinkTagRule;
   /** The pieces of the text. */
   #content: string[] = [];
   #finish: string | undefined;
@@ -27,9 +28,9 @@ export class ChatReader implements MessageReader<ModelEvent> {
   /** Whether a chunk with a finish reason can be the last one: it says nothing, or others without a reason came before. */
   #isLast = false;
 
-  constructor(request: ModelRequest, tags: ThinkTagRule) {
+  constructor(request: ModelRequest, tagRule: ThinkTagRule) {
     this.#request = request;
-    this.#tags = new ThinkTags(tags, () => this.#content.join(""));
+    this.#tagRule = tagRule;
   }
 
   read(_type: string, chunk: Json, said: ModelEvent[]): void {
@@ -64,7 +65,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     // Several servers name no finish reason, and end with `[DONE]` all the same.
     const reason = this.#finish ?? (isDone ? "stop" : "");
     if (reason === "") throw withoutReason();
-    this.#say(this.#tags.end(), said);
+    if (this.#tags !== undefined) this.#say(this.#tags.end(), said);
     const known = turnFinish(reason);
     const finish = known ?? "stop";
     const isSure = this.#finish !== undefined;
@@ -83,7 +84,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
   #delta(delta: Json, said: ModelEvent[]): void {
     const thinking = thinkingOf(delta);
     if (thinking !== "") {
-      this.#tags.sawThinking();
+      this.#withTags().sawThinking();
       this.#say({ thinking, text: "" }, said);
     }
     this.#contentOf(delta, said);
@@ -110,18 +111,29 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const { content, refusal } = delta;
     const written = asString(content) + asString(refusal);
     const isFlagged = isThought(delta);
-    const isText = this.#tags.passesText && !isFlagged && !written.includes("<");
+    const isText = !isFlagged && !written.includes("<") && this.#passesText(written);
     if (isText) this.#say({ thinking: "", text: written }, said);
-    else if (written !== "" || isFlagged) this.#say(this.#tags.push(written, isFlagged), said);
+    else if (written !== "" || isFlagged) this.#say(this.#withTags().push(written, isFlagged), said);
     if (!Array.isArray(content)) return;
     for (const part of records(content)) {
       if (part.type !== "thinking") {
-        this.#say(this.#tags.push(asString(part.text)), said);
+        this.#say(this.#withTags().push(asString(part.text)), said);
         continue;
       }
       this.#keep("thinking_parts", [part]);
       this.#say({ thinking: textsOf(part.thinking, "text"), text: "" }, said);
     }
+  }
+
+  /** Whether a piece without "<" is text as it stands. Blanks at the start may come before a tag. */
+  #passesText(piece: string): boolean {
+    if (this.#tags !== undefined) return this.#tags.passesText;
+    return !this.#tagRule.anywhere && (this.#content.length > 0 || piece.trim() !== "");
+  }
+
+  #withTags(): ThinkTags {
+    this.#tags ??= new ThinkTags(this.#tagRule, () => this.#content.join(""), this.#content.length > 0);
+    return this.#tags;
   }
 
   #say({ thinking, text, wasThinking }: ThinkTagPiece, said: ModelEvent[]): void {

@@ -2,9 +2,8 @@
 
 import type { Usage } from "../../protocol/chat.ts";
 import { asString } from "../../protocol/json.ts";
-import { assistantMessage, endOfTurn } from "../history.ts";
+import { assistantMessage, endOfTurn, StringBuilder } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
-import { StringBuilder } from "../string-builder.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { isPlain, type Layout, type ThinkingBlock } from "./thinking.ts";
 

@@ -1,19 +1,12 @@
+/**
+ * Large messages are parsed in a thread of their own and one after another, because parsing one cannot be interrupted and every
+ * running answer would wait for it.
+ */
+
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ApiError, shuttingDown } from "../protocol/errors.ts";
-import { parseJson } from "./parse-json.ts";
-import {
-  continuesRemembered,
-  type MessageRules,
-  PARSERS,
-  type Parsed,
-  type ParserName,
-  type RememberedState,
-} from "./parse-message.ts";
 import type { ParseJob, ParseOutcome } from "./parse-worker.ts";
-
-/** Up to here parsing takes about a millisecond. */
-const SMALL_BYTES = 256 * 1024;
 
 /** Far longer than 64 MiB of text and files take: a message that takes this long was built to be slow. */
 const MAX_PARSE_MS = 10_000;
@@ -21,26 +14,14 @@ const MAX_PARSE_MS = 10_000;
 /** After this time without a large message the thread ends, and its memory is free again. */
 const IDLE_MS = 30_000;
 
-/** A state that a socket continues from, and about how much memory it takes. */
-interface Remembered {
-  readonly value: RememberedState;
-  readonly bytes: number;
-}
-
-const NOTHING: Remembered = { value: {}, bytes: 0 };
-
-/**
- * Parses messages: small ones at once, large ones in a thread of their own and one after another, because parsing one cannot
- * be interrupted and every running answer would wait for it.
- */
-export class MessageParser {
+export class LargeMessages {
   readonly #workerFile: string | URL;
   #worker: Worker | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
   /** The message that the thread works on. */
   #pending: { resolve(outcome: ParseOutcome): void; reject(reason: unknown): void } | undefined;
-  /** The large message before. */
+  /** The message before. */
   #last: Promise<unknown> = Promise.resolve();
 
   /** `workerFile` is `parse-worker.ts`. */
@@ -48,30 +29,13 @@ export class MessageParser {
     this.#workerFile = workerFile;
   }
 
-  /**
-   * A message as the named parser reads it. `remembered` is what its socket continues from. `identify` is called before the
-   * state is looked at, with the message as JSON or, if that is large, without: it gives the rules for its sender.
-   * @throws ApiError
-   */
-  async parse<Name extends ParserName>(
-    parser: Name,
-    bytes: Buffer,
-    rules: MessageRules,
-    remembered: Remembered = NOTHING,
-    identify: (body: unknown) => MessageRules | Promise<MessageRules> = () => rules,
-  ): Promise<Parsed<Name>> {
-    const isSmall = bytes.length <= SMALL_BYTES;
-    const body = isSmall ? parseJson(bytes, rules.maxJsonDepth) : undefined;
-    const ofSender = await identify(body);
-    // A large state takes as long to check as a large message.
-    if (isSmall && (remembered.bytes <= SMALL_BYTES || !continuesRemembered(body))) {
-      return PARSERS[parser](body, ofSender, remembered.value) as Parsed<Name>;
-    }
-    const job = { parser, bytes: ownBytes(bytes), rules: ofSender, remembered: remembered.value };
-    const parse = () => this.#parse(job);
+  /** What the parser of the job gives. @throws ApiError */
+  parse(job: ParseJob): Promise<unknown> {
+    const own = { ...job, bytes: ownBytes(job.bytes) };
+    const parse = () => this.#parse(own);
     const result = this.#last.then(parse, parse);
     this.#last = result.catch(() => {});
-    return (await result) as Parsed<Name>;
+    return result;
   }
 
   /** Ends the thread. */
@@ -133,7 +97,7 @@ export class MessageParser {
 }
 
 /** Bytes that share their memory with others cannot be moved to the thread. */
-function ownBytes(bytes: Buffer): Uint8Array {
+function ownBytes(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
 
