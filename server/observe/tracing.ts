@@ -5,7 +5,7 @@ import { within } from "../config/within.ts";
 import type { Usage } from "../protocol/chat.ts";
 import { toApiError } from "../protocol/errors.ts";
 import type { TerminalEvent } from "../protocol/events.ts";
-import { splitModel } from "../providers/model-string.ts";
+import { splitModel } from "../providers/index.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import { shortId } from "./log.ts";
 import type { ModelRequestObserver, ModelRequestOutcome, RunSpans, RunStart, ToolOutcome } from "./run-observer.ts";

@@ -11,7 +11,6 @@ import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
 import { type AiSdkLanguageModel, modelName } from "./ai-sdk/language-model.ts";
 import type { ChatCompletionsOptions } from "./chat-completions/model.ts";
 import { createProvider } from "./create-provider.ts";
-import { splitModel } from "./model-string.ts";
 import type { ModelSettings, Provider, ProviderSetup, TransportLimits } from "./provider.ts";
 
 interface ProviderRow {
@@ -290,4 +289,15 @@ function refuseExtraBody(extraBody: Readonly<Record<string, unknown>> = {}): voi
     const reason = REFUSED.get(name);
     if (reason !== undefined) throw new ConfigError(`extraBody.${name} cannot be set: ${reason}.`);
   }
+}
+
+const OPENAI_NAME = /^(?:gpt-|chatgpt-|codex|computer-use|ft:|o\d)/;
+
+/** Provider and name that a model string, such as "openai/gpt-5.2", means. A bare name that looks like one of OpenAI's is OpenAI's; any other has the provider "". */
+export function splitModel(model: string): [id: string, name: string] {
+  const given = model.trim();
+  const slash = given.indexOf("/");
+  if (slash !== -1) return [given.slice(0, slash), given.slice(slash + 1)];
+  if (given === "demo") return ["demo", "demo"];
+  return [OPENAI_NAME.test(given) ? "openai" : "", given];
 }

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
 import { SseDecoder } from "../../server/protocol/sse.ts";
+import { ToolCallAssembler } from "../../server/providers/stream-pieces.ts";
 import { MODEL_TAGS, type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../../server/providers/think-tags.ts";
-import { ToolCallAssembler } from "../../server/providers/tool-call-assembler.ts";
 
 type Piece = Record<string, unknown>;
 

@@ -1,12 +1,14 @@
-/** The history as a prompt of the AI SDK. */
+/**
+ * The history as a prompt of the AI SDK, and what a model of it needs back of its answers beside text and calls: `ai_sdk` on the
+ * message of the assistant. Clients send it back, so it is checked.
+ */
 
 import type { MediaType } from "../../protocol/attachments.ts";
 import type { AssistantMessage, HistoryMessage, HistoryToolCall, UserMessage } from "../../protocol/chat.ts";
-import { isRecord, type Json, records } from "../../protocol/json.ts";
+import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
 import { NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
-import { argumentsOf, fileOf, partsOf, resultText, unreadable } from "../history.ts";
+import { argumentsOf, fileOf, isWhole, partsOf, resultText, unreadable } from "../history.ts";
 import type { AiSdkLanguageModel } from "./language-model.ts";
-import { type KeptPart, keptParts } from "./state.ts";
 
 /** A message without its system message, which is a string. */
 interface PromptMessage {
@@ -114,4 +116,44 @@ function assistantContent(
 
 function textPart(text: string): { type: string; text: string } {
   return { type: "text", text };
+}
+
+/** `providerMetadata` of a part, which goes back as its `providerOptions`: signatures, ids, encrypted thoughts. */
+export type Notes = Record<string, Json>;
+
+/** A part of an answer, in its order. `span` is the start and the end of a text in the content of the message. */
+export type KeptPart =
+  | { type: "reasoning"; text: string; notes?: Notes }
+  | { type: "text"; span: [start: number, end: number]; notes?: Notes }
+  | { type: "call"; notes?: Notes };
+
+/** The field for a message, where text and calls alone do not say all. */
+export function keptFields(provider: string, parts: readonly KeptPart[]): { ai_sdk?: Json } {
+  const order = parts.map(({ type }) => (type === "text" ? 0 : 1));
+  const isPlain =
+    parts.every(({ type, notes }) => type !== "reasoning" && notes === undefined) &&
+    order.every((kind, index) => kind === 1 || index === 0);
+  return isPlain ? {} : { ai_sdk: { provider, parts } };
+}
+
+/**
+ * The parts of a message, if a model of this provider has made them and they fit what the message holds. What another provider
+ * has thought or signed is of no use to this one.
+ */
+function keptParts(message: AssistantMessage, provider: string): KeptPart[] | undefined {
+  const { ai_sdk: kept, content, tool_calls: calls = [] } = message;
+  if (!isRecord(kept) || kept.provider !== provider) return undefined;
+  const parts = records(kept.parts).flatMap((part): KeptPart[] => {
+    const notes = readNotes(part.notes);
+    if (part.type === "reasoning") return [{ type: "reasoning", text: asString(part.text), ...notes }];
+    if (part.type === "call") return [{ type: "call", ...notes }];
+    return part.type === "text" ? [{ type: "text", span: part.span as [number, number], ...notes }] : [];
+  });
+  const spans = parts.flatMap((part) => (part.type === "text" ? [part.span] : []));
+  const fits = isWhole(spans, content ?? "") && parts.filter(({ type }) => type === "call").length === calls.length;
+  return fits ? parts : undefined;
+}
+
+function readNotes(notes: unknown): { notes?: Notes } {
+  return isRecord(notes) && Object.values(notes).every(isRecord) ? { notes: notes as Notes } : {};
 }

@@ -3,11 +3,19 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { MalformedOutput, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
-import { assistantMessage, endOfTurn, MALFORMED_CALL, StringBuilder, textContent, turnFinish, usageOf } from "../history.ts";
+import {
+  assistantMessage,
+  endOfTurn,
+  MALFORMED_CALL,
+  StringBuilder,
+  textContent,
+  turnFinish,
+  usageOf,
+} from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
-import { ToolCallAssembler } from "../tool-call-assembler.ts";
+import { ToolCallAssembler } from "../stream-pieces.ts";
 import type { MessageReader } from "../transport/request.ts";
-import { type KeptPart, keptFields, type Notes } from "./state.ts";
+import { type KeptPart, keptFields, type Notes } from "./prompt.ts";
 
 /** Every other reason stands for an answer that is not whole, or is the word of a package for what it does not know. */
 const FINISHES: ReadonlyMap<unknown, TurnFinish> = new Map([

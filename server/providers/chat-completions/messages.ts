@@ -11,7 +11,7 @@ import type {
 } from "../../protocol/chat.ts";
 import { records } from "../../protocol/json.ts";
 import { fileOf, partsOf, type ReadPart, resultText, sentArguments, unreadable } from "../history.ts";
-import type { ChatDialect, Quirks } from "./dialect.ts";
+import type { ChatDialect, Quirks, SentMessage } from "./dialect.ts";
 
 export interface SendRules {
   dialect: ChatDialect;
@@ -19,9 +19,6 @@ export interface SendRules {
   mediaTypes: readonly MediaType[];
   quirks: Quirks;
 }
-
-/** A message in an API's own form. */
-export type SentMessage = Record<string, unknown> & { role: string };
 
 /**
  * Thinking of earlier answers that matters only while the turn that it belongs to uses tools. DeepSeek

@@ -5,9 +5,18 @@ import type { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, ModelSetup, Provider, ProviderSetup } from "../provider.ts";
 import { type ApiAddress, openAiClient, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
-import { type ChatDialect, PLAIN_DIALECT, type Quirks, type SettingQuirks } from "./dialect.ts";
-import { type SentMessage, sentMessages } from "./messages.ts";
-import { learnHistory, learnSetting, NO_QUIRKS, provenSettings } from "./quirks.ts";
+import {
+  type ChatDialect,
+  learnHistory,
+  learnSetting,
+  NO_QUIRKS,
+  PLAIN_DIALECT,
+  provenSettings,
+  type Quirks,
+  type SentMessage,
+  type SettingQuirks,
+} from "./dialect.ts";
+import { sentMessages } from "./messages.ts";
 import { ChatReader } from "./reader.ts";
 
 /** A model of such a server, and how the server differs from others. */

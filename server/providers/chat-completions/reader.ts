@@ -1,11 +1,10 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records, textsOf } from "../../protocol/json.ts";
-import { ExtraFields } from "../extra-fields.ts";
 import { MalformedOutput, UpstreamFailure, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endOfTurn, MALFORMED_CALL, turnFinish, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest } from "../provider.ts";
+import { ExtraFields, ToolCallAssembler } from "../stream-pieces.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
-import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
 
 /** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */

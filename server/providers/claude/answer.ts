@@ -4,7 +4,7 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString } from "../../protocol/json.ts";
 import { assistantMessage, endOfTurn, StringBuilder } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
-import { ToolCallAssembler } from "../tool-call-assembler.ts";
+import { ToolCallAssembler } from "../stream-pieces.ts";
 import { isPlain, type Layout, type ThinkingBlock } from "./thinking.ts";
 
 /** A block of an answer. */

@@ -2,9 +2,8 @@
 
 import type { AssistantMessage, HistoryToolCall } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
-import { callArguments } from "../call-arguments.ts";
 import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
-import { assistantMessage, endEvent, StringBuilder, usageOf } from "../history.ts";
+import { assistantMessage, callArguments, endEvent, StringBuilder, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { HostedToolReader, missingSources } from "./hosted-tools.ts";
