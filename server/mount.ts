@@ -3,9 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { checkModule } from "./agent/check-module.ts";
-import { AGENT_FIELDS } from "./agent/define.ts";
-import type { AgentModule } from "./agent/served-agent.ts";
+import { AGENT_FIELDS, type AgentModule, checkModule } from "./agent/define.ts";
 import { approvalNotice, stateSecretWarning } from "./agent/served-agent.ts";
 import { mountedEnvironment, unknownNames } from "./config/environment.ts";
 import { basePath as basePathKind } from "./config/kinds.ts";

@@ -29,8 +29,8 @@ export {
 } from "./agent/tool-definition.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";
 export type { Expose } from "./agent/tool-words.ts";
+export type { Register, User } from "./auth/access.ts";
 export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";
-export type { Register, User } from "./auth/user.ts";
 export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";
 export { toModelMessages, toResume, toRunState } from "./hosted/to-framework.ts";
 export type { AttachedFile } from "./observe/run-observer.ts";

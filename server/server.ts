@@ -1,17 +1,16 @@
 /** Builds the parts of the server and joins them, once. */
 
-import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
-import type { Agent } from "./agent/define.ts";
+import type { Agent, AgentModule } from "./agent/define.ts";
 import { HookQueue, type HookQueueParts } from "./agent/hook-queue.ts";
 import { HOOK_MS } from "./agent/hooks.ts";
 import {
-  type AgentModule,
   AgentRuntime,
   type AnswerSource,
   modelSource,
   ServedAgent,
   type ServingParts,
+  stateSecretsOf,
 } from "./agent/served-agent.ts";
 import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
@@ -32,7 +31,6 @@ import type { OpenTelemetry, Tracing } from "./observe/tracing.ts";
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { Shared } from "./redis/shared.ts";
-import { Identity } from "./routes/identity.ts";
 import { routesOf, socketRoutesOf } from "./routes/index.ts";
 import { LargeMessages } from "./routes/large-messages.ts";
 import type { Service } from "./routes/service.ts";
@@ -70,6 +68,7 @@ export interface ParleyCore {
 const OPTIONAL = {
   redis: () => import("./redis/shared.ts"),
   hosted: () => import("./hosted/source.ts"),
+  identity: () => import("./routes/identity.ts"),
   tracing: () => import("./observe/tracing.ts"),
   workers: () => import("./observe/worker-metrics.ts"),
 };
@@ -239,12 +238,13 @@ async function createService(
   const runLog = options.story?.(log) ?? log;
   const sinks = [runLog, metrics, ...(tracing === undefined ? [] : [tracing]), ...(options.sinks?.(log) ?? [])];
   const limits = new MessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
+  const identifying = { access, origins, limits, log, metrics, maxMs };
   return {
     runtime,
     settings,
     origins,
     limits,
-    identity: new Identity({ access, origins, limits, log, metrics, maxMs }),
+    identity: async () => new (await OPTIONAL.identity()).Identity(identifying),
     access,
     memory: new MemoryBudget(settings.maxRequestBytesTotal),
     largeMessages: new LargeMessages(parseWorker),
@@ -293,20 +293,6 @@ interface Serving extends ParleyServerOptions {
 async function serve(module: AgentModule, options: Serving): Promise<ServedAgent> {
   const provider = options.source ?? (await createSource(module.agent, options));
   return new ServedAgent(module, provider, options.parts);
-}
-
-/**
- * The secrets of the setting, else one that all processes share or, without Redis, one of this start. That goes on verifying
- * what it has signed, if a setting comes later.
- */
-function stateSecretsOf(settings: Settings, shared: Shared | undefined): () => readonly string[] {
-  const own = [randomBytes(32).toString("base64url")];
-  let hasSigned = settings.stateSecrets.length === 0;
-  return () => {
-    const { stateSecrets } = settings;
-    hasSigned ||= stateSecrets.length === 0;
-    return hasSigned ? [...stateSecrets, ...(shared?.stateSecrets ?? own)] : stateSecrets;
-  };
 }
 
 async function createSource(

@@ -1,5 +1,6 @@
-/** What the author of a project writes: an agent. */
+/** What the author of a project writes: an agent, and what its module exports beside it. */
 
+import type { Authenticate } from "../auth/authenticate.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
 import type { MediaType } from "../protocol/attachments.ts";
@@ -10,7 +11,15 @@ import { fieldNames, isFunction, meantField, optionalText, requiredText } from "
 import type { Hooks } from "./hooks.ts";
 import { checkModelSettings } from "./model-settings.ts";
 import type { RunContext } from "./run-context.ts";
-import { type AgentObject, checkAccepts, checkRun, howToRun, type OwnRun, type RunFunction } from "./run-function.ts";
+import {
+  type AgentObject,
+  checkAccepts,
+  checkRun,
+  howToRun,
+  OF_MODELS,
+  type OwnRun,
+  type RunFunction,
+} from "./run-function.ts";
 import type { AnyToolDefinition, ToolTextsDefinition } from "./tool-definition.ts";
 import { checkTools, type ToolSource } from "./tool-sources.ts";
 
@@ -104,6 +113,17 @@ export interface Agent {
   readonly disclaimer: string | undefined;
 }
 
+/** What a project's module exports, checked. */
+export interface AgentModule {
+  readonly agent: Agent;
+  /** Closes what the module has opened; called after the agent's last run. */
+  readonly close?: (() => unknown) | undefined;
+  /** Says who sends each message. */
+  readonly authenticate?: Authenticate | undefined;
+  /** The users that ask under `parley dev`, which alone reads and checks them. */
+  readonly devUsers?: unknown;
+}
+
 /** Gives an agent its type; `export default` it from `agent.ts`. */
 export function defineAgent(
   agent: AgentDefinition & ({ model: ModelName | AiSdkLanguageModel } | { run: RunFunction | AgentObject }),
@@ -178,7 +198,7 @@ export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
   onAnswer: "function",
 };
 
-export const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as const;
+const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as const;
 
 const CHAT_FIELDS = fieldNames<AgentDefinition["chat"] & {}>({ welcome: true, suggestions: true, disclaimer: true });
 
@@ -297,4 +317,53 @@ function checkSuggestions(suggestions: unknown): readonly string[] {
   if (suggestions === undefined) return [];
   if (Array.isArray(suggestions) && suggestions.every((item) => typeof item === "string")) return suggestions;
   throw new ConfigError("chat.suggestions must be an array of strings.");
+}
+
+/** Functions that a module may export beside its agent, and what they do. */
+const FUNCTIONS = {
+  close: "closes what the module has opened",
+  authenticate: "says who sends a message",
+};
+
+/** Most slips in the name of a function that would do nothing, in silence. `answer` and `clone` are names of their own. */
+const SLIPS = { authenticate: 3, close: 0, onMessage: 1, onAnswer: 1, onRunEnd: 1, onFeedback: 1 };
+
+/** @throws ConfigError that names the export and says where it belongs */
+export function checkModule(exports: Readonly<Record<string, unknown>>): AgentModule {
+  const agent = checkAgent(exports.default);
+  for (const [name, does] of Object.entries(FUNCTIONS)) {
+    const value = exports[name];
+    if (value === undefined || typeof value === "function") continue;
+    throw new ConfigError(`${name} must be a function that ${does}.`);
+  }
+  const definition = exports.default as Record<string, unknown>;
+  refuseFieldsBeside(definition, exports);
+  refuseMisspelt(definition, exports);
+  const { close, authenticate, devUsers } = exports as Pick<AgentModule, "close" | "authenticate" | "devUsers">;
+  return { agent, close, authenticate, devUsers };
+}
+
+/** What the agent has itself may be exported, too, such as its tools for a test; a hook then has to be the same. */
+function refuseFieldsBeside(agent: Record<string, unknown>, exports: Readonly<Record<string, unknown>>): void {
+  for (const [name, kinds] of Object.entries(AGENT_FIELDS)) {
+    const value = exports[name];
+    if (!kinds.includes(typeof value) || value === agent[name]) continue;
+    const isHook = HOOKS.some((hook) => hook === name);
+    // What an agent of a framework is made of is no field of ours.
+    if (!isHook && (agent[name] !== undefined || (agent.run !== undefined && OF_MODELS.includes(name)))) continue;
+    throw new ConfigError(
+      `${name} is exported beside the agent, where it does nothing. Make it a field: defineAgent({ ${name}, … }). If it is something else, give it another name.`,
+    );
+  }
+}
+
+function refuseMisspelt(agent: Record<string, unknown>, exports: Readonly<Record<string, unknown>>): void {
+  const functions = Object.keys(exports).filter((name) => typeof exports[name] === "function");
+  for (const [name, most] of Object.entries(SLIPS)) {
+    if (exports[name] !== undefined || agent[name] !== undefined) continue;
+    const misspelt = nearestName(name, functions, most);
+    if (misspelt === undefined) continue;
+    const meant = Object.hasOwn(FUNCTIONS, name) ? name : `${name}, a field of the agent`;
+    throw new ConfigError(`${misspelt} is exported, which does nothing. Did you mean ${meant}?`);
+  }
 }

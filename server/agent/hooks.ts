@@ -1,7 +1,6 @@
 /** Hooks: functions of an agent that decide on messages and answers, or hear of them afterwards. */
 
-import type { Caller } from "../auth/access.ts";
-import type { User } from "../auth/user.ts";
+import type { Caller, User } from "../auth/access.ts";
 import { Late, within } from "../config/within.ts";
 import type { AttachedFile, RunEntry, RunTransport } from "../observe/run-observer.ts";
 import { decodedBytes, type ReceivedFile } from "../protocol/attachments.ts";

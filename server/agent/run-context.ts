@@ -1,7 +1,6 @@
 /** What `ctx` is: whom work is done for, in which run, and what may be proposed beside an answer. */
 
-import type { Caller } from "../auth/access.ts";
-import type { User } from "../auth/user.ts";
+import type { Caller, User } from "../auth/access.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
 import type { DecidedCall } from "../protocol/chat.ts";
 import type { DoneEvent } from "../protocol/events.ts";

@@ -1,13 +1,16 @@
 /** An agent that is served: what answers its messages, who uses it, and how it ends. */
 
+import { randomBytes } from "node:crypto";
 import type { Caller } from "../auth/access.ts";
 import type { Authenticate } from "../auth/authenticate.ts";
 import type { Settings } from "../config/settings.ts";
 import { within } from "../config/within.ts";
 import type { RunEntry, RunSink } from "../observe/run-observer.ts";
+import { MAX_ATTACHMENT_BYTES } from "../protocol/attachments.ts";
+import type { AgentInfo } from "../protocol/chat.ts";
 import { shuttingDown } from "../protocol/errors.ts";
 import type { ModelEvent, ModelSetup, Provider, RequestObserver, ServedFacts } from "../providers/provider.ts";
-import type { Agent } from "./define.ts";
+import type { Agent, AgentModule } from "./define.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HookQueue } from "./hook-queue.ts";
 import { HOOK_MS, hookFailure, recordOf } from "./hooks.ts";
@@ -16,17 +19,6 @@ import type { StateBinding } from "./state.ts";
 import { type End, type EndState, KINDS } from "./states.ts";
 import type { Tool } from "./tool-definition.ts";
 import { askSources } from "./tool-sources.ts";
-
-/** What a project's module exports, checked. */
-export interface AgentModule {
-  readonly agent: Agent;
-  /** Closes what the module has opened; called after the agent's last run. */
-  readonly close?: (() => unknown) | undefined;
-  /** Says who sends each message. */
-  readonly authenticate?: Authenticate | undefined;
-  /** The users that ask under `parley dev`, which alone reads and checks them. */
-  readonly devUsers?: unknown;
-}
 
 /** How long what an agent's module has opened stays open: until nothing needs the agent any more. */
 export class ModuleLife {
@@ -190,6 +182,30 @@ export class ServedAgent {
     };
   }
 
+  /** What a user interface needs to know before the first message. The page at `/` has it, too: the same for everybody. */
+  get info(): AgentInfo {
+    const { name, agent, welcome, suggestions, disclaimer, hooks, ownRun } = this.agent;
+    const { models, mediaTypes } = this.provider;
+    const { settings } = this.#parts;
+    return {
+      name,
+      agent,
+      auth_required: settings.requiresKey,
+      ...(welcome === undefined ? {} : { welcome }),
+      suggestions: [...suggestions],
+      ...(disclaimer === undefined ? {} : { disclaimer }),
+      ...(models === undefined ? {} : { models: [...models] }),
+      ...(hooks.onFeedback === undefined ? {} : { feedback: true }),
+      ...(ownRun === undefined ? { continue: true } : {}),
+      attachments: {
+        media_types: [...mediaTypes],
+        max_bytes: MAX_ATTACHMENT_BYTES,
+        max_count: settings.maxAttachments,
+      },
+      max_body_bytes: settings.maxBodyBytes,
+    };
+  }
+
   /** A text without the secrets of the environment. */
   strike(text: string): string {
     return this.#parts.strike(text);
@@ -216,6 +232,23 @@ export class ServedAgent {
       },
     };
   }
+}
+
+/**
+ * The secrets of the setting, else one that all processes share or, without Redis, one of this start. That goes on verifying
+ * what it has signed, if a setting comes later.
+ */
+export function stateSecretsOf(
+  settings: Settings,
+  shared: { readonly stateSecrets: readonly string[] } | undefined,
+): () => readonly string[] {
+  const own = [randomBytes(32).toString("base64url")];
+  let hasSigned = settings.stateSecrets.length === 0;
+  return () => {
+    const { stateSecrets } = settings;
+    hasSigned ||= stateSecrets.length === 0;
+    return hasSigned ? [...stateSecrets, ...(shared?.stateSecrets ?? own)] : stateSecrets;
+  };
 }
 
 /** What serves the next message: another agent may take its place at any time. */

@@ -1,11 +1,10 @@
 /** Where an agent's tools come from: a row for each way to give them. */
 
 import { ConfigError } from "../errors.ts";
-import { checkTool, checkToolTexts } from "./check-tool.ts";
 import { isFunction } from "./fields.ts";
 import { askAuthor } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
-import type { Tool } from "./tool-definition.ts";
+import { checkTool, checkToolTexts, type Tool } from "./tool-definition.ts";
 
 export interface ToolSource {
   /** What it gives for every message, known at the start. */
@@ -28,7 +27,7 @@ interface Given {
 export function checkTools(agent: Record<string, unknown>): ToolSource[] {
   const { run, tools = [] } = agent;
   if (run !== undefined) return [listed(checkToolTexts(agent))];
-  return [isFunction(tools) ? chosen(tools.bind(agent)) : listed(definitionsIn(tools).map(checkTool))];
+  return [isFunction(tools) ? chosen(tools.bind(agent)) : listed(checkedIn(tools, checkTool))];
 }
 
 /** The same tools for every message. @throws ConfigError where two have one name */
@@ -40,7 +39,7 @@ function listed(tools: readonly Tool[]): ToolSource {
 
 /** What a function of the author chooses for each message. */
 function chosen(choose: (ctx: RunContext) => unknown): ToolSource {
-  const ask = async (ctx: RunContext) => definitionsIn(await choose(ctx)).map(checkedOrNot);
+  const ask = async (ctx: RunContext) => checkedIn(await choose(ctx), checkedOrNot);
   return {
     fixed: [],
     async toolsFor(context, maxMs) {
@@ -53,19 +52,20 @@ function chosen(choose: (ctx: RunContext) => unknown): ToolSource {
   };
 }
 
-function definitionsIn(tools: unknown): unknown[] {
+/** What `check` makes of each tool in the list. */
+function checkedIn<Checked>(tools: unknown, check: (definition: unknown, at: string) => Checked): Checked[] {
   // A hole becomes a mistake.
-  if (Array.isArray(tools)) return [...tools];
+  if (Array.isArray(tools)) return [...tools].map((definition, index) => check(definition, `tools[${index}]`));
   throw new ConfigError("tools must be an array of tool({ … }), or a function that returns one.");
 }
 
 /** The tool, or what is wrong with it. */
-function checkedOrNot(definition: unknown, index: number): Tool | string {
+function checkedOrNot(definition: unknown, at: string): Tool | string {
   try {
-    return checkTool(definition, index);
+    return checkTool(definition, at);
   } catch (error) {
     if (error instanceof ConfigError) return error.message;
-    return `tools[${index}] cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `${at} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 

@@ -3,8 +3,7 @@
 import { IncomingMessage } from "node:http";
 import { Late, within } from "../config/within.ts";
 import { isRecord } from "../protocol/json.ts";
-import type { Caller } from "./access.ts";
-import type { User } from "./user.ts";
+import type { Caller, User } from "./access.ts";
 
 /** What a message, or whatever else needs the user, came with. A key is in no part of it. */
 export interface AuthRequest {

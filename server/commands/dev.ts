@@ -1,7 +1,7 @@
 /** `parley dev`: serves an agent to the person who writes it, on this machine alone, and reloads it when it changes. */
 
 import { url as inspectorUrl, open as openInspector } from "node:inspector";
-import type { AgentModule } from "../agent/served-agent.ts";
+import type { AgentModule } from "../agent/define.ts";
 import { unknownNames } from "../config/environment.ts";
 import { isLoopbackHost } from "../config/exposure.ts";
 import type { Environment } from "../config/settings.ts";
@@ -14,10 +14,9 @@ import { withDevUsers } from "../dev/users.ts";
 import { ProjectWatcher } from "../dev/watch.ts";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../observe/log.ts";
-import { closeOnSignal, listen } from "../process-life.ts";
+import { closeOnSignal, listen, onHangup } from "../process-life.ts";
 import { ProjectLoader } from "../project/fresh-modules.ts";
 import { findProject } from "../project/load-project.ts";
-import { onHangup } from "../reload.ts";
 import {
   createProjectServer,
   type OpenedProject,

@@ -1,16 +1,16 @@
 /** What commands that serve an agent have in common: the project with its settings, its server, and what is said of them. */
 
 import { spawn } from "node:child_process";
-import type { AgentModule } from "../agent/served-agent.ts";
+import type { AgentModule } from "../agent/define.ts";
 import { readEnvironment } from "../config/environment.ts";
 import { loadOpenTelemetry, loadOptionalPackage } from "../config/optional-package.ts";
 import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";
 import { describeRun } from "../hosted/remote.ts";
 import type { Log } from "../observe/log.ts";
 import { Watchdog } from "../observe/watchdog.ts";
+import { type ReloadSettings, settingsReloader } from "../process-life.ts";
 import { ownThread, publicFolder, readVersion } from "../project/own-files.ts";
 import { modelName } from "../providers/ai-sdk/language-model.ts";
-import { type ReloadSettings, settingsReloader } from "../reload.ts";
 import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../server.ts";
 
 /** A project before its agent is loaded. */

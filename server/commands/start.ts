@@ -1,15 +1,15 @@
 /** `parley start`: from a project's folder to a server that listens. */
 
 import cluster from "node:cluster";
-import { type AgentModule, approvalNotice, signerOf, stateSecretWarning } from "../agent/served-agent.ts";
+import type { AgentModule } from "../agent/define.ts";
+import { approvalNotice, signerOf, stateSecretWarning } from "../agent/served-agent.ts";
 import { unknownNames } from "../config/environment.ts";
 import { isLoopbackHost, isPublic } from "../config/exposure.ts";
 import { memoryAdvice } from "../config/memory.ts";
 import type { Flags, Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
-import { closeOnSignal, listen } from "../process-life.ts";
+import { closeOnSignal, listen, onHangup } from "../process-life.ts";
 import { findProject, loadProject, projectHere } from "../project/load-project.ts";
-import { onHangup } from "../reload.ts";
 import {
   createProjectServer,
   type OpenedProject,

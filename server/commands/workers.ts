@@ -3,7 +3,7 @@
 import cluster, { type Worker } from "node:cluster";
 import type { Environment } from "../config/settings.ts";
 import { collectWorkerMetrics } from "../observe/worker-metrics.ts";
-import { onHangup } from "../reload.ts";
+import { onHangup } from "../process-life.ts";
 
 /** A worker that ends by itself is replaced after this time, and after twice as long each further time. */
 const FIRST_RESTART_MS = 500;

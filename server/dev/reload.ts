@@ -1,7 +1,8 @@
 /** Serves what the project's files say now; while they are broken, the last good agent goes on answering. */
 
 import { basename, relative } from "node:path";
-import { type AgentModule, ModuleLife } from "../agent/served-agent.ts";
+import type { AgentModule } from "../agent/define.ts";
+import { ModuleLife } from "../agent/served-agent.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { ConfigError } from "../errors.ts";
 import type { ProjectLoader } from "../project/fresh-modules.ts";

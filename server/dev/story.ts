@@ -1,8 +1,7 @@
 /** Runs as a story on the developer's terminal: the question, each tool with its arguments, and how the answer ended. */
 
 import { ToolFailure } from "../errors.ts";
-import type { Log } from "../observe/log.ts";
-import { firstWords, printable } from "../observe/pretty-log.ts";
+import { firstWords, type Log, printable } from "../observe/log.ts";
 import type { Decision, RunEntry, RunSink, RunStart, StepEntry } from "../observe/run-observer.ts";
 import { framesIn } from "../project/load-project.ts";
 import type { TracedRequest } from "./trace.ts";

@@ -7,7 +7,7 @@ import type { RunSink, RunStart, SentTry } from "../observe/run-observer.ts";
 import { type Json, tryParse } from "../protocol/json.ts";
 import { UpstreamRefusal } from "../providers/failures.ts";
 import type { AnswerHead, SentRequest, TryObserver, TryOutcome } from "../providers/provider.ts";
-import { TraceFile } from "./trace-file.ts";
+import { TraceFile } from "./folder.ts";
 import { type Strike, strikeAcross, type TracedEvent, traced, tracedHeaders, tracedUrl } from "./trace-values.ts";
 
 /** A request that has its line. */

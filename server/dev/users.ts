@@ -1,8 +1,8 @@
 /** The users that a developer tries an agent as: what its module exports as `devUsers`. */
 
-import type { AgentModule } from "../agent/served-agent.ts";
+import type { AgentModule } from "../agent/define.ts";
+import type { User } from "../auth/access.ts";
 import { isUser, MAX_ID_CHARS } from "../auth/authenticate.ts";
-import type { User } from "../auth/user.ts";
 import { ConfigError } from "../errors.ts";
 
 /** One of the users, as the bar of the page offers them. */

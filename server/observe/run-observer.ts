@@ -1,7 +1,6 @@
 /** What a run reports while it goes on, and the sinks that get it: the log, the metrics and the traces are three of them. */
 
-import type { Caller } from "../auth/access.ts";
-import type { User } from "../auth/user.ts";
+import type { Caller, User } from "../auth/access.ts";
 import type { FinishReason, Usage } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import type {
@@ -75,7 +74,7 @@ export type ObserveRun = (start: RunStart, own?: RunSink) => RunObserver;
 
 /** Observes one run. An observer is quick and never throws. */
 export interface RunObserver {
-  /** Called with every batch of events, in order, before a client gets it. */
+  /** Called with every batch of events, in order, before a client gets it; once text was said, not with those of text alone. */
   events(batch: readonly RunEvent[]): void;
   /** A model request begins. */
   modelRequest(): ModelRequestObserver;

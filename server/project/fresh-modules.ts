@@ -4,7 +4,7 @@ import { createRequire, register } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Jiti, JitiOptions } from "jiti";
-import type { AgentModule } from "../agent/served-agent.ts";
+import type { AgentModule } from "../agent/define.ts";
 import { loadProject } from "./load-project.ts";
 import { ownModule } from "./own-files.ts";
 

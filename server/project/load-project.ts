@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Jiti, JitiOptions } from "jiti";
-import { checkModule } from "../agent/check-module.ts";
-import { type AgentModule, ModuleLife } from "../agent/served-agent.ts";
+import { type AgentModule, checkModule } from "../agent/define.ts";
+import { ModuleLife } from "../agent/served-agent.ts";
 import { ConfigError } from "../errors.ts";
 import { ownModule } from "./own-files.ts";
 

@@ -125,6 +125,12 @@ export function isTerminal<Event extends { readonly type: string }>(
 /** An event as a client gets it: numbered within its run from 1, so that reading can go on after a break. */
 export type NumberedEvent = StreamEvent & { id: number };
 
+/**
+ * A name that a client gives to a run, so that it can come back to it. Mint at least 128 random bits: where
+ * no key is needed, and to others with the same key, the name is the secret.
+ */
+export const RUN_ID = /^[A-Za-z0-9_-]{16,64}$/;
+
 /** Everything that the server can say on a socket. */
 export type SocketEvent = StreamEvent | ClearedEvent;
 

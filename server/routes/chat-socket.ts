@@ -12,10 +12,17 @@ import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, ERRORS, invalidRequest, toApiError } from "../protocol/errors.ts";
 import type { NumberedEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
-import { tokenOf } from "./identity.ts";
 import { messageRules, type RememberedState, type SocketCommand } from "./parse-message.ts";
 import type { Service } from "./service.ts";
-import { parseMessage, type ReadMessage, type StartedMessage, startMessage } from "./start-message.ts";
+import {
+  admitMessage,
+  admitReader,
+  parseMessage,
+  type ReadMessage,
+  type StartedMessage,
+  startMessage,
+  tokenOf,
+} from "./start-message.ts";
 
 export const chatSocket =
   (service: Service) =>
@@ -87,15 +94,12 @@ class ChatSocket implements SocketListener {
     // One that is too large to be read here can only be a message.
     const type = isRecord(body) ? body.type : undefined;
     if (type === "clear" || type === "stop" || type === "authenticate") return this.#caller;
-    const { identity } = this.#service;
     const visit = () => {
       if (this.#req === undefined) throw new UpgradeForgotten();
       return { req: this.#req, requestId: this.#requestId, token: this.#token };
     };
-    const sender =
-      type === "resume"
-        ? await identity.admitReader(served, this.#caller, visit)
-        : await identity.admitMessage(served, this.#caller, visit);
+    const admit = type === "resume" ? admitReader : admitMessage;
+    const sender = await admit(this.#service, served, this.#caller, visit);
     this.#meet(sender.user?.id);
     return sender;
   }

@@ -1,18 +1,19 @@
-/** `POST /api/chat`: the answer to one message, as JSON or as Server-Sent Events. */
+/** `/api/chat`: the answer to one message, as JSON or as Server-Sent Events, and runs by their id. */
 
+import type { IncomingMessage } from "node:http";
 import type { Caller } from "../auth/access.ts";
 import { type RequestContext, traceHeaders } from "../http/request.ts";
 import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
-import type { ChatResponse } from "../protocol/chat.ts";
-import { ApiError } from "../protocol/errors.ts";
+import type { CancelResponse, ChatResponse } from "../protocol/chat.ts";
+import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { type ErrorEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
 import { encodeFrame } from "../protocol/sse.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
 import { messageRules, type ParserName } from "./parse-message.ts";
 import type { Service } from "./service.ts";
-import { parseMessage, readBody, startMessage } from "./start-message.ts";
+import { admitReader, parseMessage, readBody, startMessage, visitOf } from "./start-message.ts";
 
 /** An endpoint of some protocol: how its messages are read, and how its answers are written. */
 export interface Door {
@@ -33,6 +34,7 @@ const CHAT: Door = {
   body: chatResponse,
 };
 
+/** `POST /api/chat` */
 export const chat = (service: Service) => answerAt(service, CHAT);
 
 /** The handler of a door: reads the message, starts its run, and answers as a stream or as one body. */
@@ -63,7 +65,7 @@ function startRun(service: Service, context: RequestContext, caller: Caller, doo
  * Streams a run from the reader's position until its end, or until the client goes away. The reader is closed when the last
  * byte has left: a shutdown that waits for runs would cut off the rest.
  */
-export async function streamRun(
+async function streamRun(
   { settings }: Service,
   { res }: RequestContext,
   { run, reader }: StartedRun,
@@ -139,4 +141,47 @@ function failureOf({ code, data, retry_after: retryAfter, state, ...last }: Erro
   const { retryable, param, problems } = last;
   const beside = state === undefined ? {} : { state, ...(last.continue ? { continue: true as const } : {}) };
   return new ApiError(code, data, { retryable, retryAfter, beside, param, problems });
+}
+
+/** `GET /api/chat/runs/{id}`, to read on after a lost connection: the events after `Last-Event-ID`, as Server-Sent Events. */
+export const resumeRun =
+  (service: Service) =>
+  async (context: RequestContext, caller: Caller): Promise<void> => {
+    const { req, res, params, method } = context;
+    const visitor = await admitted(service, context, caller);
+    const run = await service.runs.find(visitor, params.id ?? "");
+    const reader = await run.read(lastEventId(req));
+    if (method === "HEAD") {
+      reader.close();
+      res.setHeader("x-run-id", run.id);
+      res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }).end();
+    } else if (reader.isAtEnd) {
+      reader.close();
+      // This status keeps an EventSource from coming back (WHATWG HTML, 9.2.2).
+      res.writeHead(204, { "cache-control": "no-store" }).end();
+    } else {
+      await streamRun(service, context, { run, reader });
+    }
+  };
+
+/** @throws ApiError `invalid_request` */
+function lastEventId({ headers }: IncomingMessage): number {
+  const value = headers["last-event-id"];
+  if (value === undefined || value === "") return 0;
+  if (typeof value === "string" && /^\d{1,15}$/.test(value)) return Number(value);
+  throw invalidRequest("", "Last-Event-ID must be the id of an event, or 0.");
+}
+
+/** `POST /api/chat/runs/{id}/cancel`: ends the run with `done`, `finish_reason: "stopped"`. */
+export const cancelRun =
+  (service: Service) =>
+  async (context: RequestContext, caller: Caller): Promise<void> => {
+    const visitor = await admitted(service, context, caller);
+    const isCancelled = await service.runs.cancel(visitor, context.params.id ?? "");
+    const body: CancelResponse = { status: isCancelled ? "cancelled" : "finished" };
+    sendJson(context.res, 200, body);
+  };
+
+function admitted(service: Service, context: RequestContext, caller: Caller): Promise<Caller> {
+  return service.runtime.use((served) => admitReader(service, served, caller, () => visitOf(context)));
 }

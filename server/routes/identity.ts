@@ -1,13 +1,13 @@
-/** Finds out who sends a message, or asks for a run: the project's `authenticate` is asked, within the rates of key and address. */
+/**
+ * Finds out who sends a message, or asks for a run, of an agent that knows its users: the project's `authenticate` is asked, within
+ * the rates of key and address.
+ */
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { ServedAgent } from "../agent/served-agent.ts";
-import type { Access, Caller } from "../auth/access.ts";
+import type { Access, Caller, User } from "../auth/access.ts";
 import { type Authenticate, isUnauthorized, removeKey, userOf, withoutAmbient } from "../auth/authenticate.ts";
 import type { Origins } from "../auth/origins.ts";
-import type { User } from "../auth/user.ts";
-import type { RequestContext } from "../http/request.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -20,9 +20,6 @@ export interface Visit {
   readonly requestId: string;
   readonly token: string | undefined;
 }
-
-/** Called only where `authenticate` is asked. */
-type GetVisit = () => Visit;
 
 export interface IdentityParts {
   readonly access: Access;
@@ -42,22 +39,20 @@ export class Identity {
   }
 
   /** Lets a message in: counts it, and gives the caller with its user. @throws ApiError `rate_limited`, `login_required` */
-  async admitMessage({ authenticate }: ServedAgent, caller: Caller, visit: GetVisit): Promise<Caller> {
+  async admitMessage(authenticate: Authenticate, caller: Caller, visit: Visit): Promise<Caller> {
     const { limits } = this.#parts;
     await limits.admitMessage(caller);
-    if (authenticate === undefined) return caller;
-    const known = await this.#known(authenticate, caller, visit());
+    const known = await this.#known(authenticate, caller, visit);
     await limits.admitUser(known);
     return known;
   }
 
   /** As `admitMessage`, for a request that asks for a run: that counts as a message only if it is refused. @throws ApiError */
-  async admitReader({ authenticate }: ServedAgent, caller: Caller, visit: GetVisit): Promise<Caller> {
+  async admitReader(authenticate: Authenticate, caller: Caller, visit: Visit): Promise<Caller> {
     const { limits } = this.#parts;
-    if (authenticate === undefined) return caller;
     await limits.admitReader(caller);
     try {
-      return await this.#known(authenticate, caller, visit());
+      return await this.#known(authenticate, caller, visit);
     } catch (refusal) {
       await limits.countAsMessage(caller);
       throw refusal;
@@ -69,19 +64,18 @@ export class Identity {
    * of another site embeds, such as an image.
    */
   async describe(
-    { authenticate, agent }: ServedAgent,
+    authenticate: Authenticate,
+    agent: string,
     address: string,
-    visit: GetVisit,
+    visit: Visit,
   ): Promise<Pick<AgentInfo, "user" | "login_required" | "user_pending">> {
     const caller: Caller = { keyKind: "none", keyId: "", address };
-    if (authenticate === undefined) return {};
     const { limits, origins } = this.#parts;
-    const asked = visit();
-    const isEmbedded = asked.req.headers.origin === undefined && !origins.isTrusted(asked.req);
+    const isEmbedded = visit.req.headers.origin === undefined && !origins.isTrusted(visit.req);
     if (isEmbedded || !(await limits.takeInfo(address))) return { user_pending: true };
     try {
-      const user = await this.#identify(authenticate, caller, asked);
-      return user === undefined ? {} : { user: publicId(agent.id, user) };
+      const user = await this.#identify(authenticate, caller, visit);
+      return user === undefined ? {} : { user: publicId(agent, user) };
     } catch (error) {
       return isLoginRequired(error) ? { login_required: true } : { user_pending: true };
     }
@@ -140,14 +134,4 @@ function secretsOf({ cookie = "", authorization = "" }: IncomingMessage["headers
 function publicId(agent: string, { id }: User): string {
   const text = JSON.stringify(["parley-user-1", agent, id]);
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);
-}
-
-export const visitOf =
-  ({ req, id }: RequestContext): GetVisit =>
-  () => ({ req, requestId: id, token: tokenOf(req) });
-
-/** The token that a request, or a socket's upgrade, brings. */
-export function tokenOf({ headers }: IncomingMessage): string | undefined {
-  const token = headers["x-user-token"];
-  return typeof token === "string" && token !== "" ? token : undefined;
 }

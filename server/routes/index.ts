@@ -1,10 +1,9 @@
 /** The table of routes. A new endpoint is a row here and a file. */
 
 import type { Routes, SocketRoutes } from "../http/dispatch.ts";
-import { chat } from "./chat.ts";
+import { cancelRun, chat, resumeRun } from "./chat.ts";
 import { chatSocket, upgradeRequired } from "./chat-socket.ts";
 import { health, info, metrics, ready } from "./info.ts";
-import { cancelRun, resumeRun } from "./runs.ts";
 import type { Service } from "./service.ts";
 import { page, script } from "./site.ts";
 

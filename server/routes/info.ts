@@ -3,9 +3,8 @@
 import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
 import { ApiError } from "../protocol/errors.ts";
-import { visitOf } from "./identity.ts";
-import { publicInfo } from "./public-info.ts";
 import type { Service } from "./service.ts";
+import { visitOf } from "./start-message.ts";
 
 /** `GET /api/info` */
 export const info =
@@ -14,8 +13,11 @@ export const info =
     const { runtime, identity, access, origins } = service;
     origins.refuseRebound(context.req.headers);
     const { address } = access.credentials(context.req, context.query, "message");
-    const visitor = await runtime.use((served) => identity.describe(served, address, visitOf(context)));
-    if (!context.res.destroyed) sendJson(context.res, 200, { ...publicInfo(service), ...visitor });
+    const visitor = await runtime.use(async ({ authenticate, agent }) => {
+      if (authenticate === undefined) return {};
+      return (await identity()).describe(authenticate, agent.id, address, visitOf(context));
+    });
+    if (!context.res.destroyed) sendJson(context.res, 200, { ...runtime.current.info, ...visitor });
   };
 
 /** `GET /health`: the process serves. It stays 200 while the server drains, or an orchestrator would kill it early. */

@@ -21,8 +21,8 @@ import {
 } from "../protocol/attachments.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, invalidField, invalidRequest } from "../protocol/errors.ts";
+import { RUN_ID } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
-import { RUN_ID } from "../protocol/run-id.ts";
 import { parseGoingOn } from "./parse-approvals.ts";
 
 /** Plain data, for a worker thread. */

@@ -18,7 +18,8 @@ export interface Service {
   readonly settings: Settings;
   readonly origins: Origins;
   readonly limits: MessageLimits;
-  readonly identity: Identity;
+  /** Loaded where an agent knows its users. */
+  identity(): Promise<Identity>;
   readonly access: Access;
   /** Bounds what all messages together may take. */
   readonly memory: MemoryBudget;

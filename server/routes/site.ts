@@ -4,10 +4,10 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import type { AgentRuntime, ServedAgent } from "../agent/served-agent.ts";
 import type { Origins } from "../auth/origins.ts";
 import type { RequestContext } from "../http/request.ts";
 import { ApiError } from "../protocol/errors.ts";
-import { type InfoSource, publicInfo } from "./public-info.ts";
 
 const HTML = "text/html; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
@@ -88,25 +88,22 @@ export function loadSite(folder: string): Site {
  * at once and nothing shifts, but for the user; that its own policy (`pageHeaders`) lets no image of another server be
  * loaded; and in a frame of which sites a key that the browser has kept opens the chat.
  */
-function pageData(source: InfoSource, sites: readonly string[]): string {
-  const asksUsers = source.runtime.current.authenticate !== undefined;
-  const info = { ...publicInfo(source), ...(asksUsers && { user_pending: true }) };
+function pageData({ info: known, authenticate }: ServedAgent, sites: readonly string[]): string {
+  const info = { ...known, ...(authenticate !== undefined && { user_pending: true }) };
   const data = JSON.stringify({ info, images: "none", sites });
   return data.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** `GET /`: the chat page; `embed=1` is for a frame on another site. */
 export const page =
-  (service: InfoSource & { site: Site; origins: Origins }) =>
+  ({ runtime, site, origins }: { runtime: AgentRuntime; site: Site; origins: Origins }) =>
   (context: RequestContext): void => {
-    const { runtime, site, origins } = service;
+    const { current } = runtime;
     origins.refuseRebound(context.req.headers);
-    const { page, embed, styles } = site.pagesOf(runtime.current.agent.name, pageData(service, origins.named));
+    const { page, embed, styles } = site.pagesOf(current.agent.name, pageData(current, origins.named));
     const isEmbedded = context.query.get("embed") === "1";
-    const headers = pageHeaders(
-      styles,
-      isEmbedded ? origins.frameAncestors(runtime.current.authenticate !== undefined) : "'self'",
-    );
+    const ancestors = isEmbedded ? origins.frameAncestors(current.authenticate !== undefined) : "'self'";
+    const headers = pageHeaders(styles, ancestors);
     sendStaticFile(context, isEmbedded ? embed : page, headers);
   };
 

@@ -1,11 +1,12 @@
 /** Where a message starts, whatever brings it: the agent that serves now reads it by its rules, and answers it. */
 
+import type { IncomingMessage } from "node:http";
 import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import { type BodyRules, withBody } from "../http/body.ts";
 import type { RequestContext } from "../http/request.ts";
 import type { StartedRun, StartOptions } from "../runs/run-registry.ts";
-import { visitOf } from "./identity.ts";
+import type { Visit } from "./identity.ts";
 import { parseJson } from "./parse-json.ts";
 import {
   continuesRemembered,
@@ -53,14 +54,15 @@ export function startMessage(
 
 /** Lets the sender of a request in, and reads its body. `undefined`: the client has gone before. @throws ApiError */
 export async function readBody<Value>(
-  { identity, limits }: Pick<Service, "identity" | "limits">,
+  service: Pick<Service, "identity" | "limits">,
   served: ServedAgent,
   context: RequestContext,
   { caller, ...rules }: Pick<BodyRules, "maxBytes" | "memory"> & { caller: Caller },
   read: (body: Buffer, sender: Caller) => Promise<Value>,
 ): Promise<Value | undefined> {
-  const sender = await identity.admitMessage(served, caller, visitOf(context));
+  const sender = await admitMessage(service, served, caller, () => visitOf(context));
   if (context.res.destroyed) return undefined;
+  const { limits } = service;
   return withBody(context, { ...rules, limits, address: caller.address }, (body) => read(body, sender));
 }
 
@@ -93,4 +95,36 @@ export async function parseMessage<Name extends ParserName>(
     ? PARSERS[parser](body, rules, remembered.value)
     : await largeMessages.parse({ parser, bytes, rules, remembered: remembered.value });
   return parsed as Parsed<Name>;
+}
+
+/** Counts a message, and gives the caller with its user. @throws ApiError as `Identity.admitMessage` does */
+export async function admitMessage(
+  { identity, limits }: Pick<Service, "identity" | "limits">,
+  { authenticate }: ServedAgent,
+  caller: Caller,
+  visit: () => Visit,
+): Promise<Caller> {
+  if (authenticate !== undefined) return (await identity()).admitMessage(authenticate, caller, visit());
+  await limits.admitMessage(caller);
+  return caller;
+}
+
+/** Lets in what asks for a run, and gives the caller with its user. @throws ApiError as `Identity.admitReader` does */
+export async function admitReader(
+  { identity }: Pick<Service, "identity">,
+  { authenticate }: ServedAgent,
+  caller: Caller,
+  visit: () => Visit,
+): Promise<Caller> {
+  return authenticate === undefined ? caller : (await identity()).admitReader(authenticate, caller, visit());
+}
+
+export function visitOf({ req, id }: RequestContext): Visit {
+  return { req, requestId: id, token: tokenOf(req) };
+}
+
+/** The token that a request, or a socket's upgrade, brings. */
+export function tokenOf({ headers }: IncomingMessage): string | undefined {
+  const token = headers["x-user-token"];
+  return typeof token === "string" && token !== "" ? token : undefined;
 }

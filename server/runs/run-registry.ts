@@ -12,7 +12,7 @@ import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
 import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
-import { RUN_ID } from "../protocol/run-id.ts";
+import { RUN_ID } from "../protocol/events.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
 import { Run, type RunHandle, type RunReader } from "./run.ts";
 import { APPROVALS, EARLY_CANCEL_MS, EARLY_CANCELS, type RunStore } from "./run-store.ts";

@@ -2,7 +2,7 @@ import { type AgentRun, Loop } from "../agent/loop.ts";
 import { type AbortKind, abortTimeoutError, RunAborted } from "../agent/run-aborted.ts";
 import type { Release } from "../limits/limiter.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
-import type { NumberedEvent, StreamEvent } from "../protocol/events.ts";
+import type { NumberedEvent, StreamEvent, ThinkingEvent, TokenEvent } from "../protocol/events.ts";
 import type { EventLog, LogBudget } from "./event-log.ts";
 
 /** A run as the routes see it: of this process, or of another one. */
@@ -74,6 +74,8 @@ export class Run implements RunHandle {
   #graceTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
   #isForgotten = false;
+  /** Whether a piece of text or thinking was reported. */
+  #hasSpoken = false;
 
   constructor(options: RunOptions) {
     this.id = options.id;
@@ -197,8 +199,11 @@ export class Run implements RunHandle {
   }
 
   #append(events: RunEvent[], observer: RunObserver): void {
-    observer.events(events);
-    const shown = forClients(events);
+    // Most batches: nothing in them is hidden, and the observer needs no more than the first piece.
+    const isText = events.every(isPiece);
+    if (!isText || !this.#hasSpoken) observer.events(events);
+    this.#hasSpoken ||= isText;
+    const shown = isText ? events : forClients(events);
     if (shown.length > 0) this.#log.append(shown);
   }
 
@@ -235,8 +240,11 @@ export class Run implements RunHandle {
   }
 }
 
+function isPiece(event: RunEvent): event is TokenEvent | ThinkingEvent {
+  return event.type === "token" || event.type === "thinking";
+}
+
 /** A batch without what a tool hides. */
 function forClients(events: RunEvent[]): StreamEvent[] {
-  const isWhole = (batch: RunEvent[]): batch is StreamEvent[] => !batch.some(({ type }) => type === "hidden");
-  return isWhole(events) ? events : events.flatMap((event) => (event.type === "hidden" ? (event.shown ?? []) : event));
+  return events.flatMap((event) => (event.type === "hidden" ? (event.shown ?? []) : event));
 }

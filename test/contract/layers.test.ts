@@ -89,7 +89,6 @@ test("nothing lies flat in server/ but the entry points and their errors", () =>
     "mount.ts",
     "parley-agent.ts",
     "process-life.ts",
-    "reload.ts",
     "server.ts",
   ]);
 });
@@ -111,7 +110,7 @@ test("an import while the server runs is for what most installations never need"
   for (const target of [...lazyImports("server/"), ...lazyImports("cli.ts")]) {
     assert.match(
       target,
-      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|observe\/(?:tracing|worker-metrics)|commands\/dev|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/(?:upstream|ag-ui-thread|responses|feedback)\.ts$|^jiti$/,
+      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/dev|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/(?:upstream|ag-ui-thread|responses|feedback)\.ts$|^jiti$/,
       target,
     );
   }
