@@ -7,15 +7,7 @@ import { randomUUID } from "node:crypto";
 import type { Settings } from "../config/settings.ts";
 import { within } from "../config/within.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
-import type {
-  ApprovalDecision,
-  ConversationState,
-  DecidedCall,
-  ToolApproval,
-  ToolMessage,
-  WaitingCall,
-  WaitingCalls,
-} from "../protocol/chat.ts";
+import type { ApprovalDecision, ToolApproval, ToolMessage, WaitingCall, WaitingCalls } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { textContent } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
@@ -162,21 +154,6 @@ async function questionOf(
 }
 
 const BY_DEFAULT_READ = "People read a sentence in its place.";
-
-/** The decisions that came with a message, with what they are about, in the order of the calls. */
-export function decidedCalls({ approvals = [], state }: DecidedOn): DecidedCall[] {
-  const { calls = [], kept: ofAll } = state.open?.waiting ?? {};
-  return calls.flatMap(({ id, shownId: shown = id, name, kept = ofAll }) => {
-    const decision = approvals.find((one) => one.id === shown);
-    const beside = kept === undefined ? {} : { kept: structuredClone(kept) };
-    return decision === undefined ? [] : [{ ...decision, tool: name, ...beside }];
-  });
-}
-
-interface DecidedOn {
-  approvals?: readonly ApprovalDecision[];
-  state: ConversationState;
-}
 
 /** What is to become of the calls that waited. */
 export interface Decided {

@@ -4,6 +4,7 @@ import type { RunEvent } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { StreamEvent, ThinkingEvent, TokenEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
+import { SEPARATOR } from "./exchange.ts";
 import { askAuthor, describeFile, type Hooks, type Refusal, type Replacement } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
 
@@ -124,5 +125,3 @@ export class WithheldAnswer {
     this.#events.push(event);
   }
 }
-
-export const SEPARATOR = "\n\n";

@@ -8,6 +8,9 @@ import type { AssistantMessage, ConversationState, HistoryMessage, Usage, UserMe
 import { StringBuilder, userMessage } from "../providers/history.ts";
 import type { AskedCall, KeptResponse, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 
+/** Stands between the texts that calls have parted, as clients read them. */
+export const SEPARATOR = "\n\n";
+
 /** What a run answers, and what it goes on from. */
 export interface ExchangeStart {
   /** As it was verified: of the kind that its provider has, or empty for a new conversation. */

@@ -7,17 +7,9 @@ import type { ApprovalDecision, FinishReason } from "../protocol/chat.ts";
 import { ApiError, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent } from "../protocol/events.ts";
 import type { AskedCall, ModelSetup, ToolAnswer, ToolCall } from "../providers/provider.ts";
-import {
-  type ApprovalLedger,
-  askApproval,
-  askedCall,
-  callsToApprove,
-  declinedEvent,
-  takeDecisions,
-  withEdit,
-} from "./approvals.ts";
-import { decideOnMessage, SEPARATOR, WithheldAnswer } from "./decisions.ts";
-import { Exchange, type ExchangeStart } from "./exchange.ts";
+import type { ApprovalLedger } from "./approvals.ts";
+import type { WithheldAnswer } from "./decisions.ts";
+import { Exchange, type ExchangeStart, SEPARATOR } from "./exchange.ts";
 import { askAuthor } from "./hooks.ts";
 import { ModelTurn } from "./model-turn.ts";
 import { abortError, abortKind } from "./run-aborted.ts";
@@ -27,9 +19,15 @@ import type { ServedAgent } from "./served-agent.ts";
 import { sealState } from "./state.ts";
 import type { End, EndState } from "./states.ts";
 import { isToolError, type Tool } from "./tool-definition.ts";
-import { askedElsewhere, ToolTexts } from "./tool-texts.ts";
+import type { ToolTexts } from "./tool-texts.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
 import { callEvents, endEvent, runTools } from "./tools.ts";
+
+/** Loaded where a call waits for a person, or may have to, and where hooks decide on messages or answers. */
+const OPTIONAL = {
+  approvals: () => import("./approvals.ts"),
+  decisions: () => import("./decisions.ts"),
+};
 
 /** One message to answer. The state was checked. */
 export interface RunRequest extends ExchangeStart {
@@ -66,20 +64,20 @@ export class Loop {
   readonly #run: AgentRun;
   readonly #observer: RunObserver;
   /** Present where `onAnswer` decides on the answer. */
-  readonly #withheld: WithheldAnswer | undefined;
+  #withheld: WithheldAnswer | undefined;
   #exchange: Exchange;
   /** The tools that the model may call, once they are known. */
   #tools: ReadonlyMap<string, Tool> = new Map();
+  /** What people read of calls that are carried out elsewhere. */
+  #texts: ToolTexts | undefined;
   /** Whether `onMessage` has let the message pass. */
   #isAdmitted = false;
   /** Whether the exchange goes on: what waited in its state is decided. */
   #hasBegun = false;
 
   constructor(run: AgentRun, observer: RunObserver) {
-    const { onAnswer } = run.served.agent.hooks;
     this.#run = run;
     this.#observer = observer;
-    this.#withheld = onAnswer && new WithheldAnswer(onAnswer);
     this.#exchange = this.#exchangeOf(run.request);
   }
 
@@ -149,8 +147,11 @@ export class Loop {
   /** Asks `onMessage`, if there is one. Gives why the message is refused. @throws ApiError, or the reason of an abort */
   async #admit(): Promise<string | undefined> {
     const { request, context, served } = this.#run;
-    if (served.agent.hooks.onMessage !== undefined && this.#exchange.message !== undefined) {
-      const { refuse, message } = await decideOnMessage(served.agent.hooks, request, context, served.hookMs);
+    const { onMessage, onAnswer } = served.agent.hooks;
+    const decisions = (onMessage ?? onAnswer) && (await OPTIONAL.decisions());
+    this.#withheld = decisions && onAnswer && new decisions.WithheldAnswer(onAnswer);
+    if (decisions !== undefined && this.#exchange.message !== undefined) {
+      const { refuse, message } = await decisions.decideOnMessage(served.agent.hooks, request, context, served.hookMs);
       if (refuse !== undefined) return refuse;
       if (message !== undefined) this.#exchange = this.#exchangeOf({ ...request, message });
     }
@@ -174,12 +175,12 @@ export class Loop {
     return { instructions: await instructions, tools: specs };
   }
 
-  /** What becomes of the events of a turn before clients get them: texts of calls that are carried out elsewhere, and `onAnswer`. */
+  /** What becomes of the events of a turn before clients get them; `undefined`: nothing. */
   #adaptation(): ((said: StreamEvent[]) => Promise<RunEvent[]>) | undefined {
     const isWithheld = this.#withheld !== undefined;
-    const hasTexts = this.#run.served.agent.ownRun !== undefined && this.#tools.size > 0;
-    if (!hasTexts) return isWithheld ? async (said) => this.#pass(said) : undefined;
-    const texts = new ToolTexts(this.#tools, this.#run, this.#observer, isWithheld);
+    const texts = this.#run.served.provider.toolTexts?.(this.#tools, this.#run, this.#observer, isWithheld);
+    this.#texts = texts;
+    if (texts === undefined || this.#tools.size === 0) return isWithheld ? async (said) => this.#pass(said) : undefined;
     return async (said) => this.#pass(await texts.apply(said));
   }
 
@@ -192,10 +193,13 @@ export class Loop {
   async *#carryOutDecisions(): AsyncGenerator<RunEvent[], void> {
     const { request, served } = this.#run;
     const { waiting } = request.state.open ?? {};
-    const decided = waiting && (await takeDecisions(waiting, this.#tools, this.#run, this.#observer));
+    if (waiting === undefined) {
+      this.#hasBegun = true;
+      return;
+    }
+    const { takeDecisions, declinedEvent, withEdit } = await OPTIONAL.approvals();
+    const { approved, declined, edited } = await takeDecisions(waiting, this.#tools, this.#run, this.#observer);
     this.#hasBegun = true;
-    if (decided === undefined) return;
-    const { approved, declined, edited } = decided;
     this.#exchange.hasUsedTools = true;
     for (const answer of declined) this.#exchange.answer(answer, true);
     if (declined.length > 0) yield this.#pass(declined.map((answer) => declinedEvent(this.#tools, answer)));
@@ -210,7 +214,7 @@ export class Loop {
   /** Carries out the calls of a turn that do not wait, and answers them to the model, in their order and as `adapt` says. */
   async *#carryOut(
     calls: readonly ToolCall[],
-    { waiting = [], adapt = (answer) => answer }: CarryOut,
+    { waiting = [], adapt = (answer) => answer }: CarryOut = {},
   ): AsyncGenerator<RunEvent[], void> {
     const { context, settings, served } = this.#run;
     context.signal.throwIfAborted();
@@ -243,19 +247,23 @@ export class Loop {
   /** Carries out the calls of the turn. Returns the events of the end, if any of them waits for a person. */
   async *#goOn(): AsyncGenerator<RunEvent[], StreamEvent[] | undefined> {
     const { calls } = this.#exchange.turn;
+    if (calls.every(({ name }) => this.#tools.get(name)?.approval === undefined)) {
+      yield* this.#carryOut(calls);
+      return undefined;
+    }
+    const { callsToApprove, askedCall } = await OPTIONAL.approvals();
     const waiting = await callsToApprove(this.#tools, calls, this.#run, this.#observer);
     yield* this.#carryOut(calls, { waiting });
     if (waiting.length === 0) return undefined;
     this.#run.context.signal.throwIfAborted();
-    return this.#waitFor(
-      await Promise.all(waiting.map((call) => askedCall(this.#tools, call, this.#run, this.#observer))),
-    );
+    const asked = waiting.map((call) => askedCall(this.#tools, call, this.#run, this.#observer));
+    return this.#waitFor(await Promise.all(asked));
   }
 
   /** The events of the end, if the run ends with this turn. */
   async #endOfTurn(isLast: boolean): Promise<StreamEvent[] | undefined> {
     const { calls, asked, finish = "stop" } = this.#exchange.turn;
-    if (asked.length > 0) return this.#waitFor(await askedElsewhere(this.#tools, asked, this.#run, this.#observer));
+    if (asked.length > 0) return this.#waitFor((await this.#texts?.asked(asked)) ?? asked);
     if (calls.length > 0) return isLast ? this.#answered("max_turns") : undefined;
     return this.#answered(finish);
   }
@@ -276,6 +284,7 @@ export class Loop {
 
   /** The end of a run whose calls wait for a person. */
   async #waitFor(asked: readonly AskedCall[]): Promise<StreamEvent[]> {
+    const { askApproval } = await OPTIONAL.approvals();
     const { waiting, approvals } = await askApproval(asked, this.#run);
     const { text: said } = this.#exchange;
     const text = said.trim() === "" ? approvals.map((approval) => approval.text).join("\n") : said;

@@ -2,7 +2,7 @@
 
 import type { Caller, User } from "../auth/access.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
-import type { DecidedCall } from "../protocol/chat.ts";
+import type { ApprovalDecision, ConversationState, DecidedCall } from "../protocol/chat.ts";
 import type { DoneEvent } from "../protocol/events.ts";
 import { plainText } from "./plain-text.ts";
 
@@ -80,4 +80,19 @@ export function createContext(
 ): RunContext {
   const run = { id, transport, requestId };
   return { user, metadata, conversation, keyKind, run, approvals, suggest, title, signal };
+}
+
+/** The decisions that came with a message, with what they are about, in the order of the calls. */
+export function decidedCalls({ approvals = [], state }: DecidedOn): DecidedCall[] {
+  const { calls = [], kept: ofAll } = state.open?.waiting ?? {};
+  return calls.flatMap(({ id, shownId: shown = id, name, kept = ofAll }) => {
+    const decision = approvals.find((one) => one.id === shown);
+    const beside = kept === undefined ? {} : { kept: structuredClone(kept) };
+    return decision === undefined ? [] : [{ ...decision, tool: name, ...beside }];
+  });
+}
+
+interface DecidedOn {
+  approvals?: readonly ApprovalDecision[];
+  state: ConversationState;
 }

@@ -19,6 +19,7 @@ import type { StateBinding } from "./state.ts";
 import { type End, type EndState, KINDS } from "./states.ts";
 import type { Tool } from "./tool-definition.ts";
 import { askSources } from "./tool-sources.ts";
+import type { ToolTexts } from "./tool-texts.ts";
 
 /** How long what an agent's module has opened stays open: until nothing needs the agent any more. */
 export class ModuleLife {
@@ -68,6 +69,8 @@ export interface AnswerSource extends ServedFacts {
   ask(exchange: Exchange, options: AskOptions): AsyncIterable<ModelEvent[]>;
   /** The state that a client goes on from after this end. */
   stateOf(exchange: Exchange, end: End): EndState;
+  /** What people read of calls that are carried out elsewhere, in one run; absent where none are. */
+  toolTexts?(...calling: ConstructorParameters<typeof ToolTexts>): ToolTexts;
 }
 
 export interface AskOptions {

@@ -1,13 +1,13 @@
 /** What people read of the calls of tools that run elsewhere, in an agent that its author has written with something else. */
 
-import type { RunEvent } from "../observe/run-observer.ts";
+import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type { StreamEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
 import type { AskedCall, ToolCall } from "../providers/provider.ts";
 import { type ApprovingRun, askedCall } from "./approvals.ts";
-import { SEPARATOR } from "./decisions.ts";
+import { SEPARATOR } from "./exchange.ts";
 import type { Tool } from "./tool-definition.ts";
-import { type Asking, exposed, hiderOf, madeTitle } from "./tool-words.ts";
+import { exposed, hiderOf, madeTitle } from "./tool-words.ts";
 import { callEvents } from "./tools.ts";
 
 type Tools = ReadonlyMap<string, Tool>;
@@ -15,6 +15,8 @@ type Tools = ReadonlyMap<string, Tool>;
 /** The calls of one answer. */
 export class ToolTexts {
   readonly #tools: Tools;
+  readonly #run: ApprovingRun;
+  readonly #observer: RunObserver;
   readonly #calling: Parameters<typeof callEvents>[2];
   readonly #calls = new Map<string, ToolCall>();
   readonly #isWithheld: boolean;
@@ -23,13 +25,11 @@ export class ToolTexts {
   #isHidden = false;
 
   /** `isWithheld`: clients get the texts when the answer is over. */
-  constructor(
-    tools: Tools,
-    { context, settings, served }: ApprovingRun,
-    observer: Asking["observer"],
-    isWithheld: boolean,
-  ) {
+  constructor(tools: Tools, run: ApprovingRun, observer: RunObserver, isWithheld: boolean) {
+    const { context, settings, served } = run;
     this.#tools = tools;
+    this.#run = run;
+    this.#observer = observer;
     this.#isWithheld = isWithheld;
     this.#calling = { context, limits: settings, observer, hookMs: served.hookMs };
   }
@@ -72,29 +72,24 @@ export class ToolTexts {
     const data = title === undefined ? event.data : { ...event.data, title };
     return exposed({ ...event, data }, hiderOf(this.#tools, name));
   }
-}
-
-/** What a person is asked: the author's words, and where there are none, those of the framework. */
-export function askedElsewhere(
-  tools: Tools,
-  asked: readonly AskedCall[],
-  run: ApprovingRun,
-  observer: Asking["observer"],
-): Promise<AskedCall[]> {
-  const all = asked.map(async (one): Promise<AskedCall> => {
-    const tool = tools.get(one.call.name);
-    const hider = hiderOf(tools, one.call.name);
-    if (tool === undefined && hider === undefined) return one;
-    const own = await askedCall(tools, one.call, run, observer);
-    const isOwn = tool?.approval?.text !== undefined || !one.text;
-    return {
-      ...one,
-      // The decision comes back with the call's own id.
-      ...(own.shown === undefined ? {} : { shown: { ...own.shown, id: one.call.id } }),
-      text: isOwn ? own.text : one.text,
-      danger: own.danger || one.danger,
-      editable: one.editable && hider === undefined,
-    };
-  });
-  return Promise.all(all);
+  /** What a person is asked: the author's words, and where there are none, those of the framework. */
+  asked(asked: readonly AskedCall[]): Promise<AskedCall[]> {
+    const tools = this.#tools;
+    const all = asked.map(async (one): Promise<AskedCall> => {
+      const tool = tools.get(one.call.name);
+      const hider = hiderOf(tools, one.call.name);
+      if (tool === undefined && hider === undefined) return one;
+      const own = await askedCall(tools, one.call, this.#run, this.#observer);
+      const isOwn = tool?.approval?.text !== undefined || !one.text;
+      return {
+        ...one,
+        // The decision comes back with the call's own id.
+        ...(own.shown === undefined ? {} : { shown: { ...own.shown, id: one.call.id } }),
+        text: isOwn ? own.text : one.text,
+        danger: own.danger || one.danger,
+        editable: one.editable && hider === undefined,
+      };
+    });
+    return Promise.all(all);
+  }
 }

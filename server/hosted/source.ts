@@ -1,8 +1,7 @@
 /** An agent that is written elsewhere, in a model's place: each of its answers is one model request whose tools run there. */
 
-import { decidedCalls } from "../agent/approvals.ts";
 import type { Exchange } from "../agent/exchange.ts";
-import type { RunContext } from "../agent/run-context.ts";
+import { decidedCalls, type RunContext } from "../agent/run-context.ts";
 import {
   isAgentObject,
   type OwnRun,
@@ -13,6 +12,7 @@ import {
 } from "../agent/run-function.ts";
 import type { AnswerSource } from "../agent/served-agent.ts";
 import { isToolError } from "../agent/tool-definition.ts";
+import { ToolTexts } from "../agent/tool-texts.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
@@ -62,6 +62,7 @@ export function hostedSource(own: OwnRun, parts: HostedParts): AnswerSource {
     stateKind: "conversation_history",
     ask: (exchange, { context }) => new HostedAnswer(own, exchange, context, { ...parts, onFramework }).events(),
     stateOf,
+    toolTexts: (...calling) => new ToolTexts(...calling),
   };
 }
 

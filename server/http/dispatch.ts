@@ -271,7 +271,7 @@ function createUpgradeDispatch(
       if (match === undefined) throw new ApiError("not_found", "There is no WebSocket at this address.");
       const [caller, credentials] = await admitSocket(req, query, report);
       const trace = traceHeaders(req);
-      sockets.accept(req, socket, head, credentials, (connection) => {
+      sockets.accept({ req, socket, head }, credentials, (connection) => {
         report.status = 101;
         match.route.handle(connection, caller, { id, trace, req });
       });
@@ -284,7 +284,7 @@ function createUpgradeDispatch(
       // A full server has no room for a handshake, and a page learns as much from a connection that fails.
       const isRefusedOverHttp = ["invalid_request", "not_found", "overloaded", "internal"].includes(error.code);
       if (isRefusedOverHttp) sendRawError(socket, error, { requestId: id, lingerMs });
-      else sockets.refuse(req, socket, head, error);
+      else sockets.refuse({ req, socket, head }, error);
     }
   };
 }

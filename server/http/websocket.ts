@@ -41,6 +41,13 @@ export interface SocketOptions extends UploadRules {
   onError(code: ErrorCode): void;
 }
 
+/** A request for a WebSocket, as Node hands it over. */
+export interface Upgrade {
+  req: IncomingMessage;
+  socket: Socket;
+  head: Buffer;
+}
+
 /** All sockets of the server. */
 export class WebSockets {
   readonly #options: SocketOptions;
@@ -64,9 +71,7 @@ export class WebSockets {
 
   /** Completes the handshake, and calls `use` at once, before a message can arrive. A faulty one is answered with 400. */
   accept(
-    req: IncomingMessage,
-    socket: Socket,
-    head: Buffer,
+    { req, socket, head }: Upgrade,
     credentials: Credentials,
     use: (connection: WebSocketConnection) => void,
   ): void {
@@ -83,7 +88,7 @@ export class WebSockets {
   }
 
   /** A browser cannot read the status of a refused upgrade: it is accepted, and an error event says why. */
-  refuse(req: IncomingMessage, socket: Socket, head: Buffer, error: ApiError): void {
+  refuse({ req, socket, head }: Upgrade, error: ApiError): void {
     this.#refusingServer.handleUpgrade(req, socket, head, (ws) => {
       ws.on("error", () => {});
       ws.send(JSON.stringify(errorEvent(error)));
@@ -191,7 +196,7 @@ export class WebSocketConnection {
   }
 
   listen(listener: SocketListener): void {
-    const receiver = new MessageReceiver(this, this.#ws, this.#socket, listener, this.#options);
+    const receiver = new MessageReceiver(this, { ws: this.#ws, socket: this.#socket }, listener, this.#options);
     this.#receiver = receiver;
     this.#ws.on("close", () => {
       receiver.stop();
@@ -297,8 +302,7 @@ class MessageReceiver {
 
   constructor(
     connection: WebSocketConnection,
-    ws: WebSocket,
-    socket: Socket,
+    { ws, socket }: { ws: WebSocket; socket: Socket },
     listener: SocketListener,
     options: SocketOptions,
   ) {

@@ -1,10 +1,10 @@
 /** Starts runs, finds them again, and ends them when the server stops: docs/internals/runs.md says what always holds. */
 
 import { randomUUID } from "node:crypto";
-import { type ApprovalLedger, decidedCalls } from "../agent/approvals.ts";
+import type { ApprovalLedger } from "../agent/approvals.ts";
 import { describeFile } from "../agent/hooks.ts";
 import type { RunRequest } from "../agent/loop.ts";
-import { createContext, Proposals } from "../agent/run-context.ts";
+import { createContext, decidedCalls, Proposals } from "../agent/run-context.ts";
 import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";

@@ -84,13 +84,7 @@ test("every import stays in its room or goes to one that the tables allow", () =
 
 test("nothing lies flat in server/ but the entry points and their errors", () => {
   const flat = readdirSync("server").filter((name) => name.endsWith(".ts"));
-  assert.deepEqual(flat.sort(), [
-    "errors.ts",
-    "mount.ts",
-    "parley-agent.ts",
-    "process-life.ts",
-    "server.ts",
-  ]);
+  assert.deepEqual(flat.sort(), ["errors.ts", "mount.ts", "parley-agent.ts", "process-life.ts", "server.ts"]);
 });
 
 test("nothing lies flat in widget/ but the entries and the page", () => {
@@ -110,7 +104,7 @@ test("an import while the server runs is for what most installations never need"
   for (const target of [...lazyImports("server/"), ...lazyImports("cli.ts")]) {
     assert.match(
       target,
-      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/dev|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/(?:upstream|ag-ui-thread|responses|feedback)\.ts$|^jiti$/,
+      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/dev|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/(?:approvals|decisions|upstream|ag-ui-thread|responses|feedback)\.ts$|^jiti$/,
       target,
     );
   }
