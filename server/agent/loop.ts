@@ -1,7 +1,6 @@
 /** The loop: model, tools, model again, until the answer. */
 
-import { isOnlyForOperator } from "../config/exposure.ts";
-import type { Settings } from "../config/settings.ts";
+import { isOnlyForOperator, type Settings } from "../config/settings.ts";
 import type { RunEvent, RunObserver, RunWords } from "../observe/run-observer.ts";
 import type { ApprovalDecision, FinishReason } from "../protocol/chat.ts";
 import { ApiError, toApiError } from "../protocol/errors.ts";

@@ -1,9 +1,8 @@
 /** Which sites' pages may use the server: one rule for CORS, the socket and `frame-ancestors`. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { isLoopbackHost } from "../config/exposure.ts";
 import { originOf } from "../config/kinds.ts";
-import { type Settings, UNKNOWN_HOST } from "../config/settings.ts";
+import { isLoopbackHost, type Settings, UNKNOWN_HOST } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 
 /** The page that a request comes from. `none`: it does not come from a page. */

@@ -3,14 +3,12 @@
 import { url as inspectorUrl, open as openInspector } from "node:inspector";
 import type { AgentModule } from "../agent/define.ts";
 import { unknownNames } from "../config/environment.ts";
-import { isLoopbackHost } from "../config/exposure.ts";
-import type { Environment } from "../config/settings.ts";
+import { type Environment, isLoopbackHost } from "../config/settings.ts";
 import { projectSecret } from "../dev/folder.ts";
-import { DevPage } from "../dev/page.ts";
+import { DevPage, withDevUsers } from "../dev/page.ts";
 import { AgentReloader } from "../dev/reload.ts";
 import { Story } from "../dev/story.ts";
 import { Trace } from "../dev/trace.ts";
-import { withDevUsers } from "../dev/users.ts";
 import { ProjectWatcher } from "../dev/watch.ts";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../observe/log.ts";

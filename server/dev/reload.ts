@@ -7,8 +7,7 @@ import { secretsOf } from "../config/secrets.ts";
 import { ConfigError } from "../errors.ts";
 import type { ProjectLoader } from "../project/fresh-modules.ts";
 import type { ParleyServer } from "../server.ts";
-import type { DevPage } from "./page.ts";
-import { withDevUsers } from "./users.ts";
+import { type DevPage, withDevUsers } from "./page.ts";
 
 /** A module may load in silence for this time. */
 const SILENT_LOAD_MS = 5000;

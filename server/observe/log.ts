@@ -5,9 +5,8 @@
 
 import { isatty } from "node:tty";
 import { pino } from "pino";
-import { isOnlyForOperator } from "../config/exposure.ts";
 import { findSecrets, type Span, strike } from "../config/secrets.ts";
-import type { Settings } from "../config/settings.ts";
+import { isOnlyForOperator, type Settings } from "../config/settings.ts";
 import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { describeFailure } from "./describe-failure.ts";

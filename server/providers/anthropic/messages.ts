@@ -2,8 +2,16 @@
 
 import type { MediaType } from "../../protocol/attachments.ts";
 import type { AssistantMessage, FilePart, HistoryMessage, ToolMessage, UserMessage } from "../../protocol/chat.ts";
-import { type AlternatingMessage, alternating, NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
-import { inOrder, type ThinkingBlock, thinkingBlocks } from "../claude/thinking.ts";
+import {
+  type AlternatingMessage,
+  alternating,
+  inOrder,
+  NO_TEXT,
+  type ThinkingBlock,
+  ToolUseIds,
+  thinkingBlocks,
+  toolUseName,
+} from "../claude/messages.ts";
 import { argumentsOf, fileOf, outputText, partsOf } from "../history.ts";
 
 /** A content block of a request: https://docs.anthropic.com/en/api/messages */

@@ -3,7 +3,7 @@
 import { requireSetting } from "../../config/settings.ts";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/json.ts";
-import { type AlternatingMessage, lostTools } from "../claude/messages.ts";
+import { type AlternatingMessage, ForgottenThinking, lostTools } from "../claude/messages.ts";
 import {
   type ClaudeModel,
   type ClaudeThinking,
@@ -12,7 +12,6 @@ import {
   isAtLeast,
   parseClaudeModel,
 } from "../claude/models.ts";
-import { ForgottenThinking } from "../claude/thinking.ts";
 import { createProvider } from "../create-provider.ts";
 import { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, ModelSettings, Provider, ProviderSetup, ToolSpec } from "../provider.ts";

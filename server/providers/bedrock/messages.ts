@@ -11,8 +11,15 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
-import { alternating, NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
-import { inOrder, type ThinkingBlock, thinkingBlocks } from "../claude/thinking.ts";
+import {
+  alternating,
+  inOrder,
+  NO_TEXT,
+  type ThinkingBlock,
+  ToolUseIds,
+  thinkingBlocks,
+  toolUseName,
+} from "../claude/messages.ts";
 import { providerError } from "../failures.ts";
 import { argumentsOf, fileOf, outputText, partsOf, resultText } from "../history.ts";
 import { LABEL } from "./failures.ts";

@@ -4,8 +4,7 @@ import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-r
 import { ConfigError } from "../../errors.ts";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/json.ts";
-import { lostTools } from "../claude/messages.ts";
-import { ForgottenThinking } from "../claude/thinking.ts";
+import { ForgottenThinking, lostTools } from "../claude/messages.ts";
 import { createProvider } from "../create-provider.ts";
 import { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup, ToolSpec } from "../provider.ts";

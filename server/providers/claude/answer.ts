@@ -5,7 +5,7 @@ import { asString } from "../../protocol/json.ts";
 import { assistantMessage, endOfTurn, StringBuilder } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { ToolCallAssembler } from "../stream-pieces.ts";
-import { isPlain, type Layout, type ThinkingBlock } from "./thinking.ts";
+import { isPlain, type Layout, type ThinkingBlock } from "./messages.ts";
 
 /** A block of an answer. */
 type Block = Thinking | Text | { kind: "tool_use" };

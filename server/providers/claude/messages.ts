@@ -1,7 +1,9 @@
-/** What the Messages API and Bedrock's Converse have in common in how they take a history. */
+/** What the Messages API and Bedrock's Converse have in common in how they take a history, and the thoughts in it. */
 
-import type { HistoryMessage } from "../../protocol/chat.ts";
-import { callsOf } from "../history.ts";
+import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
+import { asString, records } from "../../protocol/json.ts";
+import type { UpstreamRefusal } from "../failures.ts";
+import { callsOf, isWhole } from "../history.ts";
 import type { ToolSpec } from "../provider.ts";
 
 /** Both APIs refuse a blank text, and a message without a block. */
@@ -73,4 +75,93 @@ export function lostTools(history: readonly HistoryMessage[]): ToolSpec[] {
   const names = new Set(callsOf(history).map((call) => toolUseName(call.function.name)));
   const description = "No longer available: do not call it.";
   return [...names].map((name) => ({ name, description, parameters: { type: "object" } }));
+}
+
+export type ThinkingBlock =
+  | { type: "thinking"; thinking: string; signature: string }
+  /** `data` is opaque; on Bedrock, the base64 of the encrypted bytes. */
+  | { type: "redacted_thinking"; data: string };
+
+/** The blocks of an answer in their order. A text is its start and end in the message's `content`. */
+export type Layout = readonly ("thinking" | "tool_use" | readonly [start: number, end: number])[];
+
+/** The blocks that the API can take back: it refuses a request with a block that has no signature. */
+export function thinkingBlocks(message: AssistantMessage): ThinkingBlock[] {
+  return records(message.thinking_blocks).flatMap(readBlock);
+}
+
+function readBlock(block: Record<string, unknown>): ThinkingBlock[] {
+  const [signature, data] = [asString(block.signature), asString(block.data)];
+  if (block.type === "thinking" && signature !== "") {
+    return [{ type: "thinking", thinking: asString(block.thinking), signature }];
+  }
+  return block.type === "redacted_thinking" && data !== "" ? [{ type: "redacted_thinking", data }] : [];
+}
+
+/** Whether the order is the usual one, which needs no layout: thinking, then one text, then the calls. */
+export function isPlain(layout: Layout): boolean {
+  const order = layout.map((block) => (block === "thinking" ? 0 : block === "tool_use" ? 2 : 1));
+  const texts = order.filter((kind) => kind === 1).length;
+  return texts <= 1 && order.every((kind, index) => index === 0 || kind >= (order[index - 1] ?? 0));
+}
+
+/** The layout of a message, if it has one that fits what the message holds: nothing is lost, and nothing is there twice. */
+function readLayout(message: AssistantMessage, thinkingCount: number): Layout | undefined {
+  const { anthropic_layout: layout, tool_calls: calls = [], content } = message;
+  if (!Array.isArray(layout)) return undefined;
+  const count = (kind: string) => layout.filter((block) => block === kind).length;
+  const fits = count("thinking") === thinkingCount && count("tool_use") === calls.length;
+  const spans = layout.filter((block) => block !== "thinking" && block !== "tool_use");
+  // A client could name the same text a thousand times.
+  return fits && isWhole(spans, content ?? "") ? layout : undefined;
+}
+
+/** An answer of the history as blocks of an API, in the order in which the model made them. */
+export function inOrder<Block>(
+  message: AssistantMessage,
+  parts: { thinking: Block[]; uses: Block[]; text(text: string): Block[] },
+): Block[] {
+  const [thinking, uses, content] = [[...parts.thinking], [...parts.uses], message.content ?? ""];
+  const layout = thinking.length === 0 ? undefined : readLayout(message, thinking.length);
+  if (layout === undefined) return [...thinking, ...parts.text(content), ...uses];
+  return layout.flatMap((block) => {
+    if (block === "thinking") return thinking.splice(0, 1);
+    return block === "tool_use" ? uses.splice(0, 1) : parts.text(content.slice(...block));
+  });
+}
+
+/** Messages whose thinking the API has refused to take back. */
+export class ForgottenThinking {
+  readonly #messages = new WeakSet<HistoryMessage>();
+
+  has(message: HistoryMessage): boolean {
+    return this.#messages.has(message);
+  }
+
+  /**
+   * Leaves out what a refusal blames: the thinking of these messages, or, by `shape.thinks`, the request to think. `false`:
+   * it blames neither, or both were left out before.
+   */
+  adapt(
+    { detail: { text } }: UpstreamRefusal,
+    messages: readonly HistoryMessage[],
+    shape: { thinks: boolean },
+  ): boolean {
+    const known = refusesThinking(text) ? messages.filter((message) => !this.has(message)) : [];
+    for (const message of known) this.#messages.add(message);
+    if (known.length > 0) return true;
+    if (!wantsThinking(text) || !shape.thinks) return false;
+    shape.thinks = false;
+    return true;
+  }
+}
+
+/** Whether a refusal blames a thinking block that went back: changed, moved, foreign, or out of its order. */
+function refusesThinking(sentence: string): boolean {
+  return /signature|invalid .?data|cannot be modified|bound to/i.test(sentence) && /thinking/i.test(sentence);
+}
+
+/** Whether a refusal blames an earlier answer that lacks the thinking it must begin with. */
+function wantsThinking(sentence: string): boolean {
+  return /expected `?thinking`?|must (?:start|begin) with a `?thinking`? block/i.test(sentence);
 }
