@@ -2,7 +2,7 @@
 
 import type { Server } from "node:http";
 import type { Agent, AgentModule } from "./agent/define.ts";
-import { HookQueue, type HookQueueParts } from "./agent/hook-queue.ts";
+import { HookQueue } from "./agent/hook-queue.ts";
 import { HOOK_MS } from "./agent/hooks.ts";
 import {
   AgentRuntime,
@@ -133,7 +133,12 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   // The agent's module may have set variables of the process.
   for (const env of [options.env ?? {}, process.env]) log.hide(secretsOf(env));
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
-  const hooks = createHookQueue(options, log, (hook, outcome) => metrics.hook(hook, outcome));
+  const hooks = new HookQueue({
+    maxMs: options.hookMs ?? HOOK_MS,
+    count: (hook, outcome) => metrics.hook(hook, outcome),
+    warn: log.warning,
+    fail: log.failure,
+  });
   const serving = { ...options, log, parts: servingParts(options, { log, shared, hooks }) };
   const first = await serve(options, serving).catch((error) => giveUp(error, shared));
   const runtime = new AgentRuntime(first, serving.parts.hookMs, log.failure);
@@ -147,28 +152,8 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const origins = new Origins(settings);
   const access = createAccess(settings, origins, log.warning);
   const service = await createService(options, { runtime, log, metrics, tracing, shared, origins, access, hooks });
-  const { limits } = service;
-  const { basePath } = settings;
-  const sendMs = settings.sendSeconds * 1000;
-  const sockets = createSockets(service, { sendMs, lingerMs, onError: metrics.error });
-  const routes = { ...routesOf(service), ...options.routes?.(service) };
-  // A host's server has addresses of its own for what concerns its process.
-  if (settings.host === UNKNOWN_HOST) delete routes["GET /metrics"];
-  const socketRoutes = socketRoutesOf(service);
-  const handler = createHandler({
-    routes,
-    socketRoutes,
-    guard: options.guard,
-    access,
-    origins,
-    limits,
-    sockets,
-    log,
-    metrics,
-    basePath,
-    sendMs,
-    lingerMs,
-  });
+  const sockets = createSockets(service, { lingerMs, onError: metrics.error });
+  const handler = createHandlerOf(options, service, { sockets, metrics, lingerMs });
   return {
     handler,
     log,
@@ -195,26 +180,35 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   };
 }
 
+/** What answers requests and upgrades. */
+function createHandlerOf(
+  { routes: more, guard }: ParleyServerOptions,
+  service: Service,
+  parts: Pick<HandlerParts, "sockets" | "metrics" | "lingerMs">,
+): Handler {
+  const { settings, access, origins, limits, log } = service;
+  const { basePath, sendSeconds } = settings;
+  const routes = { ...routesOf(service), ...more?.(service) };
+  // A host's server has addresses of its own for what concerns its process.
+  if (settings.host === UNKNOWN_HOST) delete routes["GET /metrics"];
+  const socketRoutes = socketRoutesOf(service);
+  const sendMs = sendSeconds * 1000;
+  return createHandler({ routes, socketRoutes, guard, access, origins, limits, log, basePath, sendMs, ...parts });
+}
+
 /** A process that goes on without the agent keeps no connection of it. */
 async function giveUp(error: unknown, shared: Shared | undefined): Promise<never> {
   await shared?.close();
   throw error;
 }
 
-function createHookQueue(
-  { hookMs: maxMs = HOOK_MS }: ParleyServerOptions,
-  { warning: warn, failure: fail }: Log,
-  count: HookQueueParts["count"],
-): HookQueue {
-  return new HookQueue({ maxMs, count, warn, fail });
-}
-
 function createSockets(
   { limits, memory, settings }: Service,
-  more: Pick<SocketOptions, "sendMs" | "lingerMs" | "onError">,
+  more: Pick<SocketOptions, "lingerMs" | "onError">,
 ): WebSockets {
-  const { maxBodyBytes: maxBytes, bodySeconds } = settings;
-  return new WebSockets({ limits, memory, maxBytes, messageMs: bodySeconds * 1000, ...more });
+  const { maxBodyBytes: maxBytes, bodySeconds, sendSeconds } = settings;
+  const times = { messageMs: bodySeconds * 1000, sendMs: sendSeconds * 1000 };
+  return new WebSockets({ limits, memory, maxBytes, ...times, ...more });
 }
 
 interface Observing {
