@@ -45,12 +45,24 @@ export function readState(value: unknown, binding: StateBinding, hidden = new Se
     throw invalidState("/state", `state must be as this server returned it: {} or an object with ${kind}.`);
   }
   const conversation = readConversation(value.conversation);
+  const reading = { binding, conversation, hidden };
   const read = kind === "previous_response_id" ? readResponseId : readHistory;
-  const state = value[kind] === undefined ? {} : read(value[kind], value.signature, conversation, binding, hidden);
+  const state = value[kind] === undefined ? {} : read(value[kind], value.signature, reading);
   const before = withConversation(state, state.conversation ?? conversation);
   return isOpen
-    ? readOpen(open, value[kind], conversation === undefined ? before : { ...before, conversation }, binding, hidden)
+    ? readOpen(open, value[kind], conversation === undefined ? before : { ...before, conversation }, reading)
     : before;
+}
+
+/** What a part of a state is signed with. */
+interface Bound {
+  readonly binding: StateBinding;
+  readonly conversation: string | undefined;
+}
+
+/** What a state is read by; `conversation` is what it says beside its other parts. */
+interface Reading extends Bound {
+  readonly hidden: Set<string>;
 }
 
 /** The open exchange of a state, whose rest was read. `base` is what it goes on from, as it was sent. */
@@ -58,8 +70,7 @@ function readOpen(
   open: unknown,
   base: unknown,
   state: ConversationState,
-  binding: StateBinding,
-  hidden: Set<string>,
+  { binding, hidden }: Reading,
 ): ConversationState {
   const { signature, ...exchange } = isRecord(open) ? open : {};
   if (!Array.isArray(exchange.messages) || typeof signature !== "string") throw altered("/state/open");
@@ -70,7 +81,7 @@ function readOpen(
     now: () => [withSignedForm(exchange, read.messages), digestOf(id ?? signedForm(base, history))],
     before: () => [exchange, digestOf(id ?? base)],
   };
-  if (!isSigned("open", signed, signature, state.conversation, binding)) throw altered("/state/open");
+  if (!isSigned("open", signed, signature, { binding, conversation: state.conversation })) throw altered("/state/open");
   const opened = exchange.sealed === undefined ? read : openExchange(read, state, binding, hidden);
   const messages = opened.messages as HistoryMessage[];
   checkSize(state.conversation_history ?? [], messages, binding.limits);
@@ -111,8 +122,7 @@ function withConversation(state: ConversationState, conversation: string | undef
 function readResponseId(
   value: unknown,
   _signature: unknown,
-  beside: string | undefined,
-  binding: StateBinding,
+  { binding, conversation: beside }: Reading,
 ): ConversationState {
   const param = "/state/previous_response_id";
   if (typeof value !== "string" || !/^[\x21-\x7e]{1,512}$/.test(value)) {
@@ -121,7 +131,8 @@ function readResponseId(
   if (binding.secrets.length === 0) return { previous_response_id: value };
   const [, id, conversation, signature = ""] = /^(.+)\.([\w-]+)\.([\w-]+)$/.exec(value) ?? [];
   if (id === undefined || conversation === undefined) throw altered(param);
-  if (!isSigned("state", { now: () => id, before: () => id }, signature, conversation, binding)) throw altered(param);
+  const signed = { now: () => id, before: () => id };
+  if (!isSigned("state", signed, signature, { binding, conversation })) throw altered(param);
   if (beside !== undefined && beside !== conversation) throw altered("/state/conversation");
   return { previous_response_id: id, conversation };
 }
@@ -129,9 +140,7 @@ function readResponseId(
 function readHistory(
   value: unknown,
   signature: unknown,
-  conversation: string | undefined,
-  binding: StateBinding,
-  hidden: Set<string>,
+  { binding, conversation, hidden }: Reading,
 ): ConversationState {
   const secrets = isSealed(value) ? binding.ownSecrets : binding.secrets;
   const opened = isSealed(value) ? openMessages(value, { ...binding, conversation, secrets }, hidden) : value;
@@ -142,7 +151,7 @@ function readHistory(
   // The value as it was sent: a field that was added to it makes it another one.
   const signed = { now: () => signedForm(value, history), before: () => value };
   const given = typeof signature === "string" ? signature : "";
-  if (!isSigned("state", signed, given, conversation, { ...binding, secrets })) throw altered("/state");
+  if (!isSigned("state", signed, given, { binding: { ...binding, secrets }, conversation })) throw altered("/state");
   return { conversation_history: history };
 }
 
@@ -159,11 +168,12 @@ export function sealState(
   const { previous_response_id: id, conversation_history, open } = state;
   const opened = conversation_history && withDigests(conversation_history);
   if (id === undefined && opened === undefined && open === undefined) return NEW_CONVERSATION;
+  const bound = { binding, conversation };
   const seal = { ...binding, conversation, secrets: binding.ownSecrets };
   const history = opened && isHidden ? sealMessages(opened, isHidden, seal) : opened;
   const [secret] = history === opened ? binding.secrets : seal.secrets;
   const digest = secret === undefined && open === undefined ? "" : digestOf(id ?? signedForm(history, opened));
-  const signature = secret && sign("parley-state-2", digest, secret, conversation, binding);
+  const signature = secret && sign("parley-state-2", digest, secret, bound);
   const sealed: ConversationState = { conversation };
   if (id !== undefined) sealed.previous_response_id = signature ? `${id}.${conversation}.${signature}` : id;
   if (history !== undefined) {
@@ -174,7 +184,7 @@ export function sealState(
     const [own = ""] = seal.secrets;
     const shown = readableOpen(open, seal, isHidden !== undefined);
     const value = [withSignedForm(shown, shown.messages), digest];
-    const signed = sign("parley-open-2", digestOf(value), own, conversation, binding);
+    const signed = sign("parley-open-2", digestOf(value), own, bound);
     sealed.open = { ...shown, signature: signed };
   }
   return sealed;
@@ -214,26 +224,20 @@ function isSigned(
   part: SignedPart,
   { now, before }: SignedValue,
   signature: string,
-  conversation: string | undefined,
-  binding: StateBinding,
+  { binding, conversation }: Bound,
 ): boolean {
   const given = Buffer.from(signature);
   const owners = binding.user === undefined ? [binding] : [binding, { ...binding, user: undefined }];
   const secrets = part === "open" ? binding.ownSecrets : binding.secrets;
   const isRight = (purpose: Purpose, digest: string) =>
     secrets
-      .flatMap((secret) => owners.map((owner) => sign(purpose, digest, secret, conversation, owner)))
+      .flatMap((secret) => owners.map((owner) => sign(purpose, digest, secret, { binding: owner, conversation })))
       .some((right) => right.length === given.length && timingSafeEqual(Buffer.from(right), given));
   return isRight(`parley-${part}-2`, digestOf(now())) || isRight(`parley-${part}-1`, digestOf(before()));
 }
 
-function sign(
-  purpose: Purpose,
-  digest: string,
-  secret: string,
-  conversation: string | undefined,
-  { agent, provider, user }: StateBinding,
-): string {
+function sign(purpose: Purpose, digest: string, secret: string, { binding, conversation }: Bound): string {
+  const { agent, provider, user } = binding;
   const bound = JSON.stringify([purpose, agent, provider, user ?? null, conversation ?? null, digest]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
