@@ -27,7 +27,7 @@ import { createLog, type Log } from "./observe/log.ts";
 import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts";
 import type { RunSink } from "./observe/run-observer.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
-import type { OpenTelemetry, Tracing } from "./observe/tracing.ts";
+import type { OpenTelemetry } from "./observe/tracing.ts";
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { Shared } from "./redis/shared.ts";
@@ -149,9 +149,11 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
     redisUp: shared && (() => shared.isUp),
   });
   const tracing = openTelemetry && (await OPTIONAL.tracing()).createTracing(openTelemetry);
+  const runLog = options.story?.(log) ?? log;
+  const sinks: RunSink[] = [runLog, metrics, ...(tracing ? [tracing] : []), ...(options.sinks?.(log) ?? [])];
   const origins = new Origins(settings);
   const access = createAccess(settings, origins, log.warning);
-  const service = await createService(options, { runtime, log, metrics, tracing, shared, origins, access, hooks });
+  const service = await createService(options, { runtime, log, metrics, sinks, shared, origins, access, hooks });
   const sockets = createSockets(service, { lingerMs, onError: metrics.error });
   const handler = createHandlerOf(options, service, { sockets, metrics, lingerMs });
   return {
@@ -174,8 +176,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
       await service.largeMessages.close();
       await shared?.close();
       await runtime.close();
-      metrics.close();
-      await tracing?.flush();
+      await Promise.all(sinks.map((sink) => sink.close?.()));
     },
   };
 }
@@ -215,7 +216,7 @@ interface Observing {
   runtime: AgentRuntime;
   log: Log;
   metrics: Metrics;
-  tracing: Tracing | undefined;
+  sinks: readonly RunSink[];
   /** Absent where this process is alone. */
   shared: Shared | undefined;
   origins: Origins;
@@ -225,12 +226,10 @@ interface Observing {
 
 async function createService(
   options: ParleyServerOptions,
-  { runtime, log, metrics, tracing, shared, origins, access, hooks }: Observing,
+  { runtime, log, metrics, sinks, shared, origins, access, hooks }: Observing,
 ): Promise<Service> {
   const { settings, authenticateMs: maxMs = AUTHENTICATE_MS } = options;
   const { parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
-  const runLog = options.story?.(log) ?? log;
-  const sinks = [runLog, metrics, ...(tracing === undefined ? [] : [tracing]), ...(options.sinks?.(log) ?? [])];
   const limits = new MessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
   const identifying = { access, origins, limits, log, metrics, maxMs };
   return {

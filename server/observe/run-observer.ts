@@ -198,6 +198,8 @@ export interface RunSink {
   failure?(error: unknown, start: RunStart): void;
   /** A run is over. */
   run?(entry: RunEntry): void;
+  /** The server stops, and no run follows. It takes a bounded time, and never rejects. */
+  close?(): void | Promise<void>;
 }
 
 /** Which model request of a run is sent, from 1, for which time, from 1 and over all models that it is sent to, and to which of them. */

@@ -33,7 +33,7 @@ export function createTracing(api: OpenTelemetry) {
     /** `undefined` while no SDK takes spans: then not even their attributes are made. */
     begin: (start: RunStart): RunSpans | undefined => (hasSdk(api) ? traceRun(api, start) : undefined),
     /** Sends what an SDK still holds, because the process ends. Never rejects. */
-    async flush(): Promise<void> {
+    async close(): Promise<void> {
       const provider: unknown = api.trace.getTracerProvider();
       const sdk = hasMethod(provider, "getDelegate") ? provider.getDelegate() : provider;
       if (!hasMethod(sdk, "forceFlush")) return;

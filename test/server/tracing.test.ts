@@ -54,7 +54,7 @@ test("without an SDK no run is traced, whatever its request says", async () => {
   const tracing = createTracing(openTelemetry);
   assert.equal(tracing.begin(RUN), undefined);
   assert.equal(tracing.begin({ ...RUN, trace: {} }), undefined);
-  await tracing.flush();
+  await tracing.close();
 });
 
 test("an SDK that comes and goes while the server runs takes the runs in between, and without it no span is begun", (t) => {
