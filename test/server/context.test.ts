@@ -275,17 +275,6 @@ test("schemas that a function hands out again are not read again, whether they a
   assert.equal(reads, first);
 });
 
-test("tools that throw end the run as a bug does: the log says why, and no client does", async (t) => {
-  const agent = { tools: () => assert.fail("secret at /srv") };
-  const { json, sse } = await onEveryTransport(t, () => ({ agent, turns: [] }), { message: "Hi" });
-  assert.ok(sse.last.type === "error");
-  assert.deepEqual([json.status, sse.last.code], [500, "internal"]);
-  assert.doesNotMatch(JSON.stringify(sse.events), /secret/);
-  const server = await startServer(t, { agent, turns: [] });
-  await post(server, { message: "Hi", stream: false });
-  assert.match(server.log.join(""), /"failure"|failure:/);
-});
-
 test("a run that is stopped while instructions are made ends at once, and the conversation goes on", async (t) => {
   const called = gate();
   const instructions = (ctx: RunContext) => {

@@ -133,17 +133,3 @@ test("it counts as a message of its user, and authenticate may refuse it", async
   const third = await rate(server, { run: RUN, rating: "up" }, { "x-user-token": "ada" });
   assert.deepEqual([third.status, (await errorOf(third)).code], [429, "rate_limited"]);
 });
-
-test("an onFeedback that throws is a record of the log, and a server that stops waits for it", async (t) => {
-  const { hook, next } = onceCalled<Feedback>();
-  const onFeedback = async (feedback: Feedback) => {
-    hook(feedback);
-    throw new Error("no table");
-  };
-  const server = await startServer(t, { agent: { onFeedback }, turns: [] });
-  assert.equal((await rate(server, { run: RUN, rating: "up" })).status, 204);
-  await next();
-  await server.close();
-  const failure = server.log.find((record) => record.includes('"msg":"failure"')) ?? assert.fail();
-  assert.match(JSON.parse(failure).error, /onFeedback failed[\s\S]*no table/);
-});

@@ -6,8 +6,8 @@ import { type TestContext, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { z } from "zod";
 import { cpuMs, fenced } from "../../server/agent/fence.ts";
-import { type JsonSchema, readParameters, type StandardSchema } from "../../server/agent/tool-schema.ts";
-import { AgentNotice, ToolFailure } from "../../server/errors.ts";
+import { type JsonSchema, readParameters } from "../../server/agent/tool-schema.ts";
+import { AgentNotice } from "../../server/errors.ts";
 import { send, TRANSPORTS } from "../support/chat-transports.ts";
 import { gate, turns } from "../support/deadline.ts";
 import { call, say } from "../support/scripted-provider.ts";
@@ -269,29 +269,14 @@ test("what does not fit is said of each part, at most eight times", async () => 
 
 // The author's own checks.
 
-const text = (schema: z.ZodString) => z.object({ text: schema });
-const rejecting: StandardSchema = {
-  "~standard": {
-    version: 1,
-    vendor: "mine",
-    validate: () => Promise.reject("no"),
-    jsonSchema: { input: () => ({ type: "object" }) },
-  },
-};
-const OWN: [name: string, parameters: StandardSchema, problem: RegExp, logged: RegExp][] = [
-  ["backtracks", text(z.string().regex(/^(a+)+$/)), /took too long/, /tool "t" .* kept the server busy/],
-  ["throws", z.object({ text: z.string().refine(() => assert.fail("no")) }), /could not be checked/, /"t" failed/],
-  ["rejects", rejecting, /could not be checked/, /"t" failed/],
-];
-for (const [name, parameters, problem, logged] of OWN) {
-  test(`arguments do not fit where the author's own check ${name}, and the log says of which tool`, async () => {
-    const checked = await readParameters(parameters, "t").check({ text: `${"a".repeat(60)}!` });
-    assert.ok(!checked.ok);
-    assert.match(checked.problems.map(({ message }) => message).join(), problem);
-    assert.ok(checked.failure instanceof AgentNotice || checked.failure instanceof ToolFailure);
-    assert.match(checked.failure.message, logged);
-  });
-}
+test("arguments do not fit where the author's own check backtracks, and the log says of which tool", async () => {
+  const parameters = z.object({ text: z.string().regex(/^(a+)+$/) });
+  const checked = await readParameters(parameters, "t").check({ text: `${"a".repeat(60)}!` });
+  assert.ok(!checked.ok);
+  assert.match(checked.problems.map(({ message }) => message).join(), /took too long/);
+  assert.ok(checked.failure instanceof AgentNotice);
+  assert.match(checked.failure.message, /tool "t" .* kept the server busy/);
+});
 
 test("arguments do not fit where the author's own check takes longer than ten seconds", async (t: TestContext) => {
   const asked = gate();

@@ -112,9 +112,7 @@ const FAILURES: [name: string, authenticate: unknown, said: RegExp][] = [
   ["throws a text", () => throwIt("secret-text"), /threw something that is no Error/],
   ["throws the user", () => throwIt({ id: "ada", mail: "secret@example.com" }), /threw something that is no Error/],
   ["throws nothing", () => throwIt(undefined), /threw something that is no Error/],
-  ["never answers", () => new Promise(() => {}), /took longer than 0.05 seconds/],
   ["returns null", () => null, /must return a user with an id/],
-  ["returns a text", () => "secret", /must return a user with an id/],
   ["returns true", () => true, /must return a user with an id/],
   ["returns a list", async () => [{ id: "secret" }], /must return a user with an id/],
   ["returns a user without an id", () => ({ mail: "secret@example.com" }), /must return a user with an id/],
@@ -139,7 +137,7 @@ function throwIt(thrown: unknown): never {
 
 for (const [name, authenticate, said] of FAILURES) {
   test(`authenticate that ${name} is internal: the log says so, without token and user, and no client does`, async (t) => {
-    const server = await start(t, { authenticate: authenticate as Authenticate, authenticateMs: 50 });
+    const server = await start(t, { authenticate: authenticate as Authenticate });
     for (const how of TRANSPORTS) {
       const last = await ask(t, how, server, { token: "secret-token" });
       assert.deepEqual(
