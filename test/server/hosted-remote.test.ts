@@ -31,12 +31,22 @@ async function remoteAgent(t: Cleanup, answer: Answer): Promise<Remote> {
   return { url: `${await listen(t, server)}/agent`, asked };
 }
 
-const sse =
-  (...events: object[]): Answer =>
-  (res) => {
-    res.writeHead(200, { "content-type": "text/event-stream" });
-    res.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
-  };
+const dataOf = (...events: object[]) =>
+  events.map((event) => `data: ${event === DONE ? "[DONE]" : JSON.stringify(event)}\n\n`).join("");
+
+/** A stream of these texts. */
+const streamed =
+  (...texts: string[]): Answer =>
+  (res) =>
+    void res.writeHead(200, { "content-type": "text/event-stream" }).end(texts.join(""));
+
+const sse = (...events: object[]) => streamed(dataOf(...events));
+
+/** Each request gets the next of the answers, and all behind them the last one. */
+function inTurn(...answers: Answer[]): Answer {
+  let asked = 0;
+  return (...request) => answers[Math.min(asked++, answers.length - 1)]?.(...request);
+}
 
 const serve = (t: Cleanup, run: RunFunction, more: object = {}, rest: Partial<ServerOptions> = {}) =>
   startServer(t, { agent: { model: undefined, run, ...more } as never, ...rest });
@@ -91,15 +101,14 @@ test("an agent that speaks AG-UI gets the conversation and its own state with ea
 });
 
 test("an agent behind the Responses API shows its own tools, and gets the conversation each time", async (t) => {
-  const item = (one: object) => ({ type: "response.output_item.done", item: one });
   const remote = await remoteAgent(
     t,
     sse(
       { type: "response.created", response: { id: "r1" } },
       { type: "response.reasoning_summary_text.delta", delta: "Hm." },
-      item({ type: "function_call", call_id: "c1", name: "look", arguments: '{"a":1}' }),
-      item({ type: "function_call_output", call_id: "c1", output: "found" }),
-      item({
+      done({ type: "function_call", call_id: "c1", name: "look", arguments: '{"a":1}' }),
+      done({ type: "function_call_output", call_id: "c1", output: "found" }),
+      done({
         type: "mcp_call",
         id: "m1",
         name: "search",
@@ -108,7 +117,7 @@ test("an agent behind the Responses API shows its own tools, and gets the conver
         output: "hits",
         error: null,
       }),
-      item({ type: "mcp_call", id: "m2", name: "search", arguments: "{}", output: null, error: "secret" }),
+      done({ type: "mcp_call", id: "m2", name: "search", arguments: "{}", output: null, error: "secret" }),
       { type: "response.output_text.delta", item_id: "t", delta: "Here it is." },
       COMPLETED,
     ),
@@ -146,10 +155,7 @@ test("an agent that speaks AG-UI gets decisions as resume, with the calls, and e
   ]);
   const found = { type: "TOOL_CALL_RESULT", toolCallId: "c0", messageId: "m", content: "found" };
   const first = sse(...calls, found, { ...FINISHED, outcome: { type: "interrupt", interrupts } });
-  const remote = await remoteAgent(t, (res, body, req) => {
-    const answer = (body.messages as unknown[]).length === 1 ? first : sse(FINISHED);
-    answer(res, body, req);
-  });
+  const remote = await remoteAgent(t, inTurn(first, sse(FINISHED)));
   const server = await serve(t, agUi(remote.url), { accepts: ["application/pdf"] });
   const { last } = await send.sse(t, server, { message: "Refund" });
   const { state } = last;
@@ -264,10 +270,7 @@ for (const [name, asked, { message, ...decision }, sent] of ANSWERED as [
 ][]) {
   test(`the answer to ${name} behind AG-UI comes back where it expects it`, async (t) => {
     const text = { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Thanks." };
-    const remote: Remote = await remoteAgent(t, (res, body, req) => {
-      const answer = remote.asked.length === 1 ? sse(...asked) : sse(text, FINISHED);
-      answer(res, body, req);
-    });
+    const remote = await remoteAgent(t, inTurn(sse(...asked), sse(text, FINISHED)));
     const server = await serve(t, agUi(remote.url));
     const { last } = await send.sse(t, server, { message: "Hi" });
     assert.ok(last.type === "done" && last.finish_reason === "approval_required", JSON.stringify(last));
@@ -281,14 +284,10 @@ for (const [name, asked, { message, ...decision }, sent] of ANSWERED as [
 }
 
 test("a call that an agent behind AG-UI leaves open gets its result from the person", async (t) => {
-  const remote: Remote = await remoteAgent(t, (res, body, req) => {
-    const result = { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" };
-    const answer = remote.asked.length === 1 ? sse(...CALLED, FINISHED) : sse(...CALLED, result, FINISHED);
-    answer(res, body, req);
-  });
-  const server = await serve(t, agUi(remote.url));
+  const result = { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" };
   for (const [approved, reason] of [[true], [false, "No"]]) {
-    remote.asked.length = 0;
+    const remote = await remoteAgent(t, inTurn(sse(...CALLED, FINISHED), sse(...CALLED, result, FINISHED)));
+    const server = await serve(t, agUi(remote.url));
     const { last } = await send.sse(t, server, { message: "Hi" });
     const approvals = [{ id: "c1", approved, ...(reason === undefined ? {} : { reason }) }];
     const { events } = await send.sse(t, server, { approvals, state: last.state });
@@ -323,10 +322,7 @@ test("decisions on several calls reach Google's kit in one message, and Microsof
     [[microsoft], { role: "assistant", ids }, false],
   ] as const) {
     const text = { type: "TEXT_MESSAGE_CHUNK", messageId: "m", delta: "Fine." };
-    const remote: Remote = await remoteAgent(t, (res, body, req) => {
-      const answer = remote.asked.length === 1 ? sse(...asked) : sse(text, FINISHED);
-      answer(res, body, req);
-    });
+    const remote = await remoteAgent(t, inTurn(sse(...asked), sse(text, FINISHED)));
     const server = await serve(t, agUi(remote.url));
     const first = await send.sse(t, server, { message: "Hi" });
     const approvals = ids.map((id) => ({ id, approved: id === "c1" }));
@@ -343,13 +339,11 @@ test("decisions on several calls reach Google's kit in one message, and Microsof
 
 for (const again of [false, true]) {
   test(`what is written in place of a decision reaches an agent that takes no reason${again ? " and asks again" : ""}, behind its answer`, async (t) => {
-    const remote: Remote = await remoteAgent(t, (res, body, req) => {
-      const text = (delta: string) => ({ type: "TEXT_MESSAGE_CHUNK", messageId: delta, delta });
-      const asked = sse(...CALLED, strict);
-      const decided = sse({ type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "refunded" }, text("Fine."), FINISHED);
-      const answers = [asked, ...(again ? [asked] : []), decided, sse(text("Looked."), FINISHED)];
-      answers[remote.asked.length - 1]?.(res, body, req);
-    });
+    const text = (delta: string) => ({ type: "TEXT_MESSAGE_CHUNK", messageId: delta, delta });
+    const asked = sse(...CALLED, strict);
+    const decided = sse({ type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "refunded" }, text("Fine."), FINISHED);
+    const answers = [asked, ...(again ? [asked] : []), decided, sse(text("Looked."), FINISHED)];
+    const remote = await remoteAgent(t, inTurn(...answers));
     const server = await serve(t, agUi(remote.url));
     const first = await send.sse(t, server, { message: "Hi" });
     let { last } = await send.sse(t, server, { message: "Look instead", state: first.last.state });
@@ -463,10 +457,7 @@ test("a message that is changed, or answered once more, is another one for an ag
 test("an agent behind the Responses API gets its approval requests back with the decisions", async (t) => {
   const request = { type: "mcp_approval_request", id: "r1", name: "refund", arguments: "{}", server_label: "s" };
   const call = { type: "mcp_call", id: "m1", approval_request_id: "r1", name: "refund", arguments: "{}", output: "ok" };
-  const remote = await remoteAgent(t, (res, body, req) => {
-    const item = (body.input as unknown[]).length === 1 ? request : call;
-    sse({ type: "response.output_item.done", item }, COMPLETED)(res, body, req);
-  });
+  const remote = await remoteAgent(t, inTurn(sse(done(request), COMPLETED), sse(done(call), COMPLETED)));
   const server = await serve(t, responses(remote.url), { accepts: ["application/pdf"] });
   const { last } = await send.sse(t, server, { message: "Refund" });
   const approvals = [{ id: "r1", approved: true }];
@@ -485,10 +476,8 @@ test("an agent behind the Responses API gets its approval requests back with the
 
 test("an agent behind the Responses API gets what it did before it asked, and files that come in place of a decision", async (t) => {
   const request = { type: "mcp_approval_request", id: "r1", name: "refund", arguments: "{}", server_label: "s" };
-  const remote: Remote = await remoteAgent(t, (res, body, req) => {
-    const asking = [piece("Let me look."), done(CALL), done(OUTPUT), done(request), COMPLETED];
-    sse(...(remote.asked.length === 1 ? asking : [piece("Fine."), COMPLETED]))(res, body, req);
-  });
+  const asking = sse(piece("Let me look."), done(CALL), done(OUTPUT), done(request), COMPLETED);
+  const remote = await remoteAgent(t, inTurn(asking, sse(piece("Fine."), COMPLETED)));
   const server = await serve(t, responses(remote.url), { accepts: ["image/png"] });
   const { last } = await send.sse(t, server, { message: "Refund" });
   const attachments = [{ type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0KGgo=" }];
@@ -564,11 +553,7 @@ const SPOKEN: [name: string, events: object[], said: string, final?: string][] =
 
 for (const [name, events, said, final = said] of SPOKEN) {
   test(`an agent behind the Responses API may speak ${name}`, async (t) => {
-    const remote = await remoteAgent(t, (res) => {
-      res.writeHead(200, { "content-type": "text/event-stream" });
-      const data = events.map((event) => (event === DONE ? "[DONE]" : JSON.stringify(event)));
-      res.end(data.map((text) => `data: ${text}\n\n`).join(""));
-    });
+    const remote = await remoteAgent(t, sse(...events));
     const server = await serve(t, responses(remote.url));
     const { events: told, last } = await send.sse(t, server, { message: "Hi" });
     const tokens = told.flatMap((event) => (event.type === "token" ? [event.data] : []));
@@ -588,10 +573,7 @@ const FAILED: [name: string, events: string][] = [
 
 for (const [name, events] of FAILED) {
   test(`what an agent behind the Responses API says of its failure goes to the operator: ${name}`, async (t) => {
-    const remote = await remoteAgent(t, (res) => {
-      res.writeHead(200, { "content-type": "text/event-stream" });
-      res.end(`data: ${JSON.stringify(piece("Hel"))}\n\n${events}`);
-    });
+    const remote = await remoteAgent(t, streamed(dataOf(piece("Hel")), events));
     const { last } = await send.sse(t, await serve(t, responses(remote.url)), { message: "Hi" });
     assert.equal(last.type === "error" && last.code, "provider_error");
     assert.match(String(last.data), /the index is gone/);
@@ -613,11 +595,7 @@ const FAULTS: [name: string, answer: Answer, code: string, detail?: RegExp][] = 
   ["redirects", (res) => res.writeHead(307, { location: "http://127.0.0.1:1/" }).end(), "provider_error", /status 307/],
   ["answers no stream", (res) => res.end("<html>secret</html>"), "provider_error", /200 and the content type/],
   ["is too busy", (res) => res.writeHead(429).end(), "provider_rate_limited", /is getting too many requests/],
-  [
-    "streams no JSON",
-    (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end("data: secret\n\n"),
-    "provider_error",
-  ],
+  ["streams no JSON", streamed("data: secret\n\n"), "provider_error"],
   ["ends before its end", sse({ type: "TEXT_MESSAGE_CONTENT", delta: "Hel" }), "provider_truncated"],
   [
     "breaks off",
@@ -673,14 +651,12 @@ const SERVED: [name: string, run: (url: string) => RunFunction, said: object[], 
   ],
 ];
 
-for (const [name, run, said, end, silent] of SERVED) {
-  const served = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
-
+for (const [name, run, said, end] of SERVED) {
   test(`an agent behind ${name} that leaves its stream open has answered with its last event`, async (t) => {
     const closed = gate();
     const remote = await remoteAgent(t, (res) => {
       res.on("close", closed.open);
-      res.writeHead(200, { "content-type": "text/event-stream" }).write(served(...said, end));
+      res.writeHead(200, { "content-type": "text/event-stream" }).write(dataOf(...said, end));
     });
     const server = await serve(t, run(remote.url), {}, { env: { PARLEY_IDLE_SECONDS: "1" } });
     const { events, last } = await send.sse(t, server, { message: "Hi" });
@@ -688,21 +664,25 @@ for (const [name, run, said, end, silent] of SERVED) {
     assert.ok(events.every((event) => event.type !== "tool_result" || event.data.output === "found"));
     await closed.opened;
   });
+}
 
-  test(`an agent behind ${name} that takes long is alive as long as it sends what says nothing`, async (t) => {
+test("an agent that takes long is alive as long as it sends what says nothing, behind AG-UI and the Responses API", async (t) => {
+  const env = { PARLEY_FIRST_CHUNK_SECONDS: "2", PARLEY_IDLE_SECONDS: "2" };
+  // At once, for each of them takes longer than its limits.
+  const answers = SERVED.map(async ([name, run, said, end, silent]) => {
     const remote = await remoteAgent(t, (res) => {
       res.writeHead(200, { "content-type": "text/event-stream" });
       let left = 10;
       const timer = setInterval(() => {
-        res.write(left-- > 0 ? silent : served(...said, end));
+        res.write(left-- > 0 ? silent : dataOf(...said, end));
         if (left < 0) clearInterval(timer);
       }, 300);
     });
-    const env = { PARLEY_FIRST_CHUNK_SECONDS: "2", PARLEY_IDLE_SECONDS: "2" };
     const { last } = await send.sse(t, await serve(t, run(remote.url), {}, { env }), { message: "Hi" });
-    assert.deepEqual([last.type, last.data], ["done", "Hello"]);
+    assert.deepEqual([last.type, last.data], ["done", "Hello"], name);
   });
-}
+  await Promise.all(answers);
+});
 
 test("thousands of changes of a large state cost no copy of it each", async (t) => {
   const delta = (n: number) => ({ type: "STATE_DELTA", delta: [{ op: "replace", path: "/n", value: n }] });
