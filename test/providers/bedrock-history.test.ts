@@ -231,19 +231,3 @@ test("an agent without tools still declares those of the history, which are refu
     ["get_weather"],
   );
 });
-
-test("an interrupted turn leaves a history that can be sent", async () => {
-  await using upstream = await startUpstream(stream("claude-thinking-and-call"), stream("text"));
-  const provider = await bedrock(upstream);
-  const conversation = open(provider);
-  await ask(conversation);
-  conversation.interrupt("");
-  await ask(open(provider, { state: conversation.state(), message: "Go on" }));
-  const { messages } = upstream.calls[1]?.json ?? {};
-  assert.deepEqual(
-    messages.map(({ role }: { role: string }) => role),
-    ["user", "assistant", "user"],
-  );
-  assert.equal(messages[2].content[0].toolResult.status, "error");
-  assert.deepEqual(messages[2].content[1], { text: "Go on" });
-});

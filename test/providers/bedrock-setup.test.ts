@@ -37,13 +37,6 @@ async function refuses(sentence: RegExp, { env = {}, model = CLAUDE, settings = 
 
 const TOKEN = { AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "key" };
 
-test("bedrock/NAME keeps a history and takes images and PDFs", async () => {
-  const provider = await serve(`bedrock/${CLAUDE}`, TOKEN);
-  assert.equal(provider.id, "bedrock");
-  assert.equal(provider.stateKind, "conversation_history");
-  assert.deepEqual(provider.mediaTypes, ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"]);
-});
-
 test("a missing region, missing credentials and a wrong base URL each name their variable", async () => {
   await refuses(/AWS_REGION/, { env: { AWS_BEARER_TOKEN_BEDROCK: "key" } });
   await refuses(/AWS_BEARER_TOKEN_BEDROCK.*AWS_ACCESS_KEY_ID.*AWS_PROFILE/, { env: { AWS_REGION: "us-east-1" } });

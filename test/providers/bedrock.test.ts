@@ -223,7 +223,7 @@ test("an answer that is about tags, or ends in the beginning of one, stays whole
   assert.deepEqual(answers, ["Use <thinking> tags.", "<thin", "<thin"]);
 });
 
-test("what the user says after an interrupted call is still of its work: its reasoning goes back", async () => {
+test("what the user says after an interrupted call, whose result is an error, is still of its work: its reasoning goes back", async () => {
   await using upstream = await startUpstream(stream("claude-thinking-and-call"), stream("text"));
   const provider = await bedrock(upstream);
   const conversation = open(provider);
@@ -235,6 +235,8 @@ test("what the user says after an interrupted call is still of its work: its rea
     ["reasoningContent", "reasoningContent", "text", "toolUse"],
     ["toolResult", "text"],
   ]);
+  const [result, text] = upstream.calls[1]?.json.messages[2].content ?? [];
+  assert.deepEqual([result.toolResult.status, text], ["error", { text: "Go on" }]);
 });
 
 /** The kinds of block of each message of a request. */

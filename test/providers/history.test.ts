@@ -79,23 +79,6 @@ test("the texts of a result are one plain string in the state", async () => {
   assert.deepEqual(contents, ["Hi", "Let me look.", "one\ntwo", "", "Yes"]);
 });
 
-test("what clients must not see of a result is for the model only, and no part of the state", async () => {
-  const { model, shown } = scripted(CALLS, YES);
-  const conversation = open(model);
-  await ask(conversation);
-  conversation.answer([{ ...answer("a", "db-7: no route", true), shown: "The tool failed." }, answer("b")]);
-  await ask(conversation);
-  assert.match(JSON.stringify(shown), /db-7/);
-  assert.doesNotMatch(JSON.stringify(conversation.state()), /db-7/);
-  assert.match(JSON.stringify(conversation.state()), /The tool failed\./);
-});
-
-test("a new conversation that has not got anywhere has the state {}", async () => {
-  const conversation = open(scripted().model);
-  await ask(conversation);
-  assert.deepEqual(conversation.state(), {});
-});
-
 test("stopped during the tools: open calls are answered as cancelled, answered ones are not", async () => {
   const conversation = open(scripted(CALLS).model);
   await ask(conversation);

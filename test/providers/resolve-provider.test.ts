@@ -20,16 +20,6 @@ test("openai/NAME and a bare NAME are OpenAI's Responses API", async () => {
   }
 });
 
-test("litellm, compatible and demo keep a history; demo needs no setting", async () => {
-  const env = {
-    LITELLM_BASE_URL: "http://127.0.0.1:4000",
-    COMPATIBLE_BASE_URL: "http://[::1]:8000/v1",
-  };
-  for (const model of ["litellm/a/b", "compatible/m", "demo"]) {
-    assert.equal((await serve(model, env)).stateKind, "conversation_history");
-  }
-});
-
 test("a bare name is OpenAI's only if it looks like one of OpenAI's", async () => {
   for (const name of ["gpt-5.2", "o3", "chatgpt-4o-latest", "codex-mini", "ft:gpt-4o:acme"]) {
     assert.equal((await serve(name, { OPENAI_API_KEY: "sk" })).id, "openai");
@@ -163,9 +153,10 @@ const IDS = Object.keys(MODELS) as ProviderId[];
 const resolveFor = (id: ProviderId, modelSettings: ModelSettings = {}) => serve(MODELS[id], ENV, modelSettings);
 
 for (const id of IDS) {
-  test(`${id} takes the media types of the table`, async () => {
+  test(`${id} takes the media types of the table, and keeps a history unless it is OpenAI`, async () => {
     const provider = await resolveFor(id);
     assert.equal(provider.id, id);
+    assert.equal(provider.stateKind, id === "openai" ? "previous_response_id" : "conversation_history");
     assert.deepEqual(provider.mediaTypes, PROVIDER_ROWS[id].mediaTypes);
   });
 }
