@@ -101,10 +101,31 @@ const message = fc.record(
 );
 const body = fc.oneof({ weight: 4, arbitrary: message }, near, fc.jsonValue());
 
-test("any bytes are JSON or invalid_json", () => {
+/** Whether strict UTF-8 and `JSON.parse` take it. */
+function isJson(bytes: Uint8Array): boolean {
+  try {
+    JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("any bytes are read as JSON.parse reads them, or are invalid_json", () => {
+  const damaged = fc.tuple(fc.json(), fc.nat(), fc.nat({ max: 255 })).map(([json, place, byte]) => {
+    const bytes = Buffer.from(json);
+    bytes[place % bytes.length] = byte;
+    return bytes;
+  });
+  const bytes = fc.oneof({ weight: 3, arbitrary: damaged }, { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }) });
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void isJudged(() => parseJson(bytes, MAX_JSON_DEPTH))),
-    { numRuns: 300 },
+    fc.property(bytes, (some) =>
+      assert.equal(
+        isJudged(() => parseJson(some, 1000)),
+        isJson(some),
+      ),
+    ),
+    { numRuns: 600 },
   );
 });
 

@@ -21,9 +21,10 @@ const PAGES = {
 } as const;
 type Page = keyof typeof PAGES;
 type Verdict = 200 | 401 | 403;
+type Way = "rest" | "socket" | "feedback" | "metrics";
 
 /** Columns: no Origin, our own page, an allowed site, another site, a sandboxed frame. */
-const TABLE: [transport: "rest" | "socket", key: string | undefined, ...verdicts: Verdict[]][] = [
+const TABLE: [way: Way, key: string | undefined, ...verdicts: Verdict[]][] = [
   ["rest", "api-key-1", 200, 200, 200, 403, 403],
   ["rest", "api-key-2", 200, 200, 200, 403, 403],
   ["rest", "chat-key", 403, 200, 403, 403, 403],
@@ -39,33 +40,55 @@ const TABLE: [transport: "rest" | "socket", key: string | undefined, ...verdicts
   ["socket", "unknown", 401, 401, 401, 401, 401],
   ["socket", "", 401, 401, 401, 401, 401],
   ["socket", undefined, 401, 401, 401, 401, 401],
+  ["feedback", "api-key-1", 200, 200, 200, 403, 403],
+  ["feedback", "chat-key", 403, 200, 403, 403, 403],
+  ["feedback", "widget-key", 403, 200, 200, 403, 403],
+  ["feedback", "unknown", 401, 401, 401, 401, 401],
+  ["feedback", undefined, 401, 401, 401, 401, 401],
+  ["metrics", "api-key-1", 200, 200, 200, 403, 403],
+  ["metrics", "chat-key", 403, 403, 403, 403, 403],
+  ["metrics", "widget-key", 403, 403, 403, 403, 403],
+  ["metrics", "unknown", 401, 401, 401, 401, 401],
+  ["metrics", undefined, 401, 401, 401, 401, 401],
 ];
 
-for (const [transport, key, ...verdicts] of TABLE) {
+for (const [way, key, ...verdicts] of TABLE) {
   const name = key === undefined ? "no key" : `the key "${key}"`;
-  test(`${name} on ${transport}: ${verdicts.join(", ")}`, async (t) => {
+  test(`${name} on ${way}: ${verdicts.join(", ")}`, async (t) => {
     const turns = verdicts.map(() => [say("Welcome")]);
-    const server = await startServer(t, { turns, env: ENV });
+    const server = await startServer(t, { turns, env: ENV, agent: { onFeedback: () => {} } });
     const got: number[] = [];
     for (const page of Object.keys(PAGES) as Page[]) {
       const origin = PAGES[page](server);
-      got.push(transport === "rest" ? await askRest(server, key, origin) : await askSocket(t, server, key, origin));
+      got.push(await (way === "socket" ? askSocket(t, server, key, origin) : askRest(server, key, origin, way)));
     }
     assert.deepEqual(got, verdicts);
   });
 }
 
+const requestOf: Record<Way, (server: TestServer, headers: Record<string, string>) => Promise<Response>> = {
+  rest: (server, headers) => post(server, { message: "Hi", stream: false }, { headers }),
+  socket: () => assert.fail("it is asked by askSocket"),
+  feedback({ url }, headers) {
+    const body = JSON.stringify({ run: "run-of-this-test-0001", rating: "up" });
+    const init = { method: "POST", headers: { "content-type": "application/json", ...headers }, body };
+    return fetch(`${url}/api/feedback`, init);
+  },
+  metrics: ({ url }, headers) => fetch(`${url}/metrics`, { headers }),
+};
+
 /** The answer's status, with what must go with it. */
-async function askRest(server: TestServer, key: string | undefined, origin: string | undefined) {
+async function askRest(server: TestServer, key: string | undefined, origin: string | undefined, way: Way = "rest") {
   const headers = {
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
     ...(origin === undefined ? {} : { origin }),
   };
-  const answer = await post(server, { message: "Hi", stream: false }, { headers });
-  const body = JSON.parse(await answer.text());
+  const answer = await requestOf[way](server, headers);
+  const text = await answer.text();
   assert.equal(answer.headers.get("www-authenticate"), answer.status === 401 ? "Bearer" : null);
-  const code = { 200: undefined, 401: "unauthorized", 403: "forbidden" }[answer.status];
-  assert.equal(body.error?.code, code);
+  if (answer.ok) return 200;
+  assert.equal(JSON.parse(text).error.code, { 401: "unauthorized", 403: "forbidden" }[answer.status]);
+  assert.doesNotMatch(text, /parley_/);
   return answer.status;
 }
 

@@ -203,30 +203,6 @@ test("each limit that refuses something counts under its own name", async (t) =>
   }
 });
 
-test("/metrics takes a general key where keys are set, and no other", async (t) => {
-  const env = { PARLEY_API_KEY: "general-key", PARLEY_CHAT_KEY: "chat-key", PARLEY_WIDGET_KEY: "widget-key" };
-  const server = await startServer(t, { env, turns: [] });
-  for (const [key, origin, status] of [
-    [undefined, undefined, 401],
-    ["unknown", undefined, 401],
-    ["chat-key", undefined, 403],
-    ["chat-key", server.url, 403],
-    ["widget-key", undefined, 403],
-    ["widget-key", server.url, 403],
-    ["general-key", undefined, 200],
-  ] as const) {
-    const headers: Record<string, string> = {};
-    if (key !== undefined) headers.authorization = `Bearer ${key}`;
-    if (origin !== undefined) headers.origin = origin;
-    const answer = await fetch(`${server.url}/metrics`, { headers });
-    assert.equal(answer.status, status, `${key} from ${origin}`);
-    const text = await answer.text();
-    if (status !== 200) assert.doesNotMatch(text, /parley_/);
-  }
-  const value = await read(server, "general-key");
-  assert.equal(value('parley_errors_total{code="forbidden"}'), 4);
-});
-
 test("a page of another site cannot read /metrics of a server without keys", async (t) => {
   const server = await startServer(t, { turns: [] });
   const headers = { origin: "https://evil.example" };

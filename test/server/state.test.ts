@@ -1,7 +1,7 @@
 /** State comes from the client, so nothing in it is trusted. */
 
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
 import { stateSecretWarning } from "../../server/agent/served-agent.ts";
 import { readState, sealState } from "../../server/agent/state.ts";
@@ -67,9 +67,12 @@ const FORGED: [name: string, history: unknown, param: string][] = [
   ["one of two calls answered", [calling("a", "b"), result("a"), user], at(2)],
 ];
 
+/** It refuses all of these. */
+const refusing = await startServer({ after } as Cleanup, { turns: [] });
+
 for (const [name, history, param] of FORGED) {
   test(`a history with ${name} is 400 invalid_state at ${param}`, async (t) => {
-    const server = await startServer(t, { turns: [] });
+    const server = refusing;
     const state = { conversation_history: history };
     const answer = await post(server, { message: "Hi", stream: true, state });
     const { error } = JSON.parse(await answer.text());

@@ -297,10 +297,8 @@ test("arguments do not fit where the author's own check takes longer than ten se
 // What clients and models read.
 
 const SCHEMAS: [name: string, schema: JsonSchema, value: unknown][] = [
-  ["a format that backtracks", { format: "url" }, `http://${"a".repeat(60)} !`],
   ["300,000 wrong items", { items: { type: "string" } }, many(300_000, () => 1)],
   ["a pattern that backtracks", { pattern: "^(a+)+$" }, `${"a".repeat(60)}!`],
-  ["140,000 items that must differ", { uniqueItems: true, maxItems: 3 }, NUMBERS],
 ];
 for (const [name, schema, value] of SCHEMAS) {
   test(`changed arguments with ${name} are 400 with the problems, and those of a model a failed result`, async (t) => {
