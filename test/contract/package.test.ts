@@ -1,10 +1,13 @@
 /** What is installed and what is published: as little as possible, and nothing that runs by itself. */
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { test } from "node:test";
-import { REPOSITORY } from "../support/command.ts";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { DIST, REPOSITORY } from "../support/command.ts";
 
 const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 const manifest = JSON.parse(read("package.json"));
@@ -48,4 +51,37 @@ test("SECURITY.md names tests that are there", () => {
     named.filter((path) => !existsSync(join(REPOSITORY, path))),
     [],
   );
+});
+
+// What Node gets of the package's element, on a server and in tests of a site.
+
+const run = promisify(execFile);
+const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
+
+/** The file that `import "parley-agent/widget"` finds under a condition. */
+const packageEntry = (condition: string) =>
+  pathToFileURL(join(DIST, relative("dist", exports["./widget"][condition]))).href;
+
+test("in Node with a document that knows no media queries, as jsdom's, importing the widget defines the elements", async () => {
+  const script = `
+    const { GlobalRegistrator } = await import("@happy-dom/global-registrator");
+    GlobalRegistrator.register({ url: "https://shop.example/" });
+    delete globalThis.matchMedia;
+    await import(${JSON.stringify(packageEntry("node"))});
+    await customElements.whenDefined("agent-chat-launcher");
+    console.log("toolRenderers" in document.createElement("agent-chat"));
+    await window.happyDOM.abort();
+  `;
+  const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "-e", script]);
+  assert.deepEqual([stdout.trim(), stderr], ["true", ""]);
+});
+
+test("on a server, where there is no document, importing the widget does nothing and throws nothing", async () => {
+  const url = packageEntry("node");
+  const { stdout, stderr } = await run(process.execPath, [
+    "--input-type=module",
+    "-e",
+    `await import(${JSON.stringify(url)}); console.log(typeof customElements)`,
+  ]);
+  assert.deepEqual([stdout.trim(), stderr], ["undefined", ""]);
 });
