@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { post } from "../support/chat-transports.ts";
+import { askFrom, post } from "../support/chat-transports.ts";
 import { chatRequest, connectRaw } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -177,20 +177,12 @@ const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8" };
 const ONE_KEY = { PARLEY_API_KEY: "api-one" };
 const turns = Array.from({ length: 12 }, () => [say("Fine")]);
 
-function ask(server: TestServer, { key, address }: { key?: string; address?: string }): Promise<Response> {
-  const headers = {
-    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-    ...(address === undefined ? {} : { "x-forwarded-for": address }),
-  };
-  return post(server, { message: "Hi", stream: false }, { headers });
-}
-
 test("after too many wrong keys from an address no key is looked at, right ones included", async (t) => {
   const server = await startServer(t, { turns, env: { ...ONE_KEY, ...PROXY, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" } });
   const address = "203.0.113.1";
   const statuses: number[] = [];
   for (const key of ["guess-1", "guess-2", "guess-3", "api-one"]) {
-    statuses.push((await ask(server, { key, address })).status);
+    statuses.push((await askFrom(server, { key, address })).status);
   }
   assert.deepEqual(statuses, [401, 401, 429, 429]);
   const headers = { "x-forwarded-for": address };
@@ -198,7 +190,7 @@ test("after too many wrong keys from an address no key is looked at, right ones 
   const event = await client.next();
   assert.equal(event.type === "error" && event.code, "rate_limited");
   assert.equal((await client.closed).code, 4429);
-  assert.equal((await ask(server, { key: "api-one", address: "203.0.113.2" })).status, 200);
+  assert.equal((await askFrom(server, { key: "api-one", address: "203.0.113.2" })).status, 200);
 });
 
 /** How a guess reaches a server that names no proxy. */
@@ -227,7 +219,7 @@ for (const [how, env, headers] of THROUGH) {
 test("guesses over REST, in a socket's query and in its header share one limit", async (t) => {
   const env = { ...ONE_KEY, PARLEY_WRONG_KEYS_PER_ADDRESS: "3" };
   const server = await startServer(t, { turns, env });
-  const codes: unknown[] = [(await ask(server, { key: "guess-1" })).status];
+  const codes: unknown[] = [(await askFrom(server, { key: "guess-1" })).status];
   for (const [query, headers] of [
     ["?key=guess-2", {}],
     ["", { authorization: "Bearer guess-3" }],
@@ -238,18 +230,18 @@ test("guesses over REST, in a socket's query and in its header share one limit",
     const client = await connect(t, `${server.socketUrl}${query}`, { headers });
     codes.push((await client.closed).code);
   }
-  codes.push((await ask(server, { key: "api-one" })).status);
+  codes.push((await askFrom(server, { key: "api-one" })).status);
   assert.deepEqual(codes, [401, 4401, 4401, 4429, 4429, 4429, 429]);
 });
 
 test("a few wrong keys keep nobody out, and 0 switches the limit off", async (t) => {
   const few = await startServer(t, { turns, env: ONE_KEY });
-  for (let n = 0; n < 5; n++) assert.equal((await ask(few, { key: `typo-${n}` })).status, 401);
-  assert.equal((await ask(few, { key: "api-one" })).status, 200);
+  for (let n = 0; n < 5; n++) assert.equal((await askFrom(few, { key: `typo-${n}` })).status, 401);
+  assert.equal((await askFrom(few, { key: "api-one" })).status, 200);
   const env = { ...ONE_KEY, PARLEY_WRONG_KEYS_PER_ADDRESS: "0" };
   const off = await startServer(t, { turns, env });
-  for (let n = 0; n < 30; n++) assert.equal((await ask(off, { key: `typo-${n}` })).status, 401);
-  assert.equal((await ask(off, { key: "api-one" })).status, 200);
+  for (let n = 0; n < 30; n++) assert.equal((await askFrom(off, { key: `typo-${n}` })).status, 401);
+  assert.equal((await askFrom(off, { key: "api-one" })).status, 200);
 });
 
 test("guesses that come in one write are limited like any others", async (t) => {
@@ -268,7 +260,7 @@ test("guesses that come in one write are limited like any others", async (t) => 
 
 test("a header of forwarding from a proxy that was not named is told to the operator, once", async (t) => {
   const server = await startServer(t, { turns });
-  for (const _ of [1, 2]) await ask(server, { address: "203.0.113.1" });
+  for (const _ of [1, 2]) await askFrom(server, { address: "203.0.113.1" });
   const notices = server.log.filter((line) => line.includes("PARLEY_TRUSTED_PROXIES"));
   assert.equal(notices.length, 1);
   assert.match(notices[0] ?? "", /wrong keys of one of them lock out all/);

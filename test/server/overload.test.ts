@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { WebSocket } from "ws";
-import { post, send } from "../support/chat-transports.ts";
+import { askFrom, type From, post, send } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import { CHAT_HEAD, chatRequest, connectRaw, startWithRaw } from "../support/raw-connection.ts";
@@ -14,19 +14,6 @@ import { type Cleanup, startServer, type TestServer } from "../support/start-ser
 
 const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
 const KEYS = { PARLEY_API_KEY: "api-one,api-two", PARLEY_WIDGET_KEY: "widget-key" };
-
-interface From {
-  key?: string;
-  address?: string;
-}
-
-const headersOf = ({ key, address }: From) => ({
-  ...(key === undefined ? {} : { authorization: `Bearer ${key}`, origin: "https://x.example" }),
-  ...(address === undefined ? {} : { "x-forwarded-for": address }),
-});
-
-const ask = (server: TestServer, from: From = {}): Promise<Response> =>
-  post(server, { message: "Hi", stream: false }, { headers: headersOf(from) });
 
 /** A server whose model holds its first answers until the gate opens. */
 async function startHeld(t: Cleanup, held: number, env: Record<string, string>) {
@@ -58,26 +45,26 @@ const SHARES: [name: string, env: Record<string, string>, holder: From, refused:
 for (const [name, env, holder, refused, other] of SHARES) {
   test(`${name} has a share of the runs: beyond it 429 at once, others are served`, async (t) => {
     const { server, end } = await startHeld(t, 2, env);
-    const first = ask(server, holder);
+    const first = askFrom(server, holder);
     await server.model.nextAsked();
-    const answer = await ask(server, refused);
+    const answer = await askFrom(server, refused);
     assert.deepEqual([answer.status, answer.headers.get("retry-after")], [429, "2"]);
     const { error } = JSON.parse(await answer.text());
     assert.equal(error.code, "rate_limited");
-    const third = ask(server, other);
+    const third = askFrom(server, other);
     end.open();
     assert.deepEqual([(await first).status, (await third).status], [200, 200]);
-    assert.equal((await ask(server, refused)).status, 200, "the share is free again");
+    assert.equal((await askFrom(server, refused)).status, 200, "the share is free again");
   });
 }
 
 test("beyond all runs a message waits for its turn, and beyond the queue it is 503 at once", async (t) => {
   const env = { PARLEY_MAX_RUNS: "1", PARLEY_MAX_QUEUED_RUNS: "1", PARLEY_QUEUE_SECONDS: "60" };
   const { server, end } = await startHeld(t, 2, env);
-  const running = ask(server);
+  const running = askFrom(server);
   await server.model.nextAsked();
   // Two come: one waits, and whichever was second is refused.
-  const both = [ask(server), ask(server)];
+  const both = [askFrom(server), askFrom(server)];
   const refused = await within(Promise.race(both), "the refusal");
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "60"]);
   assert.equal(JSON.parse(await refused.text()).error.code, "overloaded");
@@ -95,9 +82,9 @@ test("beyond all runs a message waits for its turn, and beyond the queue it is 5
 test("who waits too long is refused, and who leaves the queue starts no run", async (t) => {
   const env = { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "0.05" };
   const { server, end } = await startHeld(t, 2, env);
-  const running = ask(server);
+  const running = askFrom(server);
   await server.model.nextAsked();
-  const late = await ask(server);
+  const late = await askFrom(server);
   assert.deepEqual([late.status, late.headers.get("retry-after")], [503, "1"]);
   end.open();
   assert.equal((await running).status, 200);
@@ -107,9 +94,9 @@ test("who waits too long is refused, and who leaves the queue starts no run", as
 test("a shutdown sends away who waits in the queue", async (t) => {
   const env = { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "60", PARLEY_DRAIN_SECONDS: "60" };
   const { server, end } = await startHeld(t, 1, env);
-  const running = ask(server);
+  const running = askFrom(server);
   await server.model.nextAsked();
-  const waiting = ask(server);
+  const waiting = askFrom(server);
   // Its place in the queue is what a third one would see; asking for health first lets it get there.
   await (await fetch(`${server.url}/health`)).text();
   const closed = server.close();
@@ -149,9 +136,9 @@ test("an address has a share of the sockets, and beyond all the upgrade itself i
 
 test("with PARLEY_QUEUE_SECONDS=0 no message waits: beyond all runs it is 503 at once", async (t) => {
   const { server, end } = await startHeld(t, 2, { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "0" });
-  const running = ask(server);
+  const running = askFrom(server);
   await server.model.nextAsked();
-  const refused = await within(ask(server), "the refusal");
+  const refused = await within(askFrom(server), "the refusal");
   assert.equal(refused.status, 503);
   assert.equal(JSON.parse(await refused.text()).error.code, "overloaded");
   end.open();

@@ -5,31 +5,14 @@ import { test } from "node:test";
 import { clientAddress } from "../../server/auth/client-address.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import { createMemoryLimiter, MemoryRates } from "../../server/limits/limiter.ts";
-import { post } from "../support/chat-transports.ts";
+import { askFrom, type From } from "../support/chat-transports.ts";
 import { say } from "../support/scripted-provider.ts";
 import { connect, startWithClient } from "../support/socket-client.ts";
-import { startServer, type TestServer } from "../support/start-server.ts";
+import { startServer } from "../support/start-server.ts";
 
 const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8" };
 const KEYS = { PARLEY_API_KEY: "api-one,api-two", PARLEY_WIDGET_KEY: "widget-key" };
 const turns = Array.from({ length: 12 }, () => [say("Fine")]);
-
-interface From {
-  key?: string;
-  address?: string;
-}
-
-function headersOf({ key, address }: From): Record<string, string> {
-  return {
-    ...(key === undefined ? {} : { authorization: `Bearer ${key}`, origin: "https://x.example" }),
-    ...(address === undefined ? {} : { "x-forwarded-for": address }),
-  };
-}
-
-async function ask(server: TestServer, from: From): Promise<Response> {
-  const answer = await post(server, { message: "Hi", stream: false }, { headers: headersOf(from) });
-  return answer;
-}
 
 /** Each row: settings, then who asks and what he gets, in this order. */
 const CASES: [name: string, env: Record<string, string>, asks: [From, number][]][] = [
@@ -101,7 +84,7 @@ for (const [name, env, asks] of CASES) {
     const server = await startServer(t, { turns, env });
     const got: number[] = [];
     for (const [from] of asks) {
-      const answer = await ask(server, from);
+      const answer = await askFrom(server, from);
       got.push(answer.status);
       const { error } = JSON.parse(await answer.text());
       assert.equal(error?.code, answer.status === 429 ? "rate_limited" : undefined);
@@ -177,7 +160,7 @@ test("messages of sockets and of REST come out of the same bucket", async (t) =>
   const headers = { "x-forwarded-for": "203.0.113.1" };
   const client = await connect(t, server.socketUrl, { headers });
   assert.equal((await client.run({ message: "Hi" })).at(-1)?.type, "done");
-  assert.equal((await ask(server, { address: "203.0.113.1" })).status, 200);
+  assert.equal((await askFrom(server, { address: "203.0.113.1" })).status, 200);
   const last = (await client.run({ message: "Hi" })).at(-1);
   assert.equal(last?.type === "error" && last.code, "rate_limited");
   client.send({ type: "clear" });

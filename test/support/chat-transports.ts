@@ -56,6 +56,20 @@ export function post(
   });
 }
 
+/** Who asks: a page with this key, through a proxy that names this address. */
+export interface From {
+  key?: string;
+  address?: string;
+}
+
+export function askFrom(server: Pick<Address, "url">, { key, address }: From = {}): Promise<Response> {
+  const headers = {
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}`, origin: "https://x.example" }),
+    ...(address === undefined ? {} : { "x-forwarded-for": address }),
+  };
+  return post(server, { message: "Hi", stream: false }, { headers });
+}
+
 async function json(_t: Cleanup, server: Address, message: ChatMessage): Promise<Outcome> {
   const response = await post(server, { ...message, stream: false });
   const body = JSON.parse(await response.text());
