@@ -24,62 +24,51 @@ export type UserToken = string | (() => string | Promise<string>);
 /** What the page says about messages, by name. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** The client, as far as its user is concerned. */
-export interface IdentityHost {
+export interface IdentityOptions {
   readonly server: URL;
   /** Where `localStorage` has the user of this browser, as `/api/info` names them. */
   readonly userName: string;
-  readonly userToken: UserToken | undefined;
-  readonly user: string;
-  readonly isSettled: boolean;
-  readonly refusal: object | undefined;
-  /** Asks the server about the user. Resolves after its answer, or the first failure. */
-  recheck(): Promise<void>;
-  /** The page does not say who the user is. */
-  refuse(): void;
-  /** Another tab has signed the user out, or has another one. */
-  leave(isSignedOut: boolean): void;
+  /** What the page has set last. */
+  readonly userToken: () => UserToken | undefined;
+  /** Another tab has signed the user out, or has another one; or the session of the site has ended. */
+  readonly onLeave: (isSignedOut: boolean) => void;
 }
 
 /** One for each element in this page: browsers inform only other pages of what was stored. */
 const present = new Set<Identity>();
 
 export class Identity {
-  /** What the page has said last. */
+  /** What the page has given last. */
   token: string | undefined;
-  readonly #host: IdentityHost;
+  readonly #options: IdentityOptions;
   #known: string | undefined;
   /** Whether another tab has another user, and this one had to see who its own is. */
   #isFollower = false;
   /** Whether the server has not been asked about the token. */
   #isNew = false;
-  #listeners = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** When the page was asked last. */
   #askedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(host: IdentityHost) {
-    this.#host = host;
-    this.#known = recall(host.userName);
+  constructor(options: IdentityOptions) {
+    this.#options = options;
+    this.#known = recall(options.userName);
   }
 
+  /** Also to be called when the page is shown again: meanwhile it was not informed of other pages. */
   open(): void {
-    this.#listeners = new AbortController();
     present.add(this);
-    const takeNote = ({ key, newValue }: StorageEvent) => {
-      if (key === null || key === this.#host.userName) this.#userChanged(newValue ?? undefined);
-    };
-    addEventListener("storage", takeNote, { signal: this.#listeners.signal });
-    this.lookUp();
+    addEventListener("storage", this);
+    this.#userChanged(recall(this.#options.userName));
   }
 
-  /** To be called when the page is shown again: meanwhile it was not informed of other pages. */
-  lookUp(): void {
-    this.#userChanged(recall(this.#host.userName));
+  /** For the event `storage`. */
+  handleEvent({ key, newValue }: StorageEvent): void {
+    if (key === null || key === this.#options.userName) this.#userChanged(newValue ?? undefined);
   }
 
   close(): void {
-    this.#listeners.abort();
+    removeEventListener("storage", this);
     present.delete(this);
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -90,41 +79,42 @@ export class Identity {
     for (let isLast = false; ; isLast = true) {
       if (!this.#isNew && !(await this.#askPage())) return "user_unknown";
       this.#isNew = false;
-      const info = await fetchAgentInfo(this.#host.server, signal, this.token);
-      if (isLast || !info.login_required || typeof this.#host.userToken !== "function") return info;
+      const info = await fetchAgentInfo(this.#options.server, signal, this.token);
+      if (isLast || !info.login_required || typeof this.#options.userToken() !== "function") return info;
     }
   }
 
-  /** To be called before a message: asks the page for the token, and the server about a new one. */
-  async check(): Promise<void> {
-    const host = this.#host;
+  /**
+   * Asks the page for the token, before a message. `due`: the server is to be asked about it, since it is new or that
+   * `isDue` anyway, and the page is not asked again for that.
+   */
+  async check(isDue: () => boolean): Promise<"user_unknown" | "due" | undefined> {
     const { token } = this;
-    if (!(await this.#askPage())) return host.refuse();
-    if (host.isSettled && !host.refusal && token === this.token) return;
-    this.#isNew = true;
-    await host.recheck();
+    if (!(await this.#askPage())) return "user_unknown";
+    this.#isNew = isDue() || token !== this.token;
+    return this.#isNew ? "due" : undefined;
   }
 
-  /** As `check`, but not before the page was left alone for a while: it may set a function with each of its renders. */
-  checkSoon(): void {
+  /** Calls back, but not before the page was left alone for a while: it may set a function with each of its renders. */
+  callSoon(call: () => void): void {
     const wait = Math.max(0, this.#askedAt + ASK_EVERY_MS - performance.now());
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.check();
+      call();
     }, wait);
   }
 
-  /** To be called with the user as the server names them, and without one where it knows none. */
-  settled(user = ""): void {
-    const kept = recall(this.#host.userName);
+  /** To be called with the user as the server names them, and with an empty text where it knows none. */
+  userNamed(user: string): void {
+    const { userName, onLeave } = this.#options;
     const byCookie = this.token === undefined ? "cookie:" : "";
     if (user !== "") {
       this.#known = byCookie + user;
       if (!this.#isFollower) this.#tell(this.#known);
-    } else if (byCookie && kept?.startsWith(byCookie)) {
+    } else if (byCookie && recall(userName)?.startsWith(byCookie)) {
       // The page has no token to come: the session of its site has ended.
       this.signOut();
-      this.#host.leave(true);
+      onLeave(true);
     }
   }
 
@@ -138,7 +128,6 @@ export class Identity {
 
   /** What may go with a message; a field that the server would refuse is named in a warning and left out. */
   metadata(given: unknown, warn: (text: string) => void): Metadata | undefined {
-    if (given === undefined || given === null) return undefined;
     if (!isRecord(given) || Array.isArray(given)) {
       warn("metadata must be an object of strings.");
       return undefined;
@@ -158,7 +147,7 @@ export class Identity {
 
   /** Whether the page has given the token, or has none. */
   async #askPage(): Promise<boolean> {
-    const { userToken } = this.#host;
+    const userToken = this.#options.userToken();
     this.#askedAt = performance.now();
     try {
       const given = typeof userToken === "function" ? await inTime(userToken) : userToken;
@@ -171,7 +160,7 @@ export class Identity {
         throw new TypeError(`a token is one line of ASCII of at most 16 KiB, such as a JWT, but ${is}.`);
       }
       // The page may have set another text meanwhile, which is asked about by itself; a function in place of a function is not.
-      if (typeof userToken === typeof this.#host.userToken) this.token = token;
+      if (typeof userToken === typeof this.#options.userToken()) this.token = token;
       return true;
     } catch (error) {
       console.warn("<agent-chat> userToken has failed:", error);
@@ -184,15 +173,15 @@ export class Identity {
     const hadUser = this.#known !== undefined;
     this.#known = now;
     this.#isFollower = now !== undefined;
-    if (hadUser) this.#host.leave(now === undefined);
+    if (hadUser) this.#options.onLeave(now === undefined);
   }
 
   /** Informs other tabs, and other elements of this page. */
   #tell(user: string | undefined): void {
-    const { userName } = this.#host;
+    const { userName } = this.#options;
     if (user === undefined) forget(userName);
     else if (recall(userName) !== user) remember(userName, user);
-    for (const other of present) if (other !== this && other.#host.userName === userName) other.#userChanged(user);
+    for (const other of present) if (other !== this && other.#options.userName === userName) other.#userChanged(user);
   }
 }
 

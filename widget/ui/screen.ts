@@ -260,7 +260,7 @@ function renderStart({ client, context }: ScreenView): TemplateResult | typeof n
   if (client.keeper.unread) return renderFailure(context.strings.notShown, context);
   if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
   const { refusal } = client;
-  const retry = refusal?.retryable ? () => client.askAgain() : undefined;
+  const retry = refusal?.retryable ? () => void client.ask() : undefined;
   if (refusal) return renderFailure(failureText(refusal, context.strings), context, retry);
   return renderUnreachable(context, () => client.reconnect.retryNow());
 }
