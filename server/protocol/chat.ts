@@ -3,17 +3,20 @@
 import type { Attachment, MediaType } from "./attachments.ts";
 
 /**
- * Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end; `refused`: a hook did;
- * `approval_required`: tool calls wait for a person's decision.
+ * Why a run ended, and whether that cut the answer: then `continue` has it go on. `stop`: the model was finished; `stopped`:
+ * the client asked for the end; `refused`: a hook did; `approval_required`: tool calls wait for a person's decision.
  */
-export type FinishReason =
-  | "stop"
-  | "length"
-  | "content_filter"
-  | "max_turns"
-  | "stopped"
-  | "refused"
-  | "approval_required";
+export const FINISH_REASONS = {
+  stop: false,
+  length: true,
+  content_filter: false,
+  max_turns: true,
+  stopped: true,
+  refused: false,
+  approval_required: false,
+};
+
+export type FinishReason = keyof typeof FINISH_REASONS;
 
 /** Tokens of a whole run, as the provider counts them. */
 export interface Usage {

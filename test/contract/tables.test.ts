@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { renderAll } from "../../build/docs.ts";
 import { readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { MAX_ATTACHMENT_BYTES, MEDIA_TYPES } from "../../server/protocol/attachments.ts";
+import { FINISH_REASONS } from "../../server/protocol/chat.ts";
 import { ApiError, ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
 import { REPOSITORY } from "../support/command.ts";
 import { DOCUMENTS, readMarkdown, section, tableRows } from "../support/markdown-file.ts";
@@ -51,6 +52,11 @@ test("docs/api.md lists exactly the events, close codes and attachment types", (
     Object.entries(MEDIA_TYPES).map(([name, { type }]) => [name, type]),
   );
   assert.ok(api.includes(`${MAX_ATTACHMENT_BYTES.toLocaleString("en")} bytes`));
+});
+
+test("docs/api.md lists exactly the reasons for which a run ends", () => {
+  const listed = tableRows(section(api, "### `finish_reason`"), "value").map(([reason]) => reason);
+  assert.deepEqual(sorted(listed), sorted(Object.keys(FINISH_REASONS)));
 });
 
 // docs/settings.md, and the settings that other documents name, against the table in server/config/settings.ts.

@@ -1,12 +1,13 @@
 /** What a conversation looks like: a pure fold of events into messages. No DOM, no texts. */
 
 import type { MediaType } from "../../server/protocol/attachments.ts";
-import type {
-  ApprovalDecision,
-  FinishedToolCall,
-  FinishReason,
-  ToolApproval,
-  ToolText,
+import {
+  type ApprovalDecision,
+  FINISH_REASONS,
+  type FinishedToolCall,
+  type FinishReason,
+  type ToolApproval,
+  type ToolText,
 } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { unreachable } from "../../server/protocol/events.ts";
@@ -271,8 +272,7 @@ export function withoutDecisions(message: AssistantMessage): AssistantMessage {
 
 /** Whether the answer was cut, and the server knows where. */
 export function isCut({ status, finishReason, blocks, run }: AssistantMessage): boolean {
-  const wasCut = /^(length|max_turns|stopped)$/.test(`${finishReason}`);
-  return status === "done" && run !== undefined && blocks.length > 0 && wasCut;
+  return status === "done" && run !== undefined && blocks.length > 0 && FINISH_REASONS[finishReason ?? "stop"];
 }
 
 /**

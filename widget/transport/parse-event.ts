@@ -1,6 +1,6 @@
 /** Unknown JSON to an event. A proxy's error page or a newer server may be at the other end. */
 
-import type { ConversationState, FinishReason } from "../../server/protocol/chat.ts";
+import { type ConversationState, FINISH_REASONS, type FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { ClearedEvent } from "../../server/protocol/events.ts";
 import { isRecord } from "../../server/protocol/json.ts";
@@ -112,9 +112,9 @@ function named({ id, tool, title }: Fields) {
   return { id: string(id), tool: string(tool), ...(isTitle(title) && { title }) };
 }
 
-function finishReasonOf({ finish_reason }: Fields): FinishReason {
-  const isKnown = /^(length|content_filter|max_turns|stopped|refused|approval_required)$/.test(String(finish_reason));
-  return isKnown ? (finish_reason as FinishReason) : "stop";
+/** A newer server may know other reasons. */
+function finishReasonOf({ finish_reason: reason }: Fields): FinishReason {
+  return Object.hasOwn(FINISH_REASONS, `${reason}`) ? (reason as FinishReason) : "stop";
 }
 
 function proposed({ suggestions, title }: Fields): { suggestions?: string[]; title?: string } {

@@ -48,11 +48,14 @@ const IN_THE_LOG = /^(internal|provider_)/;
 const FOR_OWNER = /^(internal|unauthorized|forbidden|unreadable)$/;
 
 /** What is said about answers that did not end by themselves. */
-const END_NOTES: Partial<Record<FinishReason, TextName>> = {
-  stopped: "stopped",
+const END_NOTES: Record<FinishReason, TextName | undefined> = {
+  stop: undefined,
   length: "stoppedAtLengthLimit",
   content_filter: "stoppedByFilter",
   max_turns: "stoppedAtTurnLimit",
+  stopped: "stopped",
+  refused: undefined,
+  approval_required: undefined,
 };
 
 /**
