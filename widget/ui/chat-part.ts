@@ -21,19 +21,21 @@ export abstract class ChatPart extends LitElement {
   }
 }
 
-const PARTS =
-  "alternatives approval composer conversations feedback files key-prompt markdown message message-fold pending plain-question step steps"
-    .split(" ")
-    .map((name) => `agent-chat-${name}`)
-    .join();
+/** The tags of all parts that are defined. */
+const tags = new Set<string>();
+
+export function definePart(tag: string, element: CustomElementConstructor): void {
+  tags.add(tag);
+  if (!customElements.get(tag)) customElements.define(tag, element);
+}
 
 /**
  * Resolves when the parts inside an element or a root that are to be drawn have been drawn, and those in them. It waits
  * for none that come later: of a long conversation there are many.
  */
 export async function partsComplete(root: ParentNode): Promise<void> {
-  const parts = [...root.querySelectorAll<Element & Partial<ReactiveElement>>(PARTS)];
   // An element whose code is still to be loaded has nothing to wait for, and most parts are drawn already.
+  const parts = [...root.querySelectorAll<Element & Partial<ReactiveElement>>([...tags].join())];
   for (let pending = parts; pending.length > 0; ) {
     pending = pending.filter(({ isUpdatePending }) => isUpdatePending);
     await Promise.all(pending.map(({ updateComplete }) => updateComplete));

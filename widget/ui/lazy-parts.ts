@@ -1,6 +1,7 @@
 /** Elements that not every chat needs. Each stands in its place, empty, until its code has been loaded. */
 
 import { lazy } from "../loading/lazy.ts";
+import { definePart } from "./chat-part.ts";
 import type { ChatContext } from "./context.ts";
 
 /** Each of these modules exports its element. Names of classes come first among what a module exports. */
@@ -58,5 +59,5 @@ export async function loadPartEventually(name: PartName): Promise<void> {
 
 function define(name: PartName, module: object = {}): void {
   const [element] = Object.values(module);
-  if (element && !customElements.get(name)) customElements.define(name, element);
+  if (element) definePart(name, element);
 }

@@ -9,7 +9,7 @@ import type { Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/mess
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/steps.css";
 import { copyOn } from "./actions.ts";
-import { ChatPart } from "./chat-part.ts";
+import { ChatPart, definePart } from "./chat-part.ts";
 import { Clock, secondsSince } from "./controllers/clock.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
 import { PageDrawings } from "./controllers/page-drawings.ts";
@@ -274,7 +274,7 @@ class StepElement extends ChatPart {
   }
 }
 
-if (!customElements.get("agent-chat-step")) customElements.define("agent-chat-step", StepElement);
+definePart("agent-chat-step", StepElement);
 
 /** A call that the person has declined has not failed. */
 function hasFailed(step: Step): boolean {

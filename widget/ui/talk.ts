@@ -14,6 +14,7 @@ import type { Message } from "../session/messages.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import markdownStyles from "../styles/markdown.css";
 import messageStyles from "../styles/message.css";
+import { definePart } from "./chat-part.ts";
 import type { ChatContext } from "./context.ts";
 import type { Announcer } from "./controllers/announcer.ts";
 import { AnswerAnnouncer, spokenTexts } from "./controllers/answer-announcer.ts";
@@ -29,13 +30,8 @@ export interface TalkOptions {
   readonly messages: () => readonly Message[];
 }
 
-const elements = {
-  "agent-chat-markdown": MarkdownText,
-  "agent-chat-message": MessageElement,
-};
-for (const [name, element] of Object.entries(elements)) {
-  if (!customElements.get(name)) customElements.define(name, element);
-}
+definePart("agent-chat-markdown", MarkdownText);
+definePart("agent-chat-message", MessageElement);
 
 const sheets = [messageStyles, markdownStyles].map(sheetOf);
 
