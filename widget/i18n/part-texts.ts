@@ -61,6 +61,9 @@ export const partTexts = {
   answer: "Answer",
   yourAnswer: "Your answer",
   details: "Details",
+  /** What `true` and `false` are called. */
+  yes: "Yes",
+  no: "No",
   /** Has the agent ask once more what can no longer be decided. */
   askMeAgain: "Ask again",
   /** What is sent for that. */
@@ -89,6 +92,7 @@ export const partTexts = {
 
   // Files, and why some are not taken.
   attachedFiles: "Attached files",
+  uploading: "Sending the files…",
   remove: (name: string) => `Remove ${name}`,
   noFilesTaken: (agent: string) => `${agent} does not take files.`,
   fileTooLarge: (names: string, limit: string) => `${names}: larger than ${limit}.`,

@@ -148,9 +148,6 @@ const texts = {
 
   // Tool calls that wait for approval.
   checkValue: "Please check this value.",
-  /** What `true` and `false` are called. */
-  yes: "Yes",
-  no: "No",
   /** In the text field, while calls wait. */
   decideOrWrite: "Decide above, or write to do something else",
   writingDeclines: "If you send this, what is asked above is declined.",
@@ -164,8 +161,6 @@ const texts = {
 
   // Files, and why some are not taken.
   dropHere: "Drop files to attach them",
-  /** Before a number of per cent. */
-  uploading: "Sending the files…",
   dismiss: "Dismiss",
 
   fileUnreadable: (names: string) => `${names}: could not be read.`,

@@ -40,11 +40,16 @@ class PictureUrl extends Directive {
 
 const pictureUrl = directive(PictureUrl);
 
+/** Smaller files are sent before a bar could be read. */
+const UPLOAD_BAR_FROM_BYTES = 262_144;
+
 const sheet = sheetOf(styles);
 
 export class FilesElement<File extends SentFile> extends ChatPart {
-  static override properties = { files: { attribute: false } };
+  static override properties = { files: { attribute: false }, isSending: { attribute: false } };
   files: readonly File[] = [];
+  /** Whether they are on their way. */
+  isSending = false;
   /** Takes a file of the composer out again; absent for those that were sent. */
   takeOut: ((file: File) => void) | undefined;
 
@@ -70,7 +75,16 @@ export class FilesElement<File extends SentFile> extends ChatPart {
           `,
         )}
       </ul>
+      ${this.isSending ? this.#renderUpload() : nothing}
     `;
+  }
+
+  /** How much of them has left, a browser does not say over HTTP. */
+  #renderUpload(): TemplateResult | typeof nothing {
+    const bytes = this.files.reduce((sum, { size = 0 }) => sum + size, 0);
+    if (bytes < UPLOAD_BAR_FROM_BYTES) return nothing;
+    const { uploading } = this.context.strings;
+    return html`<div part="upload" class="upload" role="progressbar" aria-label=${uploading}>${uploading}</div>`;
   }
 
   /** In a message that was sent it is a button, whose press `openLarge` handles, as that of all images. */

@@ -28,9 +28,6 @@ import { type AnswerPort, hasText, messageActions } from "./message-actions.ts";
 import type { StepsElement } from "./steps.ts";
 import { renderSuggestions } from "./suggestions.ts";
 
-/** Smaller files are sent before a bar could be read. */
-const UPLOAD_BAR_FROM_BYTES = 262_144;
-
 /** So long a wait is said in words, and a longer one in seconds, too. */
 const WORKING_FROM_SECONDS = 2;
 const SECONDS_FROM_SECONDS = 10;
@@ -222,10 +219,13 @@ export class MessageElement extends ChatPart {
     return html`
       ${
         message.files.length > 0
-          ? html`<agent-chat-files .context=${this.context} .files=${message.files}></agent-chat-files>`
+          ? html`<agent-chat-files
+              .context=${this.context}
+              .files=${message.files}
+              .isSending=${this.isSending && !this.isQueued}
+            ></agent-chat-files>`
           : nothing
       }
-      ${this.isSending && !this.isQueued ? this.#renderUpload(message) : nothing}
       <div class="said">
         ${this.#renderTime()}
         ${
@@ -274,14 +274,6 @@ export class MessageElement extends ChatPart {
       .ids=${this.alternatives}
       .canSwitch=${this.canSwitch}
     ></agent-chat-alternatives>`;
-  }
-
-  /** Files are being sent. How much of them has left, a browser does not say over HTTP. */
-  #renderUpload({ files }: UserMessage): TemplateResult | typeof nothing {
-    const bytes = files.reduce((sum, { size = 0 }) => sum + size, 0);
-    if (bytes < UPLOAD_BAR_FROM_BYTES) return nothing;
-    const { uploading } = this.context.strings;
-    return html`<div part="upload" class="upload" role="progressbar" aria-label=${uploading}>${uploading}</div>`;
   }
 
   /** An answer: steps and texts, without a bubble. */
