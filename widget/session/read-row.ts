@@ -8,6 +8,7 @@ import { asString, isRecord } from "../../server/protocol/json.ts";
 import { completed, PENDING, partsOf, ROWS, SUMMARIES, settled, TABLES, type Transact } from "./idb.ts";
 import { expecting, rangeOf, read as readFiles } from "./kept-files.ts";
 import { UNREADABLE } from "./lease.ts";
+import type { Block } from "./messages.ts";
 import {
   type AnswerRow,
   type Found,
@@ -157,28 +158,31 @@ const DECISION = { approved: isFlag, reason: maybe(isText), arguments: maybe(isT
 
 const APPROVAL = has({ text: isText, expires_at: isText, danger: maybe(isFlag), editable: maybe(isFlag) });
 
-const TOOL = has({
-  type: oneOf("tool"),
-  callId: isText,
-  tool: isText,
-  title: maybe(either(isText, valuesAre(isText))),
-  arguments: isText,
-  status: oneOf("running", "completed", "failed", "stopped", "waiting"),
-  startedAt: maybe(isTime),
-  output: maybe(isText),
-  durationMs: maybe(isNumber),
-  approval: maybe(APPROVAL),
-  askedAt: maybe(isTime),
-  decision: maybe(has(DECISION)),
-  decidedAt: maybe(isTime),
-  refused: maybe(isText),
-});
+/** Every field of a block, but its type. */
+type Fields<It> = { readonly [Name in Exclude<keyof It, "type">]-?: Check };
 
-const BLOCK = either(
-  has({ type: oneOf("text"), text: isText, continues: maybe(isFlag) }),
-  has({ type: oneOf("thinking"), text: isText, startedAt: isTime, endedAt: maybe(isTime) }),
-  TOOL,
-);
+/** What each kind of block is made of. */
+const BLOCKS: { readonly [Type in Block["type"]]: Fields<Extract<Block, { type: Type }>> } = {
+  text: { text: isText, continues: maybe(isFlag) },
+  thinking: { text: isText, startedAt: isTime, endedAt: maybe(isTime) },
+  tool: {
+    callId: isText,
+    tool: isText,
+    title: maybe(either(isText, valuesAre(isText))),
+    arguments: isText,
+    status: oneOf("running", "completed", "failed", "stopped", "waiting"),
+    startedAt: maybe(isTime),
+    output: maybe(isText),
+    durationMs: maybe(isNumber),
+    approval: maybe(APPROVAL),
+    askedAt: maybe(isTime),
+    decision: maybe(has(DECISION)),
+    decidedAt: maybe(isTime),
+    refused: maybe(isText),
+  },
+};
+
+const BLOCK = either(...Object.entries(BLOCKS).map(([type, fields]) => has({ type: oneOf(type), ...fields })));
 
 const FAILURE = has({
   code: isText,
