@@ -77,6 +77,7 @@ const SHARED_BY_PARTS = [
   "widget/i18n/format.ts",
   "widget/markdown/lines.ts",
   "widget/markdown/patch-dom.ts",
+  "widget/ui/blocks.ts",
   "widget/ui/controllers/clock.ts",
   "node_modules/lit-html/directive-helpers.js",
 ];

@@ -17,8 +17,9 @@ await import("../../widget/ui/talk.ts");
 const { MessageElement } = await import("../../widget/ui/message.ts");
 const { PiecewiseDrawing, renderMessages } = await import("../../widget/ui/message-list.ts");
 const { partsComplete } = await import("../../widget/ui/chat-part.ts");
-const { loadPart } = await import("../../widget/ui/lazy-parts.ts");
-await loadPart("agent-chat-steps");
+const { loadElement } = await import("../../widget/ui/lazy-parts.ts");
+const { blockKinds } = await import("../../widget/ui/blocks.ts");
+await loadElement(blockKinds.tool.element);
 
 const ACTIONS = new Proxy({}, { get: () => () => {} }) as ChatContext["actions"];
 

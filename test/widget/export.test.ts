@@ -11,7 +11,7 @@ import { randomFrom } from "../support/random.ts";
 
 const context = { strings: en, agent: "Acme", modes: {} } as Parameters<typeof exportTranscript>[2];
 
-function exported(...texts: string[]): string {
+function exported(...texts: string[]): Promise<string> {
   const messages = texts.map((text) => ({ role: "assistant", status: "done", blocks: [{ type: "text", text }] }));
   return exportTranscript("markdown", messages as unknown as Message[], context);
 }
@@ -30,7 +30,7 @@ function seen(markdown: string): string[] {
 
 const SAID = ["Acme said:", "Acme said:"];
 
-test("no text of a message is read as a speaker's heading, an image or HTML, and no code goes on into the next message", () => {
+test("no text of a message is read as a speaker's heading, an image or HTML, and no code goes on into the next message", async () => {
   const random = randomFrom(1);
   const pieces =
     "\n|\n|\n\n|a|You said:|## |# |---|===|- |1. |2. |> |   |  | |```|~~~|`|``|\\\\|\\|![x](http://t)|![x][r]|<img src=//t>|<h2>|</h2>|<!--|-->|<b>|*|**|[a](b|)|\t|[r]: //t\n".split(
@@ -41,20 +41,20 @@ test("no text of a message is read as a speaker's heading, an image or HTML, and
   );
   texts.push("a | ` | ![x](u) ` |\n|-|-|-|\n", "| a | b |\n|-|-|\n| ` | ![x](u) ` |");
   for (const text of texts) {
-    const markdown = exported(text, text);
+    const markdown = await exported(text, text);
     assert.deepEqual(seen(markdown), SAID, `${JSON.stringify(text)} as\n${markdown}`);
   }
 });
 
-test("code, and text without headings, images and HTML, are exported as they are", () => {
+test("code, and text without headings, images and HTML, are exported as they are", async () => {
   for (const text of [
     "Run `<b>` and ``![a](b)``:\n\n```html\n<img src=a>\n# no heading\n---\n```\n\n1. One\n   ```sh\n   # two\n   ```\n2. Two",
     "| `<a>` | b |\n|---|---|\n| 1 < 2 | 3 |\n\n---\n\n- [ ] *a* **b** [c](d) $x$\n\n> quote\n\n    indented",
   ]) {
-    assert.equal(exported(text), `## Acme said:\n\n${text}\n`);
+    assert.equal(await exported(text), `## Acme said:\n\n${text}\n`);
   }
   assert.equal(
-    exported("# A\n\n![b](c) <br>\n\n```js\ncut"),
+    await exported("# A\n\n![b](c) <br>\n\n```js\ncut"),
     "## Acme said:\n\n### A\n\n\\![b](c) \\<br>\n\n```js\ncut\n```\n",
   );
 });

@@ -325,9 +325,13 @@ function continuationOf(before: string, after: string): string {
   return after.replace(hasLanguage ? /^\s*(```|~~~).*[^`~\s].*\n?/ : /^\s*(```|~~~).*\n?/, "");
 }
 
+export function toolCalls({ blocks }: Pick<AssistantMessage, "blocks">): readonly ToolBlock[] {
+  return blocks.filter((block) => block.type === "tool");
+}
+
 /** The calls that wait for the person's approval. */
-export function waitingCalls({ blocks }: Pick<AssistantMessage, "blocks">): readonly ToolBlock[] {
-  return blocks.filter((block) => block.type === "tool").filter(({ status }) => status === "waiting");
+export function waitingCalls(answer: Pick<AssistantMessage, "blocks">): readonly ToolBlock[] {
+  return toolCalls(answer).filter(({ status }) => status === "waiting");
 }
 
 /**

@@ -1,4 +1,5 @@
 import { LitElement, type PropertyDeclarations, type ReactiveElement } from "lit";
+import type { Lazy } from "../loading/lazy.ts";
 import type { ChatContext } from "./context.ts";
 
 /**
@@ -19,6 +20,12 @@ export abstract class ChatPart extends LitElement {
     await partsComplete(this);
     return isComplete;
   }
+}
+
+/** An element, and the module that exports it. Names of classes come first among what a module exports. */
+export interface LazyElement<Module = object> {
+  readonly tag: string;
+  readonly module: Lazy<Module>;
 }
 
 /** The tags of all parts that are defined. */

@@ -421,7 +421,7 @@ export class ConversationListElement extends ChatPart {
     }
     const { exportTranscript } = await transcripts.load();
     const messages = branchOf(stored.tree, stored.head);
-    const text = exportTranscript("markdown", messages, this.context);
+    const text = await exportTranscript("markdown", messages, this.context);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "text/markdown" }));
     link.download = `${this.#titleOf(row).replace(/[\\/:*?"<>|\s]+/g, " ")}.md`;

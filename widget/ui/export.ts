@@ -2,8 +2,10 @@
 
 import { toJson } from "../../server/protocol/json.ts";
 import { formatMoment } from "../i18n/format.ts";
-import { failureText, type Strings, toolName } from "../i18n/strings.ts";
-import { type Block, joinedBlocks, type Message, type ToolBlock } from "../session/messages.ts";
+import { failureText, type Strings } from "../i18n/strings.ts";
+import { type Block, joinedBlocks, type Message, type TextBlock } from "../session/messages.ts";
+import type { BlockModule, TranscriptBlock } from "./block-module.ts";
+import { isHidden, kindOf } from "./blocks.ts";
 import type { ChatContext } from "./context.ts";
 
 /** `markdown` is to be read, `json` for programs. */
@@ -13,32 +15,43 @@ const writers = { markdown: asMarkdown, json: asJson };
 
 type Exporting = Pick<ChatContext, "strings" | "agent" | "modes">;
 
-/** Without steps that are hidden. Throws a `TypeError` for a format that is neither `markdown` nor `json`. */
-export function exportTranscript(
+interface Entry {
+  readonly message: Message;
+  /** Of an answer, without those that are hidden. */
+  readonly blocks: readonly TranscriptBlock[];
+}
+
+/** Rejects with a `TypeError` for a format that is neither `markdown` nor `json`. */
+export async function exportTranscript(
   format: string,
   messages: readonly Message[],
   { strings, agent, modes }: Exporting,
-): string {
+): Promise<string> {
   if (!Object.hasOwn(writers, format)) {
     throw new TypeError(`exportTranscript: format must be markdown or json, not "${format}"`);
   }
-  const shown = messages.map((message) => withoutHidden(message, modes));
-  return writers[format as TranscriptFormat](shown, strings, agent);
+  const transcribed = async (block: Block) => {
+    const { transcribe } = (await kindOf(block).element?.module.load()) ?? textModule;
+    return transcribe(block, strings, modes);
+  };
+  const entries = messages.map(async (message) => {
+    const blocks = message.role === "assistant" ? joinedBlocks(message.blocks) : [];
+    const shown = blocks.filter((block) => !isHidden(block, modes));
+    return { message, blocks: await Promise.all(shown.map(transcribed)) };
+  });
+  return writers[format as TranscriptFormat](await Promise.all(entries), strings, agent);
 }
 
-function withoutHidden(message: Message, { thinking, tools }: Exporting["modes"]): Message {
-  if (message.role !== "assistant") return message;
-  const hidden = { text: false, thinking: thinking === "hidden", tool: tools === "hidden" };
-  const blocks = joinedBlocks(message.blocks).filter(({ type }) => !hidden[type]);
-  return { ...message, blocks: tools === "titles" ? blocks.map(withoutData) : blocks };
-}
+/** For texts, whose code every conversation has. */
+const textModule: BlockModule<TextBlock> = {
+  transcribe: ({ type, text }) => ({ parts: [["text", text.trim()]], json: { type, text } }),
+};
 
-function withoutData(block: Block): Block {
-  return block.type === "tool" ? { ...block, arguments: "", output: "" } : block;
-}
+/** How each part of a block is written. */
+const partWriters = { text: contained, quote, name: inlineCode, data: codeBlock };
 
-function asMarkdown(messages: readonly Message[], strings: Strings, agent: string): string {
-  const texts = messages.map((message) => {
+function asMarkdown(entries: readonly Entry[], strings: Strings, agent: string): string {
+  const texts = entries.map(({ message, blocks }) => {
     const { role, at } = message;
     const isOfPage = role === "page";
     const said = role === "user" ? strings.you : strings.agentSaid((isOfPage && message.name) || agent);
@@ -50,18 +63,11 @@ function asMarkdown(messages: readonly Message[], strings: Strings, agent: strin
       const files = message.files.map(({ name }) => `- ${inlineCode(name)}`).join("\n");
       return joined([speaker, contained(message.text), files]);
     }
+    const parts = blocks.flatMap(({ parts }) => parts).filter(([, text]) => text !== "");
     const failed = message.failure ? quote(failureText(message.failure, strings)) : "";
-    return joined([speaker, ...message.blocks.map((block) => blockAsMarkdown(block, strings)), failed]);
+    return joined([speaker, ...parts.map(([kind, text]) => partWriters[kind](text)), failed]);
   });
   return `${joined(texts)}\n`;
-}
-
-function blockAsMarkdown(block: Block, strings: Strings): string {
-  if (block.type === "text") return contained(block.text.trim());
-  if (block.type === "thinking") return quote(block.text.trim());
-  const { arguments: args, output = "", approval } = block;
-  const question = contained(approval?.text ?? "");
-  return joined([inlineCode(toolName(block, strings)), question, args && codeBlock(args), output && codeBlock(output)]);
 }
 
 function quote(text: string): string {
@@ -154,8 +160,8 @@ function inlineCode(text: string): string {
   return `${fence}${gap}${text.replace(/\s+/g, " ")}${gap}${fence}`;
 }
 
-function asJson(messages: readonly Message[], strings: Strings): string {
-  const entries = messages.map((message) => {
+function asJson(entries: readonly Entry[], strings: Strings): string {
+  const written = entries.map(({ message, blocks }) => {
     const { role } = message;
     const at = message.at === undefined ? undefined : new Date(message.at).toISOString();
     if (role === "user") {
@@ -163,7 +169,7 @@ function asJson(messages: readonly Message[], strings: Strings): string {
       return { role, at, text: message.text, ...(files.length > 0 ? { files } : {}) };
     }
     if (role === "page") return { role, at, name: message.name, text: message.text };
-    const { status, finishReason, failure, feedback, blocks } = message;
+    const { status, finishReason, failure, feedback } = message;
     const error = failure && {
       code: failure.code,
       message: failureText(failure, strings),
@@ -176,18 +182,8 @@ function asJson(messages: readonly Message[], strings: Strings): string {
       finish_reason: finishReason,
       error,
       feedback,
-      blocks: blocks.map((block) => blockAsJson(block, strings)),
+      blocks: blocks.map(({ json }) => json),
     };
   });
-  return toJson(entries, 2);
-}
-
-function blockAsJson(block: Block, strings: Strings): object {
-  if (block.type !== "tool") return { type: block.type, text: block.text };
-  const { type, tool, arguments: args, status, output, durationMs, approval, decision }: ToolBlock = block;
-  const { approved, reason, arguments: changed } = decision ?? {};
-  const decided = decision && { approved, reason, arguments: changed };
-  const asked = { question: approval?.text, decision: decided };
-  const named = { type, tool, title: toolName(block, strings) };
-  return { ...named, ...asked, arguments: args, status, output, duration_ms: durationMs };
+  return toJson(written, 2);
 }

@@ -1,19 +1,13 @@
 /** Elements that not every chat needs. Each stands in its place, empty, until its code has been loaded. */
 
 import { lazy } from "../loading/lazy.ts";
-import { definePart } from "./chat-part.ts";
+import { definePart, type LazyElement } from "./chat-part.ts";
 import type { ChatContext } from "./context.ts";
 
-/** Each of these modules exports its element. Names of classes come first among what a module exports. */
+/** Each of these modules exports its element. Those that draw blocks of answers are in `blocks.ts`. */
 const PARTS = {
-  /** The card that asks about tool calls. */
-  "agent-chat-approval": lazy(() => import("./approval.ts"), "ApprovalElement"),
-  /** What is asked while that card is not there. */
-  "agent-chat-plain-question": lazy(() => import("./plain-question.ts"), "PlainQuestion"),
   /** The way to what else stands in the place of a message. */
   "agent-chat-alternatives": lazy(() => import("./alternatives.ts"), "AlternativesElement"),
-  /** Thoughts and tool calls. */
-  "agent-chat-steps": lazy(() => import("./steps.ts"), "StepsElement"),
   /** Files of messages. */
   "agent-chat-files": lazy(() => import("./files.ts"), "FilesElement"),
   /** What opens long messages. */
@@ -42,22 +36,26 @@ export async function openLarge({ target }: Event, { strings }: ChatContext): Pr
 
 type PartName = keyof typeof PARTS;
 
-/** The parts that are being loaded, or were. */
-const wanted = new Set<PartName>();
+/** Tags of the elements that are being loaded, or were. */
+const wanted = new Set<string>();
 
 /** Rejects where the code cannot be loaded; the next call tries again. */
 export async function loadPart(name: PartName): Promise<void> {
   define(name, await PARTS[name].load());
 }
 
-/** Loads a part for the whole page, however often that has to be tried. */
-export async function loadPartEventually(name: PartName): Promise<void> {
-  if (wanted.has(name)) return;
-  wanted.add(name);
-  define(name, await PARTS[name].loadEventually());
+export function loadPartEventually(name: PartName): Promise<void> {
+  return loadElement({ tag: name, module: PARTS[name] });
 }
 
-function define(name: PartName, module: object = {}): void {
+/** Loads an element for the whole page, however often that has to be tried. */
+export async function loadElement({ tag, module }: LazyElement): Promise<void> {
+  if (wanted.has(tag)) return;
+  wanted.add(tag);
+  define(tag, await module.loadEventually());
+}
+
+function define(tag: string, module: object = {}): void {
   const [element] = Object.values(module);
-  if (element) definePart(name, element);
+  if (element) definePart(tag, element);
 }

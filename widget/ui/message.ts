@@ -10,19 +10,18 @@ import {
   joinedBlocks,
   type Message,
   type PageMessage,
-  type Step,
-  type TextBlock,
-  type ToolBlock,
+  toolCalls,
   type UserMessage,
   waitingCalls,
 } from "../session/messages.ts";
 import { copyOn, renderActions } from "./actions.ts";
-import { ChatPart } from "./chat-part.ts";
+import { approval, type BlockDrawing, blockKinds, isHidden, kindOf, plainQuestion } from "./blocks.ts";
+import { ChatPart, type LazyElement } from "./chat-part.ts";
 import { Clock, secondsSince } from "./controllers/clock.ts";
 import type { PageDrawings } from "./controllers/page-drawings.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import { icons } from "./icons.ts";
-import { loadPartEventually } from "./lazy-parts.ts";
+import { loadElement, loadPartEventually } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
 import { type AnswerPort, hasText, messageActions } from "./message-actions.ts";
 import type { StepsElement } from "./steps.ts";
@@ -44,37 +43,27 @@ const IN_THE_LOG = /^(internal|provider_)/;
 /** Failures that only the owner of the server can end. Those in the log that cannot be tried again are others. */
 const FOR_OWNER = /^(internal|unauthorized|forbidden|unreadable)$/;
 
+/** The answer itself says why it ended, or the question does. */
+type WithoutNote = "stop" | "refused" | "approval_required";
+
 /** What is said about answers that did not end by themselves. */
-const END_NOTES: Record<FinishReason, TextName | undefined> = {
-  stop: undefined,
+const END_NOTES: Partial<Record<FinishReason, TextName>> = {
+  stopped: "stopped",
   length: "stoppedAtLengthLimit",
   content_filter: "stoppedByFilter",
   max_turns: "stoppedAtTurnLimit",
-  stopped: "stopped",
-  refused: undefined,
-  approval_required: undefined,
-};
+} satisfies Record<Exclude<FinishReason, WithoutNote>, TextName>;
 
-/**
- * A part of an answer: a text, steps in a row, or the page's own drawing of a tool call. `place` is that of its
- * first block.
- */
-type AnswerPart =
-  | { readonly place: number; readonly text: TextBlock }
-  | { readonly place: number; readonly steps: Step[] }
-  | { readonly place: number; readonly drawing: string }
-  | { readonly place: number; readonly asked: readonly ToolBlock[] };
-
-/** Stands in the place of rows that wait, once it is loaded. */
-const CARD = "agent-chat-approval";
-
-/** Asks where that does not come. */
-const PLAIN = "agent-chat-plain-question";
+/** A part of an answer: blocks that are drawn together, or the page's own drawing, which has none. */
+interface AnswerPart {
+  /** That of its first block. */
+  place: number;
+  readonly drawing: BlockDrawing;
+  readonly blocks: Block[];
+}
 
 /** The card is waited for so long; then the question is asked without it. */
 const CARD_WITHIN_SECONDS = 2;
-
-const STEPS = "agent-chat-steps";
 
 /** One message, of the person, of the agent or of the page. */
 export class MessageElement extends ChatPart {
@@ -129,8 +118,13 @@ export class MessageElement extends ChatPart {
     const { message, context } = this;
     if (this.alternatives.length > 1) void loadPartEventually("agent-chat-alternatives");
     if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
-    const blocks = message.role === "assistant" ? message.blocks : [];
-    if (context.messageHeader || blocks.some(({ type }) => type !== "text")) this.#needSteps();
+    if (context.messageHeader || (message.role === "assistant" && toolCalls(message).length > 0)) {
+      // The code for drawings of the page comes with that of steps.
+      const { element } = blockKinds.tool;
+      const Steps = customElements.get(element.tag) as typeof StepsElement | undefined;
+      if (Steps) this.#drawings ??= new Steps.Drawings(this);
+      else this.#need(element);
+    }
     this.#drawings?.update(message, context);
     if (message.role === "page") return;
     if (message.role === "user") {
@@ -138,15 +132,13 @@ export class MessageElement extends ChatPart {
       if (LONG.test(message.text)) void loadPartEventually("agent-chat-message-fold");
       return;
     }
-    if (customElements.get(CARD)) this.#withoutCardSince = undefined;
+    if (customElements.get(approval.element.tag)) this.#withoutCardSince = undefined;
     else if (waitingCalls(message).length > 0 && this.#withoutCardSince === undefined) {
       this.#withoutCardSince = Date.now();
-      for (const part of [CARD, PLAIN] as const) {
-        void loadPartEventually(part);
-        void customElements.whenDefined(part).then(() => this.requestUpdate());
-      }
+      for (const { element } of [approval, plainQuestion]) this.#need(element);
     }
     this.#parts = this.#partsOf(message);
+    for (const { drawing } of this.#parts) if (drawing.element) this.#need(drawing.element);
     const isMute = message.status === "streaming" && isSilent(this.#parts, message.blocks.length === message.kept);
     this.#silentSince = isMute ? (this.#silentSince ?? Date.now()) : undefined;
   }
@@ -157,13 +149,11 @@ export class MessageElement extends ChatPart {
     return message.role === "user" ? this.#renderUser(message) : this.#renderAssistant(message);
   }
 
-  #needSteps(): void {
-    const Steps = customElements.get(STEPS) as typeof StepsElement | undefined;
-    if (Steps) this.#drawings ??= new Steps.Drawings(this);
-    else {
-      void loadPartEventually(STEPS);
-      void customElements.whenDefined(STEPS).then(() => this.requestUpdate());
-    }
+  /** Draws the message again once an element is there. */
+  #need(element: LazyElement): void {
+    if (customElements.get(element.tag)) return;
+    void loadElement(element);
+    void customElements.whenDefined(element.tag).then(() => this.requestUpdate());
   }
 
   get #headingId(): string {
@@ -181,7 +171,7 @@ export class MessageElement extends ChatPart {
       return html`<div id=${this.#headingId} part="name" class="name" role="heading" aria-level=${level} dir="auto">${name}</div>`;
     return html`
       <div id=${this.#headingId} class="visually-hidden" role="heading" aria-level=${level}>${text}</div>
-      ${header === undefined ? nothing : html`<slot class="drawing" name=${header}></slot>`}
+      ${header === undefined ? nothing : renderSlot(header)}
     `;
   }
 
@@ -250,20 +240,11 @@ export class MessageElement extends ChatPart {
     const { name, text } = message;
     return html`
       <article part="message page" class="message assistant" aria-labelledby=${this.#headingId}>
-        ${this.#renderHeading(strings.agentSaid(name ?? agent), name)} ${this.#renderText(text, false)}
+        ${this.#renderHeading(strings.agentSaid(name ?? agent), name)}
+        ${blockKinds.text.draw([{ type: "text", text }], false, this)}
         <div class="answer-actions">${this.#renderCopy(message)} ${this.#renderTime()}</div>
       </article>
     `;
-  }
-
-  #renderText(text: string, isStreaming: boolean): TemplateResult {
-    return html`<agent-chat-markdown
-      part="markdown"
-      class="markdown"
-      .context=${this.context}
-      .text=${text}
-      .isStreaming=${isStreaming}
-    ></agent-chat-markdown>`;
   }
 
   #renderAlternatives(): TemplateResult | undefined {
@@ -313,60 +294,44 @@ export class MessageElement extends ChatPart {
   #renderParts({ blocks, status }: AssistantMessage, parts: readonly AnswerPart[]): unknown {
     const places: unknown[] = blocks.map(() => nothing);
     for (const part of parts) {
-      places[part.place] = this.#renderPart(part, status === "streaming" && part === parts.at(-1));
+      places[part.place] = part.drawing.draw(part.blocks, status === "streaming" && part === parts.at(-1), this);
     }
     return places;
   }
 
-  #renderPart(part: AnswerPart, isLive: boolean): TemplateResult {
-    if ("text" in part) return this.#renderText(part.text.text, isLive);
-    if ("asked" in part) return this.#renderAsked(part.asked);
-    if ("drawing" in part) return html`<slot class="drawing" name=${part.drawing}></slot>`;
-    return html`<agent-chat-steps
-      ?data-two=${part.steps.length === 2}
-      .context=${this.context}
-      .steps=${part.steps}
-      .isLive=${isLive}
-      .hasFailed=${this.message.role === "assistant" && this.message.status === "failed"}
-    ></agent-chat-steps>`;
-  }
-
-  #renderAsked(calls: readonly ToolBlock[]): TemplateResult {
-    return this.#withoutCardSince === undefined
-      ? html`<agent-chat-approval .context=${this.context} .calls=${calls} .canDecide=${this.canDecide}></agent-chat-approval>`
-      : html`<agent-chat-plain-question .context=${this.context} .calls=${calls} .canDecide=${this.canDecide}></agent-chat-plain-question>`;
-  }
-
   get #canAsk(): boolean {
     if (this.#withoutCardSince === undefined) return true;
-    return secondsSince(this.#withoutCardSince) >= CARD_WITHIN_SECONDS && customElements.get(PLAIN) !== undefined;
+    return (
+      secondsSince(this.#withoutCardSince) >= CARD_WITHIN_SECONDS &&
+      customElements.get(plainQuestion.element.tag) !== undefined
+    );
   }
 
   /** The parts of an answer in their order, without what is hidden. */
   #partsOf({ blocks, forgotten }: AssistantMessage): AnswerPart[] {
     const parts: AnswerPart[] = [];
-    const asked: ToolBlock[] = [];
-    let askedAt = 0;
+    const asked: AnswerPart = {
+      place: 0,
+      drawing: this.#withoutCardSince === undefined ? approval : plainQuestion,
+      blocks: [],
+    };
     joinedBlocks(blocks).forEach((block, place) => {
+      const drawing = kindOf(block);
       const last = parts.at(-1);
-      const drawing = block.type === "tool" ? this.#drawings?.slotOf(block.callId) : undefined;
-      if (block.type === "text") parts.push({ place, text: block });
-      else if (drawing !== undefined) parts.push({ place, drawing });
-      else if (block.type === "tool" && block.status === "waiting" && !forgotten && this.#canAsk) {
-        asked.push(block);
-        askedAt = place;
-      } else if (this.#isHidden(block)) return;
-      else if (last && "steps" in last) last.steps.push(block);
-      else parts.push({ place, steps: [block] });
+      const call = block.type === "tool" ? block : undefined;
+      const slot = call && this.#drawings?.slotOf(call.callId);
+      const isWaiting = call?.status === "waiting";
+      if (slot !== undefined) parts.push({ place, drawing: { draw: () => renderSlot(slot) }, blocks: [] });
+      else if (isWaiting && !forgotten && this.#canAsk) {
+        asked.blocks.push(block);
+        asked.place = place;
+      }
+      // A call that waits for the person is always seen.
+      else if (isHidden(block, this.context.modes) && !isWaiting) return;
+      else if (last && drawing.element && last.drawing.element === drawing.element) last.blocks.push(block);
+      else parts.push({ place, drawing, blocks: [block] });
     });
-    return asked.length === 0 ? parts : [{ place: askedAt, asked }, ...parts];
-  }
-
-  /** A call that waits for the person is always seen. */
-  #isHidden(block: Block): boolean {
-    const { thinking, tools } = this.context.modes;
-    if (block.type === "tool") return tools === "hidden" && block.status !== "waiting";
-    return block.type === "thinking" && thinking === "hidden";
+    return asked.blocks.length === 0 ? parts : [asked, ...parts];
   }
 
   #renderOutcome(message: AssistantMessage): TemplateResult {
@@ -473,12 +438,13 @@ export class MessageElement extends ChatPart {
   }
 }
 
+/** For what the page draws. */
+function renderSlot(name: string): TemplateResult {
+  return html`<slot class="drawing" name=${name}></slot>`;
+}
+
 /** Whether nothing on the screen shows that the agent works. */
 function isSilent(parts: readonly AnswerPart[], isNothingNew: boolean): boolean {
-  const last = parts.at(-1);
-  if (last && "text" in last) return isNothingNew || last.text.text.trim() === "";
-  const steps = parts.flatMap((part) => ("steps" in part ? part.steps : []));
-  const lastStep = last && "steps" in last ? last.steps.at(-1) : undefined;
-  if (lastStep?.type === "thinking") return lastStep.endedAt !== undefined;
-  return !steps.some((step) => step.type === "tool" && step.status === "running");
+  const newest = isNothingNew ? undefined : parts.at(-1)?.blocks.at(-1);
+  return !parts.some(({ blocks }) => blocks.some((block) => kindOf(block).isActive?.(block, block === newest)));
 }

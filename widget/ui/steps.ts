@@ -3,13 +3,15 @@
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import { formatBytes, formatDuration, formatSeconds, formatTime } from "../i18n/format.ts";
-import { toolName, toolStatusText } from "../i18n/strings.ts";
+import { type Strings, toolName, toolStatusText } from "../i18n/strings.ts";
 import { linesInChunks } from "../markdown/lines.ts";
-import type { Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
+import type { Message, Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/steps.css";
 import { copyOn } from "./actions.ts";
+import type { TranscriptBlock } from "./block-module.ts";
 import { ChatPart, definePart } from "./chat-part.ts";
+import type { ChatModes } from "./context.ts";
 import { Clock, secondsSince } from "./controllers/clock.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
 import { PageDrawings } from "./controllers/page-drawings.ts";
@@ -71,13 +73,13 @@ export class StepsElement extends ChatPart {
   static override properties = {
     steps: { attribute: false },
     isLive: { attribute: false },
-    hasFailed: { attribute: false },
+    message: { attribute: false },
   };
   steps: readonly Step[] = [];
   /** Whether another step may follow. */
   isLive = false;
-  /** Whether the answer that they belong to has failed. */
-  hasFailed = false;
+  /** The answer that they belong to. */
+  message!: Message;
   readonly #disclosure = new Disclosure(this, () => this.isLive);
 
   override connectedCallback(): void {
@@ -116,7 +118,8 @@ export class StepsElement extends ChatPart {
   get #status(): ToolStatus | "coped" {
     if (this.isLive) return "running";
     const calls = this.steps.filter((step) => step.type === "tool");
-    if (calls.some(hasFailed)) return this.hasFailed ? "failed" : "coped";
+    const hasAnswerFailed = this.message.role === "assistant" && this.message.status === "failed";
+    if (calls.some(hasFailed)) return hasAnswerFailed ? "failed" : "coped";
     return calls.at(-1)?.status ?? "completed";
   }
 
@@ -275,6 +278,30 @@ class StepElement extends ChatPart {
 }
 
 definePart("agent-chat-step", StepElement);
+
+export function transcribe(step: Step, strings: Strings, modes: ChatModes): TranscriptBlock {
+  return step.type === "tool"
+    ? transcribeCall(step, strings, modes.tools === "titles")
+    : { parts: [["quote", step.text.trim()]], json: { type: step.type, text: step.text } };
+}
+
+function transcribeCall(call: ToolBlock, strings: Strings, isTitle: boolean): TranscriptBlock {
+  const { type, tool, status, durationMs, approval, decision } = call;
+  const [input, output] = isTitle ? ["", ""] : [call.arguments, call.output];
+  const title = toolName(call, strings);
+  const { approved, reason, arguments: changed } = decision ?? {};
+  const decided = decision && { approved, reason, arguments: changed };
+  const asked = { question: approval?.text, decision: decided };
+  return {
+    parts: [
+      ["name", title],
+      ["text", approval?.text ?? ""],
+      ["data", input],
+      ["data", output ?? ""],
+    ],
+    json: { type, tool, title, ...asked, arguments: input, status, output, duration_ms: durationMs },
+  };
+}
 
 /** A call that the person has declined has not failed. */
 function hasFailed(step: Step): boolean {

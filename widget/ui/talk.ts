@@ -14,12 +14,13 @@ import type { Message } from "../session/messages.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import markdownStyles from "../styles/markdown.css";
 import messageStyles from "../styles/message.css";
+import { plainQuestion } from "./blocks.ts";
 import { definePart } from "./chat-part.ts";
 import type { ChatContext } from "./context.ts";
 import type { Announcer } from "./controllers/announcer.ts";
 import { AnswerAnnouncer, spokenTexts } from "./controllers/answer-announcer.ts";
 import { ScrollPosition } from "./controllers/scroll-position.ts";
-import { loadPartEventually } from "./lazy-parts.ts";
+import { loadElement } from "./lazy-parts.ts";
 import { MessageElement } from "./message.ts";
 import { type MessageListView, PiecewiseDrawing, renderMessages } from "./message-list.ts";
 import { tabStop } from "./tab-stop.ts";
@@ -75,5 +76,5 @@ warmUpLexer();
 whenIdle(() => {
   void clipboard.loadEventually();
   // It stands in for a card that a new build takes away, and must be here before that.
-  void loadPartEventually("agent-chat-plain-question");
+  void loadElement(plainQuestion.element);
 });

@@ -1,5 +1,12 @@
 import { failureText, type Strings, toolName, toolStatusText } from "../../i18n/strings.ts";
-import { type AssistantMessage, questionsOf, type ToolBlock, type ToolStatus } from "../../session/messages.ts";
+import {
+  type AssistantMessage,
+  questionsOf,
+  type ToolBlock,
+  type ToolStatus,
+  toolCalls,
+} from "../../session/messages.ts";
+import { kindOf } from "../blocks.ts";
 import type { ChatContext } from "../context.ts";
 import { type Announcer, SENTENCE_END } from "./announcer.ts";
 
@@ -106,11 +113,14 @@ export class AnswerAnnouncer {
     // What is asked was said aloud, which other texts would end.
     this.#unsaid = failure || finishReason === "approval_required" ? id : undefined;
     if (this.#unsaid) return;
-    await this.say(id, await this.#known, answer.suggestions);
+    const { blocks, kept, suggestions = [] } = answer;
+    const others = blocks.slice(kept).flatMap((block) => kindOf(block).speak?.(block, strings) ?? []);
+    if (suggestions.length > 0) others.push(`${strings.suggestions}: ${suggestions.join(", ")}`);
+    await this.say(id, await this.#known, others);
   }
 
-  /** Says a message as it is drawn: without the marks of Markdown. */
-  async say(id: string, known: readonly string[] = [], suggestions: readonly string[] = []): Promise<void> {
+  /** Says a message as it is drawn, without the marks of Markdown, and `others` afterwards. */
+  async say(id: string, known: readonly string[] = [], others: readonly string[] = []): Promise<void> {
     const { announcer, context, drawn } = this.#options;
     const { strings } = context();
     const message = await drawn(id);
@@ -118,7 +128,7 @@ export class AnswerAnnouncer {
     announcer.sayAll(
       (function* () {
         yield* newSentences(spokenTexts(message.querySelectorAll(".name, .markdown, .note"), strings), known);
-        if (suggestions.length > 0) yield `${strings.suggestions}: ${suggestions.join(", ")}`;
+        yield* others;
       })(),
     );
   }
@@ -128,10 +138,6 @@ export class AnswerAnnouncer {
     const texts = spokenTexts(message?.querySelectorAll(".markdown") ?? [], this.#options.context().strings);
     return [...newSentences(texts, [])];
   }
-}
-
-function toolCalls({ blocks }: AssistantMessage): ToolBlock[] {
-  return blocks.filter((block) => block.type === "tool");
 }
 
 function isOpen({ status }: ToolBlock): boolean {

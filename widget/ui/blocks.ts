@@ -1,0 +1,89 @@
+/** The kinds of blocks that answers consist of: what the chat wants to know of a block, it asks the row of its kind. */
+
+import { html, type TemplateResult } from "lit";
+import type { Strings } from "../i18n/strings.ts";
+import { lazy } from "../loading/lazy.ts";
+import type { Block, Message, Step, ToolBlock } from "../session/messages.ts";
+import type { BlockModule } from "./block-module.ts";
+import type { LazyElement } from "./chat-part.ts";
+import type { ChatContext, ChatModes } from "./context.ts";
+
+/** The message around blocks, as their drawing gets it. */
+export interface BlockHost {
+  readonly context: ChatContext;
+  readonly message: Message;
+  /** Whether decisions about calls can be sent. */
+  readonly canDecide: boolean;
+}
+
+/** How blocks are drawn. */
+export interface BlockDrawing<It extends Block = Block> {
+  /** Draws all blocks in a row that have it. Absent where every conversation has the code: then each is drawn by itself. */
+  readonly element?: LazyElement;
+  /** `isLive`: more may come at their end. */
+  draw(blocks: readonly It[], isLive: boolean, host: BlockHost): TemplateResult;
+}
+
+export interface BlockKind<It extends Block = Block> extends BlockDrawing<It> {
+  readonly element?: LazyElement<BlockModule<It>>;
+  /** The attribute of the chat that can hide it. */
+  readonly mode?: "thinking" | "tools";
+  /** Whether it shows that the agent works. Absent: it never does. `isNewest`: nothing has come since. */
+  isActive?(block: It, isNewest: boolean): boolean;
+  /** What is said of it when its answer has ended, after the texts. Absent for these, and for what was spoken of before. */
+  speak?(block: It, strings: Strings): string;
+}
+
+const steps = {
+  element: { tag: "agent-chat-steps", module: lazy(() => import("./steps.ts"), "StepsElement") },
+  draw: (blocks: readonly Step[], isLive: boolean, { context, message }: BlockHost) =>
+    html`<agent-chat-steps
+      ?data-two=${blocks.length === 2}
+      .context=${context}
+      .steps=${blocks}
+      .isLive=${isLive}
+      .message=${message}
+    ></agent-chat-steps>`,
+};
+
+type BlockKinds = { readonly [Type in Block["type"]]: BlockKind<Extract<Block, { type: Type }>> };
+
+export const blockKinds = {
+  text: {
+    draw: ([block], isLive, { context }) =>
+      html`<agent-chat-markdown
+        part="markdown"
+        class="markdown"
+        .context=${context}
+        .text=${block?.text}
+        .isStreaming=${isLive}
+      ></agent-chat-markdown>`,
+    isActive: ({ text }, isNewest) => isNewest && text.trim() !== "",
+  },
+  thinking: { ...steps, mode: "thinking", isActive: ({ endedAt }) => endedAt === undefined },
+  tool: { ...steps, mode: "tools", isActive: ({ status }) => status === "running" },
+} satisfies BlockKinds;
+
+/** Calls that wait for the person, all of an answer together, in place of their rows among the steps. */
+export const approval = {
+  element: { tag: "agent-chat-approval", module: lazy(() => import("./approval.ts"), "ApprovalElement") },
+  draw: (calls: readonly ToolBlock[], _: boolean, { context, canDecide }: BlockHost) =>
+    html`<agent-chat-approval .context=${context} .calls=${calls} .canDecide=${canDecide}></agent-chat-approval>`,
+};
+
+/** The same while the code of that is not there. */
+export const plainQuestion = {
+  element: { tag: "agent-chat-plain-question", module: lazy(() => import("./plain-question.ts"), "PlainQuestion") },
+  draw: (calls: readonly ToolBlock[], _: boolean, { context, canDecide }: BlockHost) =>
+    html`<agent-chat-plain-question .context=${context} .calls=${calls} .canDecide=${canDecide}></agent-chat-plain-question>`,
+};
+
+export function kindOf({ type }: Block): BlockKind {
+  return blockKinds[type];
+}
+
+/** Whether the page hides blocks of this kind. */
+export function isHidden(block: Block, modes: ChatModes): boolean {
+  const { mode } = kindOf(block);
+  return mode !== undefined && modes[mode] === "hidden";
+}
