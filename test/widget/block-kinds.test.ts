@@ -107,6 +107,15 @@ test("a block that shows that the agent works stands in for the sign of it", asy
   assert.ok(element.querySelector(".waiting"));
 });
 
+test("a call that runs is sign enough, also where a text without a word comes behind it", async () => {
+  const call = { type: "tool", callId: "c1", tool: "look", arguments: "{}", status: "running" } as const;
+  const element = await drawn(answer([call, text("\n")], { status: "streaming" }));
+  assert.equal(element.querySelector(".waiting"), null);
+  element.message = answer([{ ...call, status: "completed" }, text("\n")], { status: "streaming" });
+  await element.updateComplete;
+  assert.ok(element.querySelector(".waiting"));
+});
+
 test("what is said of a block follows the texts of its answer", async () => {
   const region = document.createElement("div");
   let draw = () => {};
