@@ -129,8 +129,3 @@ test("an unfinished inline rule is held back while more may come, and marks arou
   assert.equal(streaming()("a【1"), "<p>a</p>");
   assert.equal(streaming()("costs $5 and *more"), "<p>costs $5 and <em>more</em></p>");
 });
-
-test("long text is not cut inside of what an inline rule reads", () => {
-  const text = `${"plain words ".repeat(334)} \\(a formula that goes on and on\\) and more. `.repeat(3);
-  assert.equal(streamed(text).querySelectorAll(".tex").length, 3);
-});

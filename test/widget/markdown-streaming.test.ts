@@ -154,14 +154,6 @@ test("long text ends as if rendered at once, whatever comes behind it", () => {
   }
 });
 
-test("no mark is torn where long text is cut, if there is a better place", () => {
-  const text = `${"plain words ".repeat(334)} **strong words that go on and on** and more. `.repeat(3);
-  const root = document.createElement("div");
-  newStream(root).update(text, false);
-  assert.equal(root.querySelectorAll("strong").length, 3);
-  assert.doesNotMatch(root.textContent ?? "", /\*/);
-});
-
 const margin = fc.constantFrom("", "", "  ", "   ", "    ", "> ", ">", "  > ", ">   ", "\t");
 const start = fc.constantFrom(
   ...["", "", "- ", "1. ", "2) ", "-   ", "-     ", "- - ", "> - ", "- > ", "-", "- [x] ", "# "],

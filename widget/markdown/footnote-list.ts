@@ -5,7 +5,7 @@ import type { Strings } from "../i18n/strings.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/footnotes.css";
 import type { Footnotes } from "./footnotes.ts";
-import { setAttribute } from "./patch-dom.ts";
+import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
 
 /** Draws Markdown that may grow into an element. */
 export type DrawInto = (root: HTMLElement) => (text: string, isStreaming: boolean) => void;
@@ -63,32 +63,20 @@ export class FootnoteList {
   draw(notes: Footnotes, isStreaming: boolean): boolean {
     if (isStreaming && notes.size > MOST_WHILE_STREAMING) return this.#list.hasChildNodes();
     const known = (label: string) => notes.has(label) || (isStreaming && this.#options.isExpected(label));
-    const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote")];
-    const inText = marks.filter((mark) => !this.element.contains(mark)).map(labelOf);
-    const labels = new Set(inText.filter(known));
-    // A note may refer to another one, and one that nothing refers to is shown all the same.
-    for (const label of labels) for (const other of labelsIn(notes.get(label))) if (known(other)) labels.add(other);
-    for (const label of notes.keys()) labels.add(label);
+    const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote")].filter((it) => !this.element.contains(it));
+    // A model's words are not dropped: a note that nothing refers to stands behind the others.
+    const labels = new Set([...marks.map(labelOf).filter(known), ...notes.keys()]);
     const numbers = new Map([...labels].map((label, index) => [label, index + 1]));
     let place = this.#list.firstElementChild;
-    let before = 0;
     for (const [label, number] of numbers) {
       const text = notes.get(label);
       if (text === undefined) continue;
       const item = this.#note(label, number, text, isStreaming);
-      // Only behind a gap: with a number for each, Chromium takes minutes to lay out thousands of notes.
-      if (number === before + 1) item.removeAttribute("value");
-      else item.setAttribute("value", String(number));
-      before = number;
       if (item === place) place = item.nextElementSibling;
       else this.#list.insertBefore(item, place);
     }
-    while (place) {
-      const gone: Element = place;
-      place = gone.nextElementSibling;
-      gone.remove();
-    }
-    this.#link(numbers, notes);
+    removeFrom(place);
+    this.#link(marks, numbers, notes);
     setAttribute(this.element, "aria-label", this.#label);
     return this.#list.hasChildNodes();
   }
@@ -115,25 +103,28 @@ export class FootnoteList {
   }
 
   /** Makes the marks links to their notes, and the notes' ends links back to each of their marks. */
-  #link(numbers: ReadonlyMap<string, number>, notes: Footnotes): void {
+  #link(marks: readonly HTMLElement[], numbers: ReadonlyMap<string, number>, notes: Footnotes): void {
     const counts = new Map<string, number>();
-    const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote"), ...this.#marksInDetachedNotes()];
     for (const mark of marks) {
       const label = labelOf(mark);
       const number = numbers.get(label);
-      if (number === undefined || mark.closest("a")) show(mark, `[^${mark.dataset.label}]`);
-      else if (!notes.has(label)) show(mark, number);
-      else {
+      if (number === undefined || mark.closest("a")) {
+        patchChildren(mark, [new Text(`[^${mark.dataset.label}]`)]);
+        continue;
+      }
+      const raised = document.createElement("sup");
+      if (notes.has(label)) {
         const count = (counts.get(label) ?? 0) + 1;
         counts.set(label, count);
-        show(mark, number, `${this.#name}-${number}`, `${this.#name}-${number}-from-${count}`);
+        const link = raised.appendChild(document.createElement("a"));
+        link.id = `${this.#name}-${number}-from-${count}`;
+        link.setAttribute("href", `#${this.#name}-${number}`);
+        link.setAttribute("role", "doc-noteref");
       }
+      (raised.firstElementChild ?? raised).append(String(number));
+      patchChildren(mark, [raised]);
     }
     for (const [label, number] of numbers) this.#linkBack(label, number, counts.get(label) ?? 0);
-  }
-
-  #marksInDetachedNotes(): Iterable<HTMLElement> {
-    return this.element.isConnected ? [] : this.element.querySelectorAll<HTMLElement>(".footnote");
   }
 
   #linkBack(label: string, number: number, count: number): void {
@@ -168,29 +159,4 @@ export class FootnoteList {
 
 function labelOf(mark: HTMLElement): string {
   return mark.dataset.label?.toLowerCase() ?? "";
-}
-
-function labelsIn(text = ""): string[] {
-  return [...text.matchAll(/\[\^([^\]\s^]+)\]/g)].map(([, label = ""]) => label.toLowerCase());
-}
-
-/** Shows a text in place of a mark, or a number that may be a link. What is shown already stays. */
-function show(mark: HTMLElement, shown: string | number, to = "", id = ""): void {
-  const link = mark.querySelector("a");
-  const isLink = to !== "";
-  const isSame = mark.textContent === String(shown) && isLink === (link !== null) && (link?.id ?? "") === id;
-  if (isSame && (typeof shown === "number") === (mark.querySelector("sup") !== null)) return;
-  if (typeof shown === "string") {
-    mark.replaceChildren(shown);
-    return;
-  }
-  const number = document.createElement("sup");
-  const target = isLink ? number.appendChild(document.createElement("a")) : number;
-  target.append(String(shown));
-  if (isLink) {
-    target.id = id;
-    target.setAttribute("href", `#${to}`);
-    target.setAttribute("role", "doc-noteref");
-  }
-  mark.replaceChildren(number);
 }

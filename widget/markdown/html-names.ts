@@ -24,14 +24,10 @@ export function pairAt(tokens: readonly Token[], from: number): { name: "sub"; e
   const tagOf = (token: Token | undefined) => (token?.type === "html" ? tagAt(token.raw, 0) : undefined);
   const start = tagOf(tokens[from]);
   if (!start || start.isEnd) return undefined;
-  let depth = 1;
-  for (let end = from + 1; end < tokens.length; end += 1) {
-    const tag = tagOf(tokens[end]);
-    if (tag?.name !== start.name) continue;
-    depth += tag.isEnd ? -1 : 1;
-    if (depth === 0) return { name: start.name as "sub", end };
-  }
-  return undefined;
+  const end = tokens.findIndex(
+    (token, index) => index > from && tagOf(token)?.isEnd && tagOf(token)?.name === start.name,
+  );
+  return end === -1 ? undefined : { name: start.name as "sub", end };
 }
 
 export interface DetailsToken extends Tokens.Generic {

@@ -1,5 +1,3 @@
-import { healInline } from "./open-marks.ts";
-
 /** Longest inline text that is lexed at once. A paragraph is rarely longer, and marked's time grows with the square. */
 const MAX_LENGTH = 4096;
 
@@ -40,20 +38,11 @@ function pieceLimit(source: string, start: number): number {
   return start + MAX_LENGTH;
 }
 
-/** The best place is the last gap at which no mark is open, so that nothing is lost. */
 function cutBefore(source: string, start: number, limit: number): number {
   const half = (start + limit) >> 1;
-  const lastGap = (from: number, end: number) => {
-    let index = end;
-    while (index > from && !isPlainGap(source, index)) index -= 1;
-    return index > from ? index : 0;
-  };
-  let best = 0;
-  healInline(source.slice(start, limit), (from, end) => {
-    best = lastGap(Math.max(start + from, half), start + end - 1) || best;
-  });
-  best ||= lastGap(half, limit - 1);
-  if (best > 0) return best;
+  let gap = limit - 1;
+  while (gap > half && !isPlainGap(source, gap)) gap -= 1;
+  if (gap > half) return gap;
   // No gap: at least keep the bytes of a data: image together, and a surrogate pair.
   BASE64_RUN.lastIndex = limit;
   const end = limit + (BASE64_RUN.exec(source)?.[0].length ?? 0);

@@ -114,12 +114,6 @@ export function normalizedLabels(text: string): string {
   return text.replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
 }
 
-/** Longest line that has to be complete before it counts: the beginning of a longer one decides what it is. */
-const LONG_LINE = 4096;
-
-/** A line that certainly begins with text, however deep in quotes and lists. */
-const BEGUN_TEXT = /^(?:[-*+>] |\d{1,9}[.)] )*(?:\*\*|__)?[\p{L}\p{N}]/u;
-
 /**
  * How many of the leading blocks nothing can change any more: those before the last block whose first line is complete.
  * Until then that line may turn out to continue the block above it.
@@ -146,11 +140,8 @@ export function settledBlocks(source: string, tokens: readonly MarkedToken[]): n
 function hasBegun(source: string, offset: number, token: MarkedToken, before: MarkedToken | undefined): boolean {
   if (token.type === "space" || mayBeText(source, offset, token)) return false;
   const lineEnd = source.indexOf("\n", offset);
-  const isAfterText = before?.type === "paragraph" || before?.type === "text";
-  if (lineEnd === -1) {
-    return !isAfterText && source.length - offset > LONG_LINE && BEGUN_TEXT.test(source.slice(offset));
-  }
-  const needsSecondLine = token.type === "table" || isAfterText;
+  if (lineEnd === -1) return false;
+  const needsSecondLine = token.type === "table" || before?.type === "paragraph" || before?.type === "text";
   return !needsSecondLine || source.includes("\n", lineEnd + 1);
 }
 

@@ -18,24 +18,18 @@ function marksAndRules(): RegExp {
 
 /**
  * Inline text that breaks off, made whole: unfinished marks at its end go, open emphasis and code are closed, and of an
- * unfinished link the label stays. `onPlain` gets the stretches in which nothing is open.
+ * unfinished link the label stays.
  */
-export function healInline(text: string, onPlain?: (from: number, end: number) => void): string {
+export function healInline(text: string): string {
   const shown = text.replace(/(?:&#?\w{0,10}|(?:!?\[|[*_~`\\])+)$/, "");
   const marks = marksAndRules();
   /** The closing marks and tags of what is open, the outermost first. */
   const emphasis: string[] = [];
   const brackets: number[] = [];
   const closed = (body: string) => (emphasis.length === 0 ? body : body.trimEnd() + emphasis.toReversed().join(""));
-  let plainFrom = 0;
-  const passPlain = (end: number) => {
-    if (emphasis.length + brackets.length === 0) onPlain?.(plainFrom, end);
-  };
   for (let match = marks.exec(shown); match !== null; match = marks.exec(shown)) {
     const [mark] = match;
     const end = marks.lastIndex;
-    passPlain(match.index);
-    plainFrom = end;
     const rule = ruleTokenAt(shown, match.index);
     const tag = tagAt(shown, match.index);
     if (tag) {
@@ -64,9 +58,7 @@ export function healInline(text: string, onPlain?: (from: number, end: number) =
       if (end === shown.length || isUnfinished) return closed(unlinked(shown, bracket, match.index));
       marks.lastIndex = DESTINATION.lastIndex || end;
     }
-    plainFrom = marks.lastIndex;
   }
-  passPlain(shown.length);
   const [bracket] = brackets;
   return closed(bracket === undefined ? shown : unlinked(shown, bracket, shown.length));
 }
