@@ -13,8 +13,7 @@ import { branchOf, type Summary } from "../session/row.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/conversation-list.css";
 import { ChatPart } from "./chat-part.ts";
-import { ListSheet } from "./controllers/list-sheet.ts";
-import { iconButton, smallButton } from "./controls.ts";
+import { hasTouchKeyboard, iconButton, smallButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
 import { isTaken, useKey } from "./keys.ts";
 
@@ -34,6 +33,14 @@ const more = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
 const sheet = sheetOf(styles);
 
 const transcripts = lazy(() => import("./export.ts"), "exportTranscript");
+
+/** Not known to TypeScript's library. */
+interface CloseWatcher extends EventTarget {
+  destroy(): void;
+}
+declare global {
+  var CloseWatcher: (new () => CloseWatcher) | undefined;
+}
 
 /** Rows of one day, or of an earlier time. */
 interface Group {
@@ -93,20 +100,27 @@ export class ConversationListElement extends ChatPart {
   #loading = Promise.resolve();
   #waiting: Promise<void> | undefined;
   readonly #refresh = () => void this.#load();
-
-  constructor() {
-    super();
-    new ListSheet(this, () => this.context.actions.toggleList());
-  }
+  #listening = new AbortController();
+  /** Where the list lies over the chat on a phone: gets the gesture that goes back. */
+  #backWatcher: CloseWatcher | undefined;
 
   override connectedCallback(): void {
     super.connectedCallback();
     adoptSheet(this, sheet);
+    this.#listening = new AbortController();
+    const { signal } = this.#listening;
+    // From here on the list of a page is a column.
+    matchMedia("(width >= 900px)").addEventListener("change", this.#close, { signal });
+    // A keyboard that has come may lie over the row that is renamed.
+    const reveal = () => this.querySelector(".list-name")?.scrollIntoView({ block: "nearest" });
+    visualViewport?.addEventListener("resize", reveal, { signal });
     if (this.hasUpdated) void this.#load();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    this.#listening.abort();
+    this.#backWatcher?.destroy();
     this.#library?.listeners.delete(this.#refresh);
     this.#library = undefined;
     clearTimeout(this.#undoTimer);
@@ -136,6 +150,7 @@ export class ConversationListElement extends ChatPart {
   }
 
   protected override updated(changed: PropertyValues): void {
+    if (changed.has("isOpen")) this.#watchBack();
     if (changed.has("isOpen") && this.isOpen) this.querySelector<HTMLElement>(".list-new")?.focus();
     if (changed.get("isForgetting") !== undefined) {
       this.querySelector<HTMLElement>(this.isForgetting ? '[part="keep-all"]' : ".list-forget")?.focus();
@@ -150,10 +165,9 @@ export class ConversationListElement extends ChatPart {
 
   protected override render(): TemplateResult | typeof nothing {
     if (this.rows.length === 0 && !this.deleted) return nothing;
-    const { strings, actions } = this.context;
-    const close = () => this.isOpen && actions.toggleList();
+    const { strings } = this.context;
     return html`
-      <div class="list-backdrop" ?hidden=${!this.isOpen} @click=${close}></div>
+      <div class="list-backdrop" ?hidden=${!this.isOpen} @click=${this.#close}></div>
       <nav
         part="conversations"
         class=${this.isOpen ? "list is-open" : "list"}
@@ -164,7 +178,7 @@ export class ConversationListElement extends ChatPart {
           <button type="button" class="list-new" @click=${() => this.#show(undefined)}>
             ${icons.compose}<span>${strings.newConversation}</span>
           </button>
-          ${iconButton("close-list", strings.closeList, icons.close, close, { className: "icon-button list-close" })}
+          ${iconButton("close-list", strings.closeList, icons.close, this.#close, { className: "icon-button list-close" })}
         </div>
         ${this.rows.length >= SEARCH_FROM || this.query || this.isSearching ? this.#renderSearch() : nothing}
         <div class="list-rows">
@@ -188,6 +202,17 @@ export class ConversationListElement extends ChatPart {
         ${this.#renderFoot()}
       </nav>
     `;
+  }
+
+  readonly #close = (): void => {
+    if (this.isOpen) this.context.actions.toggleList();
+  };
+
+  #watchBack(): void {
+    this.#backWatcher?.destroy();
+    this.#backWatcher =
+      this.isOpen && hasTouchKeyboard() && globalThis.CloseWatcher ? new globalThis.CloseWatcher() : undefined;
+    this.#backWatcher?.addEventListener("close", this.#close);
   }
 
   /** A row may come before the element is drawn with what is shown now. */
@@ -386,7 +411,7 @@ export class ConversationListElement extends ChatPart {
     // The one that is shown stays as it is.
     const row = this.rows.find((it) => it.id === id);
     if (row && id === this.#shownId) {
-      if (this.isOpen) this.context.actions.toggleList();
+      this.#close();
       return;
     }
     void this.context.actions.openConversation(id);
@@ -468,7 +493,7 @@ export class ConversationListElement extends ChatPart {
     this.isForgetting = false;
     this.deleted = undefined;
     await this.#try(async () => this.#library?.clear());
-    if (this.isOpen && !this.failure) this.context.actions.toggleList();
+    if (!this.failure) this.#close();
     await this.#load();
   }
 
@@ -520,7 +545,7 @@ export class ConversationListElement extends ChatPart {
           this.unfolded = undefined;
         };
       }
-      return this.isOpen ? () => this.context.actions.toggleList() : undefined;
+      return this.isOpen ? this.#close : undefined;
     }
     const rows = this.#rowElements();
     const at = rows.indexOf(target as HTMLElement);
