@@ -226,7 +226,7 @@ export class ConversationListElement extends ChatPart {
       this.isSearching = type === "focus";
     };
     return html`<input
-      class="list-search"
+      class="list-search field"
       type="search"
       autocomplete="off"
       enterkeyhint="search"
@@ -297,7 +297,7 @@ export class ConversationListElement extends ChatPart {
     };
     return html`<li>
       <input
-        class="list-name"
+        class="list-name field"
         dir="auto"
         enterkeyhint="done"
         maxlength="200"

@@ -81,7 +81,7 @@ export class FeedbackElement extends ChatPart {
     const { strings } = this.context;
     return html`
       <form part="feedback-form" class="feedback-form" @submit=${this.#submit} @keydown=${this.#keyDown}>
-        <fieldset>
+        <fieldset class="choices">
           <legend>${strings.feedbackQuestion}</legend>
           ${Object.entries(REASONS).map(
             ([reason, text]) => html`
@@ -92,6 +92,7 @@ export class FeedbackElement extends ChatPart {
           )}
         </fieldset>
         <textarea
+          class="field"
           name="comment"
           rows="2"
           dir="auto"

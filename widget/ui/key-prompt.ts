@@ -43,6 +43,7 @@ export class KeyPromptElement extends ChatPart {
         <p id="key-why">${strings.keyReason(this.name, this.#canKeep)}</p>
         <label for="key">${strings.keyLabel}</label>
         <input
+          class="field"
           id="key"
           name="key"
           type="password"
