@@ -7,10 +7,11 @@
 import { isValid } from "../element/properties.ts";
 import type { AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
+import { create, svgIcon } from "../styles/elements.ts";
 import previewStyles from "../styles/preview.css";
 import surfaceStyles from "../styles/surfaces.css";
+import { HEARD_AFTER_MS } from "../ui/controllers/announcer.ts";
 import { isShortcut, isTaken, shownShortcut } from "../ui/keys.ts";
-import { element, svgIcon } from "./dom.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
 /** What the button that closes the bubble is called, by language: put here by the build. */
@@ -21,9 +22,6 @@ const DEFAULT_AFTER_MS = 3_000;
 
 /** What is shown of an answer, in characters. Each may take two of a text's units. */
 const EXCERPT = 140;
-
-/** By then a screen reader has taken over what it will say. */
-const HEARD_AFTER_MS = 1_000;
 
 /** Keys without one of the first two would be pressed while somebody writes. */
 const SHORTCUT = /^(?=.*(?:ctrl|alt)\+)(?:(?:ctrl|alt|shift)\+)+[^+]+$/i;
@@ -80,11 +78,11 @@ export class Greeting {
   readonly #memory: LauncherMemory;
   readonly #preview = new Plan();
   readonly #opening = new Plan();
-  readonly #bubble = element("div", "preview");
-  readonly #text = element("span", "");
-  readonly #close = element("button", "icon-button");
+  readonly #bubble = create("div", "preview");
+  readonly #text = create("span");
+  readonly #close = create("button", "icon-button");
   /** Speaks to screen readers. */
-  readonly #status = element("div", "visually-hidden");
+  readonly #status = create("div", "visually-hidden");
   /** What the site has said. */
   #greeted = "";
   #heard: ReturnType<typeof setTimeout> | undefined;
@@ -94,7 +92,7 @@ export class Greeting {
   constructor(launcher: GreetingLauncher) {
     this.#launcher = launcher;
     this.#memory = new LauncherMemory(launcher);
-    const open = element("button", "preview-text");
+    const open = create("button", "preview-text");
     open.addEventListener("click", () => void launcher.toggle());
     open.append(this.#text);
     this.#text.dir = "auto";
@@ -207,7 +205,7 @@ export class Greeting {
   /** For a moment: a person would find the texts a second time while browsing the page. */
   #say(...texts: string[]): void {
     const paragraphs = texts.map((text) => {
-      const paragraph = element("p", "");
+      const paragraph = create("p");
       paragraph.textContent = text;
       return paragraph;
     });

@@ -8,9 +8,9 @@ import type { AgentChat, LauncherProperties, AgentChatLauncher as PublicLauncher
 import { languageAt } from "../i18n/page-language.ts";
 import type { Lazy } from "../loading/lazy.ts";
 import { sheetOf } from "../styles/adopt.ts";
+import { create, svgIcon } from "../styles/elements.ts";
 import launcherStyles from "../styles/launcher.css";
 import tokenStyles from "../styles/tokens.css";
-import { element, svgIcon } from "./dom.ts";
 import type { Greeting, GreetingLauncher } from "./greeting.ts";
 import type { LauncherPanel, PanelLauncher } from "./panel.ts";
 import { hasNews, smallScreen } from "./state.ts";
@@ -89,16 +89,16 @@ export class AgentChatLauncher
   }
 
   /** @internal */
-  readonly box = element("div", "launcher-root");
+  readonly box = create("div", "launcher-root");
   /** @internal */
-  readonly button = element("button", "launcher");
+  readonly button = create("button", "launcher");
   /** @internal There as soon as it was needed once. */
   greeting: Greeting | undefined;
   /** The values of properties that have no attribute. */
   readonly #held: Record<string, unknown> = {};
   readonly #root = this.attachShadow({ mode: "open" });
   readonly #icon = svgIcon("");
-  readonly #label = element("span", "label");
+  readonly #label = create("span", "label");
   /** Direction and accent: the element's `style` belongs to the site. */
   readonly #sheet = sheetOf("");
   readonly #watcher = new MutationObserver(() => this.#requestDraw());
@@ -112,7 +112,7 @@ export class AgentChatLauncher
   constructor() {
     super();
     this.#root.adoptedStyleSheets = [sheetOf(launcherStyles + tokenStyles), this.#sheet];
-    const slot = element("slot", "");
+    const slot = create("slot");
     slot.name = "launcher-icon";
     slot.append(this.#icon);
     const { button } = this;

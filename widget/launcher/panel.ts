@@ -9,6 +9,7 @@ import { LocaleController } from "../element/locale.ts";
 import { attributeOf, isValid, SHARED, warnOfText, warnOfValue } from "../element/properties.ts";
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
+import { create, svgIcon } from "../styles/elements.ts";
 import panelStyles from "../styles/panel.css";
 import previewStyles from "../styles/preview.css";
 import surfaceStyles from "../styles/surfaces.css";
@@ -16,7 +17,6 @@ import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { hasTouchKeyboard, iconButton } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
 import { isTaken } from "../ui/keys.ts";
-import { element, svgIcon } from "./dom.ts";
 import type { Greeting, GreetingLauncher } from "./greeting.ts";
 import { LAUNCHER } from "./properties.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
@@ -67,7 +67,7 @@ export class LauncherPanel extends LitElement {
   readonly #locale = new LocaleController(this);
   readonly #viewport = new VisualViewportController(this, () => this.#dialog);
   readonly #smallScreen = smallScreen();
-  readonly #unread = element("span", "unread");
+  readonly #unread = create("span", "unread");
   /** The attributes of the launcher as they were seen last. */
   readonly #checked = new Map<string, string>();
   #opener: HTMLElement | null = null;

@@ -5,7 +5,7 @@
  */
 
 import type { Links, MarkedToken, Token, Tokens } from "marked";
-import { appendText, create } from "./create.ts";
+import { create } from "../styles/elements.ts";
 import { decodeEntities } from "./entities.ts";
 import { formula } from "./formulas.ts";
 import type { DetailsToken } from "./html-names.ts";
@@ -16,6 +16,7 @@ import { NOTHING_SETTLED, type OpenBlock } from "./long-blocks.ts";
 import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
 import { appendInline, type InlineContext } from "./render-inline.ts";
 import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
+import { appendText } from "./text.ts";
 
 /** Cells of more characters hold sentences, which need room; those of so few hold a price or a name, which stays in one line. */
 const LONG_CELL = 24;

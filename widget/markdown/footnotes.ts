@@ -4,7 +4,7 @@
  */
 
 import type { Tokens } from "marked";
-import { create } from "./create.ts";
+import { create } from "../styles/elements.ts";
 
 export interface FootnoteToken extends Tokens.Generic {
   readonly type: "footnote";

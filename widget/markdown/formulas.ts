@@ -4,7 +4,8 @@
  */
 
 import type { Tokens } from "marked";
-import { appendText, create } from "./create.ts";
+import { create } from "../styles/elements.ts";
+import { appendText } from "./text.ts";
 
 export function formula(source: string): HTMLElement {
   const node = create("code", "tex");

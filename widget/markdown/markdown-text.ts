@@ -117,9 +117,7 @@ export class MarkdownText extends ReactiveElement {
     if (!this.isStreaming || !isCoarse || this.#drawn === 0 || document.hidden || prefersCalm()) return length;
     const elapsed = this.#pace > 0 ? now - this.#drawnAt : FRAME;
     this.#pace = Math.max(this.#pace, backlog / SPREAD);
-    const end = Math.min(length, this.#drawn + Math.ceil(this.#pace * elapsed));
-    // Half a character (of an emoji, for example) would be drawn as a question mark.
-    return isHighSurrogate(this.text, end - 1) ? end + 1 : end;
+    return Math.min(length, this.#drawn + Math.ceil(this.#pace * elapsed));
   }
 
   /** Another language, theme or renderer has everything drawn anew. */
@@ -129,10 +127,6 @@ export class MarkdownText extends ReactiveElement {
     this.#drawnWith = this.context;
     this.#stream = new MarkdownStream(this, this.context, this.#images);
   }
-}
-
-function isHighSurrogate(text: string, index: number): boolean {
-  return (text.charCodeAt(index) & 0xfc00) === 0xd800;
 }
 
 function prefersCalm(): boolean {

@@ -2,11 +2,12 @@
 
 import type { MarkedToken, Token, Tokens } from "marked";
 import type { Strings } from "../i18n/strings.ts";
-import { appendText, create, linkElement, type Parent } from "./create.ts";
+import { create } from "../styles/elements.ts";
 import { decodeEntities } from "./entities.ts";
 import { pairAt } from "./html-names.ts";
 import type { RuleToken } from "./inline-rules.ts";
 import { type SafeImage, safeImage, safeLink } from "./safe-url.ts";
+import { appendText, linkElement, type Parent } from "./text.ts";
 
 /** `failed`: the image is not there, or a policy of the page forbids to show it. */
 export type ImageStatus = "requested" | "failed";

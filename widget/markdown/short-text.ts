@@ -3,8 +3,9 @@
  * without the lexer, which an empty chat does not have yet.
  */
 
-import { appendText, create, linkElement, type Parent } from "./create.ts";
+import { create } from "../styles/elements.ts";
 import { safeLink } from "./safe-url.ts";
+import { appendText, linkElement, type Parent } from "./text.ts";
 
 /** Where two marks begin at the same place, the first one here wins. */
 const MARKS = new RegExp(

@@ -2,7 +2,7 @@ import type { MarkedToken } from "marked";
 import { clipboard } from "../clipboard/copying.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import { create } from "./create.ts";
+import { create } from "../styles/elements.ts";
 import { DomRenderer, type Renderable } from "./dom-renderer.ts";
 import type { FootnoteList } from "./footnote-list.ts";
 import { isExpected } from "./footnotes.ts";

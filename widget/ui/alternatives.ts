@@ -7,10 +7,7 @@ import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/alternatives.css";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
-import { icon } from "./icons.ts";
-
-const previous = icon("M14 6.5L8.5 12l5.5 5.5");
-const next = icon("M10 6.5l5.5 5.5l-5.5 5.5");
+import { icons } from "./icons.ts";
 
 const sheet = sheetOf(styles);
 
@@ -38,9 +35,9 @@ export class AlternativesElement extends ChatPart {
     const unless = (isEnd: boolean) => ({ disabled: !this.canSwitch || isEnd });
     return html`
       <div part="alternatives" class="alternatives" role="group" aria-label=${this.#label(number)}>
-        ${iconButton("previous", strings.previous, previous, go("previous", number - 1), unless(number === 1))}
+        ${iconButton("previous", strings.previous, icons.previous, go("previous", number - 1), unless(number === 1))}
         <span aria-hidden="true">${number}/${count}</span>
-        ${iconButton("next", strings.next, next, go("next", number + 1), unless(number === count))}
+        ${iconButton("next", strings.next, icons.next, go("next", number + 1), unless(number === count))}
       </div>
     `;
   }

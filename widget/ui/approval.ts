@@ -11,7 +11,7 @@ import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
 import { beginningOf, type Folded, folded, hasFolds } from "./folded-text.ts";
 import { icon, icons } from "./icons.ts";
-import { isTaken } from "./keys.ts";
+import { isTaken, pressOnce } from "./keys.ts";
 import { plain, readBack, writtenOut } from "./plain-text.ts";
 
 const hand = icon(
@@ -252,9 +252,10 @@ export class ApprovalElement extends ChatPart {
               typeof value === "boolean"
                 ? html`<input type="checkbox" .checked=${(edits?.get(name) ?? value) === true} @change=${input} />`
                 : isLong
-                  ? html`<textarea rows=${rowsFor(text)} dir="auto" .value=${text} aria-invalid=${isWrong} @input=${input}></textarea>`
+                  ? html`<textarea class="field" rows=${rowsFor(text)} dir="auto" .value=${text} aria-invalid=${isWrong} @input=${input}></textarea>`
                   : html`<input
                       type="text"
+                      class="field"
                       inputmode=${typeof value === "number" ? "decimal" : "text"}
                       dir="auto"
                       .value=${text}
@@ -275,7 +276,7 @@ export class ApprovalElement extends ChatPart {
     const isQuestion = call.approval?.question === true;
     const label = isQuestion ? yourAnswer : whyDeclined;
     return html`<input
-      class="reason"
+      class="reason field"
       id=${`reason-${call.callId}`}
       dir="auto"
       maxlength=${isQuestion ? MAX_ANSWER : MAX_REASON}
@@ -473,11 +474,6 @@ export class ApprovalElement extends ChatPart {
     for (const key of keys) this.#whole.set(key, isUnasked);
     this.requestUpdate();
   }
-}
-
-/** A key that is held down presses a button once, and does not go on in the field that has the focus then. */
-function pressOnce(event: KeyboardEvent): void {
-  if (event.repeat && event.key === "Enter" && !(event.target as Element).matches("textarea")) event.preventDefault();
 }
 
 /** As the person has changed them. */

@@ -3,7 +3,7 @@
 import { html, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { plain } from "./plain-text.ts";
+import { beginning, plain } from "./plain-text.ts";
 
 /** Three empty lines and more, what shows nothing for longer than a line, and up to three characters over and over. */
 const FOLDED =
@@ -61,7 +61,7 @@ export function beginningOf(text: string, longest: number, strings: Strings): [s
     all += piece.text;
     const end = Math.min(longest, MANY_LINES.exec(all)?.[0].length ?? longest);
     if (all.length > end) {
-      const rest = piece.isFold ? "" : all.slice(start, end).replace(/[\uD800-\uDBFF]$/, "");
+      const rest = piece.isFold ? "" : beginning(all.slice(start), end - start);
       return [[...shown, `${rest}…`], true];
     }
     shown.push(draw(piece));

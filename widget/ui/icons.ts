@@ -20,6 +20,8 @@ export const icons = {
   close: icon("M6.5 6.5l11 11m0-11l-11 11"),
   check,
   alert: icon("M12 8v5m0 3.2v.1M12 3.5a8.5 8.5 0 1 1 0 17a8.5 8.5 0 0 1 0-17z"),
+  previous: icon("M14.5 6.5L9 12l5.5 5.5"),
+  next: icon("M9.5 6.5L15 12l-5.5 5.5"),
   down: icon("M12 5v14m6.5-6.5L12 19l-6.5-6.5"),
   sun: icon(
     "M12 8a4 4 0 1 1 0 8a4 4 0 0 1 0-8zM12 2.5v2m0 15v2M2.5 12h2m15 0h2M5.3 5.3l1.4 1.4m10.6 10.6l1.4 1.4m0-13.4l-1.4 1.4M6.7 17.3l-1.4 1.4",

@@ -16,6 +16,11 @@ export function useKey(event: KeyboardEvent, commandOf: (event: KeyboardEvent) =
   use();
 }
 
+/** A key that is held down presses a button once, and does not go on in the field that has the focus then. */
+export function pressOnce(event: KeyboardEvent): void {
+  if (event.repeat && event.key === "Enter" && !(event.target as Element).matches("textarea")) event.preventDefault();
+}
+
 /**
  * The page does not get the keys that are typed into a field: it sees the element as their target, and would take "/"
  * or "s" for its shortcut. It gets those that move the focus or close something, and those with Ctrl or ⌘.

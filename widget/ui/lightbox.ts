@@ -9,10 +9,7 @@ import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/lightbox.css";
 import { iconButton } from "./controls.ts";
 import type { FilesElement } from "./files.ts";
-import { icon, icons } from "./icons.ts";
-
-const previous = icon("M14.5 6.5L9 12l5.5 5.5");
-const next = icon("M9.5 6.5L15 12l-5.5 5.5");
+import { icons } from "./icons.ts";
 
 const sheet = sheetOf(styles);
 
@@ -150,8 +147,8 @@ function renderImage(
       <p aria-live="polite"><bdi>${name}</bdi> ${hasSeveral ? html`<span>${number} / ${count}</span>` : nothing}</p>
       ${
         hasSeveral
-          ? html`${iconButton("previous-image", previousImage, previous, () => go(-1))}
-            ${iconButton("next-image", nextImage, next, () => go(1))}`
+          ? html`${iconButton("previous-image", previousImage, icons.previous, () => go(-1))}
+            ${iconButton("next-image", nextImage, icons.next, () => go(1))}`
           : nothing
       }
       ${iconButton("close-image", feedbackClose, icons.close, close)}

@@ -11,6 +11,7 @@ import { ChatPart } from "./chat-part.ts";
 import { HEARD_AFTER_MS } from "./controllers/announcer.ts";
 import { iconButton, smallButton } from "./controls.ts";
 import { icons } from "./icons.ts";
+import { pressOnce } from "./keys.ts";
 
 const sheet = sheetOf(styles);
 
@@ -59,8 +60,6 @@ export class PendingElement extends ChatPart {
 
   protected override render(): TemplateResult {
     const { strings } = this.context;
-    // A key that is held down presses one button: the next message may stand there by then.
-    const pressOnce = (event: KeyboardEvent) => event.repeat && event.key === "Enter" && event.preventDefault();
     return html`
       <ul part="pending" class="pending" aria-label=${this.#announced || strings.sendNow} @keydown=${pressOnce}>
         ${this.#groups().map(

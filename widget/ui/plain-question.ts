@@ -9,6 +9,7 @@ import styles from "../styles/plain-question.css";
 import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
 import { icons } from "./icons.ts";
+import { pressOnce } from "./keys.ts";
 import { plain } from "./plain-text.ts";
 
 const sheet = sheetOf(styles);
@@ -43,7 +44,7 @@ export class PlainQuestion extends ChatPart {
         tabindex="-1"
         aria-label=${strings.needsDecision(agent)}
         translate="no"
-        @keydown=${(event: KeyboardEvent) => event.repeat && event.key === "Enter" && event.preventDefault()}
+        @keydown=${pressOnce}
       >
         ${this.calls.map((call) => this.#renderCall(call, isExpired))}
         ${isExpired ? html`<p>${strings.approvalExpired}</p>` : nothing}

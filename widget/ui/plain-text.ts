@@ -29,6 +29,11 @@ export function readBack(text: string): string {
   });
 }
 
+/** The first characters of a text. None of them is cut in two. */
+export function beginning(text: string, length: number): string {
+  return text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
+}
+
 /** The same, and marks without an end continue on dotted circles. */
 export function plain(text: string): string {
   return writtenOut(text).replace(MANY_MARKS, "$1\u25cc");

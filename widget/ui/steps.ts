@@ -18,13 +18,11 @@ import { PageDrawings } from "./controllers/page-drawings.ts";
 import { iconButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
-import { plain } from "./plain-text.ts";
+import { beginning, plain } from "./plain-text.ts";
 
 const bulb = icon(
   "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
 );
-const chevron = icon("M9.5 6.5L15 12l-5.5 5.5");
-
 const dash = icon("M7 12h10");
 
 const statusIcons: Readonly<Record<ToolStatus | "coped", TemplateResult>> = {
@@ -339,7 +337,7 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
       @click=${() => disclosure.choose(!isOpen)}
     >
       ${row}
-      <span class="chevron">${chevron}</span>
+      <span class="chevron">${icons.next}</span>
     </button>
   `;
 }
@@ -358,8 +356,7 @@ export function hintOf(input: string): string {
   }
   const text = words.join(", ").replace(/\s+/g, " ").trim();
   if (text.length <= HINT_CHARACTERS) return text;
-  // Not through the middle of a character.
-  return `${text.slice(0, HINT_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}…`;
+  return `${beginning(text, HINT_CHARACTERS)}…`;
 }
 
 /** In parts of whole lines: a browser lays out only those that are in view. */

@@ -14,6 +14,7 @@ import type { Strings } from "../../i18n/strings.ts";
 import { lazy } from "../../loading/lazy.ts";
 import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
 import styles from "../../styles/code-blocks.css";
+import { create, svgIcon } from "../../styles/elements.ts";
 import { setAttribute } from "../patch-dom.ts";
 
 /** Longer code is folded at this line, a longer table at the same height. */
@@ -28,7 +29,6 @@ const WRAP = "M4 6h16M4 12h13.5a3 3 0 0 1 0 6H12m2.5-2.5L12 18l2.5 2.5M4 18h4";
 const GRID =
   "M5.5 5h13A1.5 1.5 0 0 1 20 6.5v11a1.5 1.5 0 0 1-1.5 1.5h-13A1.5 1.5 0 0 1 4 17.5v-11A1.5 1.5 0 0 1 5.5 5zM4 10h16M4 14.5h16M10 5v14";
 const ENLARGE = "M14 4.5h5.5V10m0-5.5l-6 6M10 19.5H4.5V14m0 5.5l6-6";
-const SVG = "http://www.w3.org/2000/svg";
 
 /** How often the lines of code that still grows are counted again, in milliseconds. */
 const COUNT_AGAIN = 250;
@@ -93,7 +93,7 @@ function addTableTools(box: HTMLElement, strings: Strings): void {
     [GRID, "CSV", strings.copyAsCsv, tableAsCsv],
   ] as const) {
     const button = addIconButton(tools, icon, label, word);
-    button.prepend(iconOf(COPIED));
+    button.firstElementChild?.after(svgIcon(COPIED));
     button.addEventListener("click", () => void copyFrom(button, copyText(textOf(table), button), strings));
   }
   foldLong(box, box, {
@@ -106,14 +106,13 @@ function addTableTools(box: HTMLElement, strings: Strings): void {
 }
 
 function addToolsTo(parent: Element): HTMLElement {
-  const tools = document.createElement("div");
-  tools.className = "tools";
+  const tools = create("div", "tools");
   parent.append(tools);
   return tools;
 }
 
 function addButton(tools: Element, text: string): HTMLButtonElement {
-  const button = document.createElement("button");
+  const button = create("button");
   button.type = "button";
   button.textContent = text;
   tools.append(button);
@@ -123,9 +122,9 @@ function addButton(tools: Element, text: string): HTMLButtonElement {
 /** A button with an icon, and on touch a word beside it: there is no pointer that could ask what the icon means. */
 function addIconButton(tools: Element, icon: string, label: string, word = label): HTMLButtonElement {
   const button = addButton(tools, "");
-  const shown = document.createElement("span");
+  const shown = create("span");
   shown.textContent = word;
-  button.append(iconOf(icon), shown);
+  button.append(svgIcon(icon), shown);
   button.title = label;
   button.setAttribute("aria-label", label);
   return button;
@@ -138,15 +137,6 @@ function addEnlarge(tools: Element, strings: Strings): HTMLButtonElement {
   button.setAttribute("aria-haspopup", "dialog");
   button.hidden = true;
   return button;
-}
-
-function iconOf(path: string): SVGElement {
-  const icon = document.createElementNS(SVG, "svg");
-  icon.setAttribute("class", "icon");
-  icon.setAttribute("viewBox", "0 0 24 24");
-  icon.setAttribute("aria-hidden", "true");
-  icon.appendChild(document.createElementNS(SVG, "path")).setAttribute("d", path);
-  return icon;
 }
 
 interface Length {

@@ -1,19 +1,10 @@
-/** Elements and their text. */
+/** Text, and links. */
 
+import { create } from "../styles/elements.ts";
 import type { SafeLink } from "./safe-url.ts";
 
 /** An element or a fragment that inline text is drawn into. */
 export type Parent = HTMLElement | DocumentFragment;
-
-/** Creates an element with a class. Attributes with text from a message are set by the caller, after a check. */
-export function create<Name extends keyof HTMLElementTagNameMap>(
-  name: Name,
-  className = "",
-): HTMLElementTagNameMap[Name] {
-  const node = document.createElement(name);
-  if (className !== "") node.className = className;
-  return node;
-}
 
 // UAX #15 allows 30 combining marks in a row and no language comes near. A renderer slows down with each one.
 const ENDLESS_MARKS = /(\p{M}{30})(?=\p{M})/gu;
