@@ -12,7 +12,6 @@ import type { DetailsToken } from "./html-names.ts";
 import { inlinePieces } from "./inline-pieces.ts";
 import { type LexedBlocks, lexInline } from "./lexer.ts";
 import { linesInChunks } from "./lines.ts";
-import { NOTHING_SETTLED, type OpenBlock } from "./long-blocks.ts";
 import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
 import { appendInline, type InlineContext } from "./render-inline.ts";
 import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
@@ -91,14 +90,13 @@ export class DomRenderer {
   }
 
   /**
-   * Returns the element of a block: `live`, the one that stands in its place, if it can be kept. Of an open block the
-   * parts that are settled stay as they are, and `token` is the rest.
+   * Returns the element of a block: `live`, the one that stands in its place, if it can be kept.
    */
-  block(token: MarkedToken, live: Element | null | undefined, open = NOTHING_SETTLED): HTMLElement {
-    const source = `${token.type} ${open.done} ${token.raw}`;
+  block(token: MarkedToken, live: Element | null | undefined): HTMLElement {
+    const source = `${token.type} ${token.raw}`;
     const key = LITERAL.test(token.type) ? source : this.#key(source);
     if (live instanceof HTMLElement && this.#sources.get(live) === key) return live;
-    const node = this.#draw(token, live, open);
+    const node = this.#draw(token, live);
     this.#sources.set(node, key);
     return node;
   }
@@ -115,7 +113,7 @@ export class DomRenderer {
     return source.includes("[") ? `${this.#definitions.version}\n${source}` : source;
   }
 
-  #draw(token: MarkedToken, live: Element | null | undefined, open: OpenBlock): HTMLElement {
+  #draw(token: MarkedToken, live: Element | null | undefined): HTMLElement {
     switch (token.type) {
       case "heading":
         return this.#text(this.#heading(token.depth, live), token.tokens);
@@ -127,13 +125,13 @@ export class DomRenderer {
       case "blockquote":
         return this.#quote(token, live);
       case "list":
-        return this.#list(token, live, open);
+        return this.#list(token, live);
       case "list_item":
         return this.#item(token, live);
       case "code":
         return this.#code(token, live);
       case "table":
-        return this.#table(token, live, open);
+        return this.#table(token, live);
       default:
         if ((token as Token).type === "details") return this.#details(token as Token as DetailsToken, live);
         return this.#source(token, live);
@@ -169,16 +167,14 @@ export class DomRenderer {
     return this.#blocks(box, token.tokens, 1);
   }
 
-  #list(token: Tokens.List, live: Element | null | undefined, { done, isLoose }: OpenBlock): HTMLElement {
+  #list(token: Tokens.List, live: Element | null | undefined): HTMLElement {
     const list = withDirection(kept(live, token.ordered ? "ol" : "ul"));
-    setAttribute(list, "class", token.loose || isLoose ? "loose" : "tight");
-    if (done === 0) {
-      const start = token.ordered ? Number(token.start) : 1;
-      setAttribute(list, "start", start === 1 ? undefined : String(start));
-      // Years, above all: numbers stand before the items, and the message cuts off what stands outside of it.
-      setAttribute(list, "wide", start > 99 ? "" : undefined);
-    }
-    return this.#blocks(list, token.items, done);
+    setAttribute(list, "class", token.loose ? "loose" : "tight");
+    const start = token.ordered ? Number(token.start) : 1;
+    setAttribute(list, "start", start === 1 ? undefined : String(start));
+    // Years, above all: numbers stand before the items, and the message cuts off what stands outside of it.
+    setAttribute(list, "wide", start > 99 ? "" : undefined);
+    return this.#blocks(list, token.items);
   }
 
   /**
@@ -245,12 +241,12 @@ export class DomRenderer {
     return box;
   }
 
-  #table(token: Tokens.Table, live: Element | null | undefined, { done }: OpenBlock): HTMLElement {
+  #table(token: Tokens.Table, live: Element | null | undefined): HTMLElement {
     const box = live?.matches(".table") ? (live as HTMLElement) : this.#tableBox();
     const table = box.querySelector("table") as HTMLTableElement;
-    const row = (cells: readonly Tokens.TableCell[], old: Element | null) => this.row(cells, old);
+    const row = (cells: readonly Tokens.TableCell[], old: Element | null) => this.#row(cells, old);
     placeChildren(table.tHead as Element, [token.header], 0, row);
-    placeChildren(table.tBodies[0] as Element, token.rows, done, row);
+    placeChildren(table.tBodies[0] as Element, token.rows, 0, row);
     return box;
   }
 
@@ -262,7 +258,7 @@ export class DomRenderer {
   }
 
   /** Returns the element of a table's row, as `block` does. */
-  row(cells: readonly Tokens.TableCell[], live: Element | null): HTMLElement {
+  #row(cells: readonly Tokens.TableCell[], live: Element | null): HTMLElement {
     const key = this.#key(cells.map(({ align, text }) => `${align}|${text}`).join("\n"));
     if (live instanceof HTMLElement && this.#sources.get(live) === key) return live;
     const row = kept(live, "tr");

@@ -16,7 +16,6 @@ import {
   normalizedLabels,
   settledBlocks,
 } from "./lexer.ts";
-import { isRestOf, NOTHING_SETTLED, splitLongBlock } from "./long-blocks.ts";
 import { removeFrom } from "./patch-dom.ts";
 import { type ImageStatus, type InlineContext, listenForImages } from "./render-inline.ts";
 import { type BlockRenderers, delimitersOf } from "./renderers.ts";
@@ -51,7 +50,7 @@ interface Bracketed {
   readonly labels: string;
   readonly inline: LexedBlocks["inline"];
   node: Element;
-  readonly draw: (live: Element) => Element;
+  readonly token: MarkedToken;
 }
 
 /**
@@ -77,8 +76,6 @@ export class MarkdownStream {
   #tail = "";
   /** How many blocks are settled. */
   #settled = 0;
-  /** What of the block behind them is settled, where that is a long list or table. */
-  #open = NOTHING_SETTLED;
   #links = noLinks();
   #bracketed: Bracketed[] = [];
   /** Notes in what is settled. */
@@ -111,7 +108,7 @@ export class MarkdownStream {
     const blocks = this.#lex(this.#tail);
     const count = isStreaming ? settledBlocks(this.#tail, blocks.tokens) : blocks.tokens.length;
     this.#settle(blocks, count);
-    this.#drawUnsettled(this.#settleParts({ ...blocks, tokens: blocks.tokens.slice(count) }));
+    this.#drawUnsettled({ ...blocks, tokens: blocks.tokens.slice(count) });
     if (isStreaming) return;
     // Nothing changes any more, and both remember all of the text.
     this.#bracketed = [];
@@ -137,7 +134,6 @@ export class MarkdownStream {
     this.#text = "";
     this.#tail = "";
     this.#settled = 0;
-    this.#open = NOTHING_SETTLED;
     this.#links = noLinks();
     this.#bracketed = [];
     this.#notes.clear();
@@ -169,43 +165,16 @@ export class MarkdownStream {
     for (const token of settling) {
       this.#tail = this.#tail.slice(token.raw.length);
       if (!DomRenderer.isShown(token)) continue;
-      const open = this.#open;
       const node = this.#draw(token, this.#settled);
-      this.#open = NOTHING_SETTLED;
       this.#settled += 1;
-      this.#finish(node, token.raw, blocks, (live) => this.#renderer.block(token, live, open));
+      this.#finish(node, token, blocks);
     }
   }
 
-  /** Draws for good the leading items or rows of a long block that still grows. Returns the blocks that are left. */
-  #settleParts(blocks: LexedBlocks): LexedBlocks {
-    const [token] = blocks.tokens;
-    const split = this.#isStreaming && token ? splitLongBlock(this.#tail, token) : undefined;
-    const rest = split && this.#lex(split.rest);
-    if (!token || !split || !isRestOf(rest?.tokens[0], token)) return blocks;
-    const { done, isLoose } = this.#open;
-    const items = token.type === "list" ? token.items.slice(0, split.count) : [];
-    this.#define(items);
-    this.#begin(blocks);
-    const node = this.#draw(token, this.#settled);
-    const body = node.querySelector(":scope > table > tbody") ?? node;
-    const parts = [...body.children].slice(done, done + split.count);
-    parts.forEach((part, index) => {
-      const item = items[index];
-      const cells = token.type === "table" ? (token.rows[index] ?? []) : [];
-      const source = item?.raw ?? cells.map(({ text }) => text).join(" ");
-      const draw = (live: Element) => (item ? this.#renderer.block(item, live) : this.#renderer.row(cells, live));
-      this.#finish(part, source, blocks, draw);
-    });
-    this.#open = { done: done + split.count, isLoose: isLoose || split.isLoose };
-    this.#tail = split.rest;
-    return rest ?? blocks;
-  }
-
   /** For content that nothing changes any more but the definition of a link. */
-  #finish(node: Element, source: string, { inline }: LexedBlocks, draw: Bracketed["draw"]): void {
-    if (this.#isStreaming && source.includes("[")) {
-      this.#bracketed.push({ labels: normalizedLabels(source), inline, node, draw });
+  #finish(node: Element, token: MarkedToken, { inline }: LexedBlocks): void {
+    if (this.#isStreaming && token.raw.includes("[")) {
+      this.#bracketed.push({ labels: normalizedLabels(token.raw), inline, node, token });
     }
     this.#tools.settle(node);
     this.#runRenderers(node);
@@ -219,7 +188,7 @@ export class MarkdownStream {
     for (const block of this.#bracketed) {
       if (!newLabels.some((label) => block.labels.includes(label))) continue;
       this.#begin(block);
-      const node = block.draw(block.node);
+      const node = this.#renderer.block(block.token, block.node);
       if (node !== block.node) block.node.replaceWith(node);
       block.node = node;
     }
@@ -230,8 +199,7 @@ export class MarkdownStream {
   }
 
   #draw(token: MarkedToken, index: number): HTMLElement {
-    const open = index === this.#settled ? this.#open : NOTHING_SETTLED;
-    const node = this.#renderer.block(token, this.#sections.at(index), open);
+    const node = this.#renderer.block(token, this.#sections.at(index));
     this.#sections.put(index, node);
     return node;
   }
