@@ -3,8 +3,7 @@ import type { AgentInfo, ApprovalDecision } from "../../server/protocol/chat.ts"
 import { FileDrop } from "../composer/attachments.ts";
 import type { Composer } from "../composer/composer.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import { whenIdle } from "../loading/idle.ts";
-import { lazy } from "../loading/lazy.ts";
+import { lazy, whenIdle } from "../loading/lazy.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";

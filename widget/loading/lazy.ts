@@ -3,6 +3,10 @@
 import { missingParts } from "./missing.ts";
 import { isBroken, retry } from "./retry.ts";
 
+/** Does something while the page has nothing else to do. Safari has no idle callbacks. */
+export const whenIdle: (work: () => void) => void =
+  globalThis.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 100));
+
 export interface Lazy<Module> {
   /** Loads it now, once for all callers. Rejects if that fails; the next call tries again, unless the file is broken or gone. */
   load(): Promise<Module>;

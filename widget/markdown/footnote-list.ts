@@ -2,8 +2,6 @@
 
 import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
-import styles from "../styles/footnotes.css";
 import type { Footnotes } from "./footnotes.ts";
 import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
 
@@ -21,8 +19,6 @@ interface Note {
   readonly item: HTMLLIElement;
   readonly draw: ReturnType<DrawInto>;
 }
-
-const sheet = sheetOf(styles);
 
 /** More notes are drawn once, with the answer's end: each drawing walks through all of them. */
 const MOST_WHILE_STREAMING = 300;
@@ -55,7 +51,6 @@ export class FootnoteList {
     this.element.className = "footnotes";
     this.element.setAttribute("role", "doc-endnotes");
     this.element.append(heading, this.#list);
-    adoptSheet(root, sheet);
     root.addEventListener("click", (event) => this.#follow(event), { signal });
   }
 

@@ -1,7 +1,7 @@
 /** From Markdown to tokens: marked, with limits for hostile text. */
 
 import { type Hooks, Lexer, type Links, type MarkedOptions, type MarkedToken, type Token, type Tokens } from "marked";
-import { whenIdle } from "../loading/idle.ts";
+import { whenIdle } from "../loading/lazy.ts";
 import { BoundedTokenizer } from "./bounded-tokenizer.ts";
 import { type FootnoteToken, footnoteAt } from "./footnotes.ts";
 import { type FormulaToken, formulaAt } from "./formulas.ts";

@@ -6,7 +6,7 @@
 import type { LitElement, TemplateResult } from "lit";
 import { clipboard } from "../clipboard/copying.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { whenIdle } from "../loading/idle.ts";
+import { whenIdle } from "../loading/lazy.ts";
 import { warmUpLexer } from "../markdown/lexer.ts";
 import { MarkdownText } from "../markdown/markdown-text.ts";
 import type { Client } from "../session/client.ts";
