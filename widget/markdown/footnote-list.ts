@@ -3,7 +3,7 @@
 import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
 import type { Footnotes } from "./footnotes.ts";
-import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
+import { patchChildren, removeFrom } from "./patch-dom.ts";
 
 /** Draws Markdown that may grow into an element. */
 export type DrawInto = (root: HTMLElement) => (text: string, isStreaming: boolean) => void;
@@ -22,10 +22,6 @@ interface Note {
 
 /** More notes are drawn once, with the answer's end: each drawing walks through all of them. */
 const MOST_WHILE_STREAMING = 300;
-
-/** So much of an answer names its notes. */
-const FIRST_WORDS = 8;
-const FIRST_CHARACTERS = 80;
 
 /** Makes the names of answers' notes differ. */
 let lists = 0;
@@ -49,7 +45,6 @@ export class FootnoteList {
     heading.className = "visually-hidden";
     heading.textContent = strings.footnotes;
     this.element.className = "footnotes";
-    this.element.setAttribute("role", "doc-endnotes");
     this.element.append(heading, this.#list);
     root.addEventListener("click", (event) => this.#follow(event), { signal });
   }
@@ -72,18 +67,7 @@ export class FootnoteList {
     }
     removeFrom(place);
     this.#link(marks, numbers, notes);
-    setAttribute(this.element, "aria-label", this.#label);
     return this.#list.hasChildNodes();
-  }
-
-  /** The answers of a conversation have notes with the same title: their first words tell them apart. */
-  get #label(): string {
-    const [first] = this.#root.children;
-    const parts = first === this.element ? [] : [...(first?.childNodes ?? [])];
-    const text = parts.map((part) => (part instanceof Element && part.matches(".footnote") ? "" : part.textContent));
-    const words = text.join("").trim().split(/\s+/, FIRST_WORDS).join(" ").slice(0, FIRST_CHARACTERS);
-    const { footnotes } = this.#options.strings;
-    return words === "" ? footnotes : `${footnotes}: ${words}`;
   }
 
   #note(label: string, number: number, text: string, isStreaming: boolean): HTMLElement {
