@@ -28,7 +28,7 @@ import type { Talk } from "../ui/talk.ts";
 import { ElementActions } from "./chat-actions.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
-import { PageList, PageTable } from "./page-table.ts";
+import { hasSameEntries, PageList, PageTable } from "./page-table.ts";
 import { CHAT, checkProperty, initialValues, litProperties } from "./properties.ts";
 import type { AddedMessage, ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
 import { ThemeWatcher } from "./theme.ts";
@@ -585,10 +585,6 @@ const NO_ACTIONS: readonly never[] = [];
 /** For the launcher's panel. */
 const USER_LEFT = "user-left";
 const MESSAGE_ADDED = "message-added";
-
-function hasSameEntries<Shape extends object>(a: Shape, b: Shape): boolean {
-  return Object.entries(a).every(([name, value]) => b[name as keyof Shape] === value);
-}
 
 /** Resolves at the next animation frame, or within a second in a hidden tab, which gets no frames. */
 function nextFrame(): Promise<void> {

@@ -13,7 +13,7 @@ export class PageTable<Table extends object> {
   set(given: Table | null | undefined): boolean {
     const before = this.#given;
     this.#given = { ...given } as Entries;
-    if (hasSameContent(before, this.#given)) return false;
+    if (hasSameEntries(before, this.#given, isSameEntry)) return false;
     const entries = Object.entries(this.#given).map(([name, entry]) => [
       name,
       typeof entry === "function" ? this.#latest(name) : entry,
@@ -41,10 +41,11 @@ export class PageList<Item extends object> {
   }
 }
 
-function hasSameContent(a: Entries, b: Entries): boolean {
+const isSameEntry = (a: unknown, b: unknown) => a === b || (typeof a === "function" && typeof b === "function");
+
+export function hasSameEntries(a: object, b: object, isSame: (a: unknown, b: unknown) => boolean = Object.is): boolean {
   const names = Object.keys(a);
   return (
-    names.length === Object.keys(b).length &&
-    names.every((name) => a[name] === b[name] || (typeof a[name] === "function" && typeof b[name] === "function"))
+    names.length === Object.keys(b).length && names.every((name) => isSame(Reflect.get(a, name), Reflect.get(b, name)))
   );
 }
