@@ -35,7 +35,7 @@ test("/widget.js weighs at most 6 kB with gzip, is one classic script, and impor
   for (const name of imported) assert.ok(chunks.includes(name), name);
 });
 
-test("what an empty chat waits for weighs at most 60 kB with gzip, and with what a first answer needs 95 kB", () => {
+test("what an empty chat waits for weighs at most 60 kB with gzip, and with what a first answer needs 98 kB", () => {
   const needed = chunks.filter((name) => /^talk-\w+\.js$/.test(name));
   assert.equal(needed.length, 1);
   const sizeWith = (names: readonly string[]) => {
@@ -43,7 +43,7 @@ test("what an empty chat waits for weighs at most 60 kB with gzip, and with what
     return [...files].reduce((sum, name) => sum + weigh(`chunks/${name}`), weigh("widget.js"));
   };
   assert.ok(sizeWith([]) <= 60_000, `${sizeWith([])} bytes`);
-  assert.ok(sizeWith(needed) <= 95_000, `${sizeWith(needed)} bytes`);
+  assert.ok(sizeWith(needed) <= 98_000, `${sizeWith(needed)} bytes`);
 });
 
 test("what few visitors need, or none before the first message, is in no file that an empty chat waits for", () => {
