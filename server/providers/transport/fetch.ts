@@ -148,7 +148,7 @@ const SENT_HEADERS =
   /^(?:accept|authorization|content-type|openai-organization|openai-project|user-agent|x-stainless-.*)$/;
 
 /**
- * The `fetch` of the `openai` package, for requests that an event stream answers. The response has the body in `stream`; the
+ * The `fetch` of the `openai` package, for requests that an event stream answers. The response has the whole of it in `answer`; the
  * package never reads it, because its own decoder hides that an answer was cut. @throws UpstreamRefusal for every other answer
  */
 async function nodeFetch(
@@ -156,7 +156,7 @@ async function nodeFetch(
   init: RequestInit & Pick<Sending, "onSent"> = {},
 ): Promise<Response> {
   const url = input instanceof Request ? input.url : String(input);
-  const headers = [...new Headers(init.headers)].filter(([name]) => SENT_HEADERS.test(name));
+  const headers = [...(init.headers as Headers)].filter(([name]) => SENT_HEADERS.test(name));
   const sent = {
     method: init.method ?? "GET",
     headers: Object.fromEntries(headers),
@@ -165,8 +165,7 @@ async function nodeFetch(
     onSent: init.onSent,
   };
   const answer = await requestStream(url, sent, EVENT_STREAM);
-  const { status = 200, headers: head, stream } = answer;
-  return Object.assign(new Response(null, { status, headers: head }), { stream });
+  return Object.assign(new Response(null), { answer });
 }
 
 /** The address of an OpenAI-compatible API, and the account that is billed. What is "" is not sent. */
@@ -215,7 +214,6 @@ export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddr
     // Handed on to our `fetch`.
     const fetchOptions = { onSent } as object;
     const response = await client.post(path, { body, signal, headers, fetchOptions, stream: true }).asResponse();
-    const { stream } = response as Response & { stream: Readable };
-    return { status: response.status, headers: response.headers, stream };
+    return (response as Response & { answer: StreamedAnswer }).answer;
   };
 }

@@ -89,7 +89,7 @@ export async function* streamEvents<Event>(
         }
         const said = packets.read(arrived);
         hasSaid ||= said.length > 0;
-        if (packets.isFinished) response.endSoon();
+        if (packets.isFinished && !packets.isComplete) response.endSoon();
         if (said.length > 0) yield said;
         // Only now: the client gets what was said before a failure in the same packet.
         if (packets.failure !== undefined) throw packets.failure.error;
@@ -141,7 +141,7 @@ class PacketReader<Event> {
     const said: Event[] = [];
     this.isFinished = false;
     try {
-      for (const packet of packets) this.#readPacket(packet, said);
+      for (const packet of joined(packets)) this.#readPacket(packet, said);
     } catch (error) {
       this.failure = { error };
     }
@@ -161,6 +161,11 @@ class PacketReader<Event> {
       this.isFinished = this.#reader.isFinished === true;
     }
   }
+}
+
+/** Bytes that arrived together, as one packet: to decode many small ones costs more than to join them. */
+function joined(packets: readonly Packet[]): readonly Packet[] {
+  return packets.length > 1 && packets.every(Buffer.isBuffer) ? [Buffer.concat(packets)] : packets;
 }
 
 /** The messages of Server-Sent Events. It throws an UpstreamGarbage for an event without end. */
