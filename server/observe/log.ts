@@ -66,6 +66,7 @@ export function createLog(settings: Settings, sink = standardError()) {
       records[entry.failed ? "warn" : "info"](fields, "run");
     },
     step({ start, kind, name, outcome, ms }: StepEntry): void {
+      if (!records.isLevelEnabled("debug")) return;
       records.debug({ ...idsOf(start), name, outcome, ms }, kind);
     },
     approval(tool: string, decision: Decision, start: RunStart): void {
@@ -125,7 +126,8 @@ function idsOf({ requestId, runId }: FailedRun): Fields {
 }
 
 /** What is not known is left out. */
-function runFields({ start, ...entry }: RunEntry): Fields {
+function runFields(entry: RunEntry): Fields {
+  const { start } = entry;
   return {
     ...idsOf(start),
     conversation: start.conversation,

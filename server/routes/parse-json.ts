@@ -26,9 +26,11 @@ export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
   return value;
 }
 
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
 function decodeUtf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return UTF8.decode(bytes);
   } catch {
     throw new ApiError("invalid_json", "The message is not valid UTF-8.");
   }
