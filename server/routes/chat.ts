@@ -54,8 +54,8 @@ function startRun(service: Service, context: RequestContext, caller: Caller, doo
     const rules = { caller, maxBytes: settings.maxBodyBytes, memory };
     const message = await readBody(service, served, context, rules, async (body, sender) => {
       const rulesOf = () => messageRules(served, settings, sender);
-      const { stream, ...parsed } = await parseMessage(service, { parser: door.parser, bytes: body }, rulesOf);
-      return { ...parsed, sender, transport: door.transport(stream), isStreamed: stream };
+      const parsed = await parseMessage(service, { parser: door.parser, bytes: body }, rulesOf);
+      return { ...parsed, sender, transport: door.transport(parsed.stream), isStreamed: parsed.stream };
     });
     return context.res.destroyed ? undefined : message;
   });

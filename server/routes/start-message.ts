@@ -42,9 +42,8 @@ export function startMessage(
     try {
       const message = await read(served);
       if (message === undefined) return undefined;
-      const { sender, ...options } = message;
-      const { isStreamed, request } = options;
-      const started = await runs.start(sender, { ...options, ...brought, served });
+      const { sender, isStreamed, request } = message;
+      const started = await runs.start(sender, { ...message, ...brought, served });
       return { ...started, isStreamed, isNew: Object.keys(request.state).length === 0, user: sender.user?.id };
     } finally {
       release();
