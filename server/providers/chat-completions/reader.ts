@@ -88,7 +88,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     }
     this.#contentOf(delta, said);
     if (Array.isArray(delta.tool_calls)) this.#callsOf(delta.tool_calls);
-    for (const [name, piece] of Object.entries(delta)) if (!READ_FIELDS.has(name)) this.#keep(name, piece);
+    for (const name of Object.keys(delta)) if (!READ_FIELDS.has(name)) this.#keep(name, delta[name]);
     if (isRecord(delta.extra_content)) this.#keep("extra_content", withoutThought(delta.extra_content));
   }
 

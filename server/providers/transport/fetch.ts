@@ -109,11 +109,9 @@ async function beginsAsEvents(body: Readable, start: Buffer[]): Promise<boolean>
 }
 
 function headersOf(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
-  return new Headers(
-    Object.entries(headers).flatMap(([name, value = []]) =>
-      [value].flat().map((each): [string, string] => [name, each]),
-    ),
-  );
+  const head = new Headers();
+  for (const [name, value = []] of Object.entries(headers)) for (const each of [value].flat()) head.append(name, each);
+  return head;
 }
 
 /** How much of a refusal's body is read, and for how long: enough to classify it. */
