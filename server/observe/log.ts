@@ -129,8 +129,7 @@ function idsOf({ requestId, runId }: FailedRun): Fields {
 function runFields(entry: RunEntry): Fields {
   const { start } = entry;
   return {
-    request_id: start.requestId,
-    run_id: shortId(start.runId),
+    ...idsOf(start),
     conversation: start.conversation,
     model: entry.model,
     transport: start.transport,
@@ -160,13 +159,12 @@ const MAX_FIELD_CHARS = 16_000;
 
 /** Strikes the secrets out, and cuts what is left: half a secret would not be found. */
 function cleaned(fields: Fields, secrets: ReadonlySet<string>): Fields {
-  const struck: Fields = {};
-  for (const [name, value] of Object.entries(fields)) {
-    const text = typeof value === "string" ? strike(value, secrets) : value;
-    const isLong = typeof text === "string" && text.length > MAX_FIELD_CHARS;
-    struck[name] = isLong ? text.slice(0, MAX_FIELD_CHARS).toWellFormed() : text;
-  }
-  return struck;
+  const struck = Object.entries(fields).map(([name, value]) => {
+    if (typeof value !== "string") return [name, value];
+    const text = strike(value, secrets);
+    return [name, text.length > MAX_FIELD_CHARS ? text.slice(0, MAX_FIELD_CHARS).toWellFormed() : text];
+  });
+  return Object.fromEntries(struck);
 }
 
 /** JSON allows characters in texts that some terminals and readers of lines obey. */

@@ -13,6 +13,7 @@ const ARRAY = 0x5b;
 const ARRAY_END = 0x5d;
 const OBJECT = 0x7b;
 const OBJECT_END = 0x7d;
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Strict UTF-8, then JSON. Depth and number of values are counted in the bytes, before anything is built of them: a process
@@ -25,8 +26,6 @@ export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
   if (value === undefined) throw new ApiError("invalid_json", "The message is not valid JSON.");
   return value;
 }
-
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 function decodeUtf8(bytes: Uint8Array): string {
   try {

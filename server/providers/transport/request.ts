@@ -141,7 +141,9 @@ class PacketReader<Event> {
     const said: Event[] = [];
     this.isFinished = false;
     try {
-      for (const packet of joined(packets)) this.#readPacket(packet, said);
+      // To decode many small packets costs more than to join them.
+      const joined = packets.every(Buffer.isBuffer) ? [Buffer.concat(packets)] : packets;
+      for (const packet of joined) this.#readPacket(packet, said);
     } catch (error) {
       this.failure = { error };
     }
@@ -161,11 +163,6 @@ class PacketReader<Event> {
       this.isFinished = this.#reader.isFinished === true;
     }
   }
-}
-
-/** Bytes that arrived together, as one packet: to decode many small ones costs more than to join them. */
-function joined(packets: readonly Packet[]): readonly Packet[] {
-  return packets.length > 1 && packets.every(Buffer.isBuffer) ? [Buffer.concat(packets)] : packets;
 }
 
 /** The messages of Server-Sent Events. It throws an UpstreamGarbage for an event without end. */
