@@ -166,6 +166,17 @@ test("session and transport draw nothing: they import no package", () => {
   }
 });
 
+test("the button of a launcher and its bubble, which are bundled apart, have no Lit: a page that trusts it once would refuse the chat's", () => {
+  const needed = new Set(["widget/launcher/launcher.ts", "widget/launcher/greeting.ts"]);
+  for (const file of needed) {
+    const code = readFileSync(file, "utf8");
+    for (const [, target = ""] of code.matchAll(/^import (?!type )[^;]*?from "([^"]+)"/gm)) {
+      assert.ok(target.startsWith("."), `${file} imports ${target}`);
+      if (target.endsWith(".ts")) needed.add(join(dirname(file), target));
+    }
+  }
+});
+
 /** What a client outside of a page needs: a conversation, its run, and the connection. */
 const CLIENT = ["chat-session", "reconnect-policy", "server"].map((name) => `widget/session/${name}.ts`);
 

@@ -10,7 +10,6 @@ import { sheetOf } from "../styles/adopt.ts";
 import { create, svgIcon } from "../styles/elements.ts";
 import previewStyles from "../styles/preview.css";
 import surfaceStyles from "../styles/surfaces.css";
-import { HEARD_AFTER_MS } from "../ui/controllers/announcer.ts";
 import { isShortcut, isTaken, shownShortcut } from "../ui/keys.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
@@ -19,6 +18,9 @@ declare const PARLEY_HIDE_PREVIEW: string;
 
 /** When the page does not say it: by then a visitor has looked around. */
 const DEFAULT_AFTER_MS = 3_000;
+
+/** By then a screen reader has taken over what it will say. As in `announcer.ts`, which needs Lit. */
+const HEARD_AFTER_MS = 1_000;
 
 /** What is shown of an answer, in characters. Each may take two of a text's units. */
 const EXCERPT = 140;
