@@ -164,6 +164,8 @@ it("after an outage the line is good again when it is open, although the agent s
 it("a browser without a network says so, and the network's return sends what waits", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("One.")]] });
   await chat.greeting.waitFor();
+  // What draws messages comes when the page is idle.
+  await chat.page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   await chat.page.context().setOffline(true);
   await chat.page.locator('[part="connection"]').getByText("You are offline").waitFor();
   await chat.say("First");

@@ -99,7 +99,7 @@ test("docs/widget.md names the fields of each event", () => {
 });
 
 test("docs/widget.md names what the element keeps in localStorage", () => {
-  const names = [source("session/api-key.ts"), source("session/client.ts"), source("element/theme.ts")].map(
+  const names = [source("session/api-key.ts"), source("session/access.ts"), source("element/theme.ts")].map(
     (code) => /[`"](agent-chat-[\w-]+:?)/.exec(code)?.[1],
   );
   const inDocs = tableRows(docs, "in `localStorage`").map(([name = ""]) => name.replace("SERVER", ""));
