@@ -69,6 +69,8 @@ const OPTIONAL = {
   redis: () => import("./redis/shared.ts"),
   hosted: () => import("./hosted/source.ts"),
   identity: () => import("./routes/identity.ts"),
+  approvals: () => import("./agent/approvals.ts"),
+  decisions: () => import("./agent/decisions.ts"),
   tracing: () => import("./observe/tracing.ts"),
   workers: () => import("./observe/worker-metrics.ts"),
 };
@@ -285,7 +287,19 @@ interface Serving extends ParleyServerOptions {
 /** @throws ConfigError */
 async function serve(module: AgentModule, options: Serving): Promise<ServedAgent> {
   const provider = options.source ?? (await createSource(module.agent, options));
+  await loadFor(module);
   return new ServedAgent(module, provider, options.parts);
+}
+
+/** Loads what messages will need: when they come, an update in place may have taken it off the disk. */
+async function loadFor({ agent, authenticate }: AgentModule): Promise<void> {
+  const { onMessage, onAnswer } = agent.hooks;
+  const mayAsk = agent.ownRun !== undefined || agent.toolSources.some((it) => it.toolsFor ?? it.fixed.length > 0);
+  await Promise.all([
+    authenticate && OPTIONAL.identity(),
+    (onMessage ?? onAnswer) && OPTIONAL.decisions(),
+    mayAsk && OPTIONAL.approvals(),
+  ]);
 }
 
 async function createSource(

@@ -74,7 +74,10 @@ export type ObserveRun = (start: RunStart, own?: RunSink) => RunObserver;
 
 /** Observes one run. An observer is quick and never throws. */
 export interface RunObserver {
-  /** Called with every batch of events, in order, before a client gets it; once text was said, not with those of text alone. */
+  /**
+   * Called with the batches of events, in order, before a client gets them: all of them until text or thinking has come, and then
+   * without those that have nothing else. What counts pieces cannot do so here.
+   */
   events(batch: readonly RunEvent[]): void;
   /** A model request begins. */
   modelRequest(): ModelRequestObserver;

@@ -199,7 +199,8 @@ export class Run implements RunHandle {
   }
 
   #append(events: RunEvent[], observer: RunObserver): void {
-    // Most batches: nothing in them is hidden, and the observer needs no more than the first piece.
+    if (events.length === 0) return;
+    // Most batches are text or thinking: nothing in them is hidden, and the observer needs no more than the first piece.
     const isText = events.every(isPiece);
     if (!isText || !this.#hasSpoken) observer.events(events);
     this.#hasSpoken ||= isText;

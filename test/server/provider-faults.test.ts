@@ -5,6 +5,7 @@ import { test } from "node:test";
 import {
   assertSame,
   type ChatMessage,
+  post,
   send,
   stateOf,
   TRANSPORTS,
@@ -13,12 +14,13 @@ import {
 } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { turns, within } from "../support/deadline.ts";
+import { startWithClient } from "../support/socket-client.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { CHAT_COMPLETIONS, RESPONSES, type UpstreamApi } from "../support/upstream-replies.ts";
-import { startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
+import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 import { answerOf, FAULTS, joined, startFaultyUpstream } from "../support/wire-faults.ts";
 
 /** For the first chunk and for each after it: far longer than anything here takes. */
@@ -194,4 +196,35 @@ test("litellm/…: two tools, an answer and a continued conversation, alike on a
   assert.deepEqual(one.messages, [system, history[0]]);
   assert.deepEqual(two.messages, [system, ...history.slice(0, 4)]);
   assert.deepEqual(three.messages, [system, ...history, { role: "user", content: "Sorry?" }]);
+});
+
+test("stop and clear close the upstream connection", async (t) => {
+  const upstream = await startUpstream(RESPONSES.stall("Half"), RESPONSES.stall("Half"));
+  t.after(() => upstream.close());
+  const { client } = await startWithClient(t, { agent: { model: RESPONSES.model }, env: RESPONSES.env(upstream.url) });
+  for (const type of ["stop", "clear"]) {
+    client.send({ message: "Hi" });
+    await client.until("token");
+    client.send({ type });
+    await client.until("done", "cleared");
+    const closed = upstream.calls.at(-1)?.closed;
+    assert.ok(closed);
+    assert.equal(await within(closed, "the end of the connection"), "aborted");
+  }
+});
+
+test("at the level debug the log has what the provider said of a failure, without the server's keys", async (t) => {
+  const said = { error: { message: "Incorrect API key provided: sk-of-a-test. Ticket 4711" } };
+  const upstream = await startUpstream(jsonReply(401, said));
+  t.after(() => upstream.close());
+  for (const level of ["debug", "info"]) {
+    upstream.reply(jsonReply(401, said));
+    const env = { ...RESPONSES.env(upstream.url), PARLEY_LOG_LEVEL: level };
+    const server = await startServer(t, { agent: { model: RESPONSES.model }, env });
+    await post(server, { message: "Hi", stream: false });
+    const log = server.log.join("\n");
+    assert.match(log, /provider_auth: OpenAI refused the API key/);
+    assert.equal(log.includes("Ticket 4711"), level === "debug");
+    assert.doesNotMatch(log, /sk-of-a-test/);
+  }
 });

@@ -77,6 +77,11 @@ export function lostTools(history: readonly HistoryMessage[]): ToolSpec[] {
   return [...names].map((name) => ({ name, description, parameters: { type: "object" } }));
 }
 
+/**
+ * A thought of Claude, which it needs back. The history keeps it on the assistant's message: `thinking_blocks` as LiteLLM has
+ * them, and `anthropic_layout` where Chat Completions cannot express the order of the blocks. Clients send both back, so they are
+ * checked.
+ */
 export type ThinkingBlock =
   | { type: "thinking"; thinking: string; signature: string }
   /** `data` is opaque; on Bedrock, the base64 of the encrypted bytes. */

@@ -142,7 +142,7 @@ class PacketReader<Event> {
     this.isFinished = false;
     try {
       // To decode many small packets costs more than to join them.
-      const joined = packets.every(Buffer.isBuffer) ? [Buffer.concat(packets)] : packets;
+      const joined = packets.length > 1 && packets.every(Buffer.isBuffer) ? [Buffer.concat(packets)] : packets;
       for (const packet of joined) this.#readPacket(packet, said);
     } catch (error) {
       this.failure = { error };
