@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, relative } from "node:path";
 import { build, transformSync } from "esbuild";
 import { attributeOf, initialValue } from "../widget/element/properties.ts";
+import { panelTexts } from "../widget/i18n/panel-texts.ts";
 import { en } from "../widget/i18n/strings.ts";
 import { LAUNCHER } from "../widget/launcher/properties.ts";
 import { customElementsManifest } from "./manifest.mjs";
@@ -18,8 +19,23 @@ const css = {
   },
 };
 
+/** Lines of templates are sent without their indentation, of which a page shows nothing. */
+const templates = {
+  name: "templates",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/widget\/.*\.ts$/ }, ({ path }) => {
+      const source = readFileSync(path, "utf8");
+      return { contents: source.includes("html`") ? source.replace(/^ +/gm, "") : source, loader: "ts" };
+    });
+  },
+};
+
 /** The texts that a launcher has before its chat is loaded, by language. */
-const [openChat, hidePreview, reload] = [{ en: en.openChat }, { en: en.hidePreview }, { en: en.reload }];
+const [openChat, hidePreview, reload] = [
+  { en: panelTexts.openChat },
+  { en: panelTexts.hidePreview },
+  { en: en.reload },
+];
 for (const file of readdirSync("widget/i18n/locales")) {
   const { locale } = await import(`../widget/i18n/locales/${file}`);
   openChat[locale.lang] = locale.openChat;
@@ -59,7 +75,7 @@ const common = {
   legalComments: "none",
   charset: "utf8",
   metafile: true,
-  plugins: [css],
+  plugins: [css, templates],
 };
 
 /** What is loaded by its address. What they import is in chunks that they share. */
@@ -74,6 +90,7 @@ const ENTRIES = {
  * part is there, which costs a round trip more than its bytes.
  */
 const SHARED_BY_PARTS = [
+  "widget/conversations/idb.ts",
   "widget/i18n/format.ts",
   "widget/markdown/lines.ts",
   "widget/markdown/patch-dom.ts",
@@ -91,9 +108,13 @@ const RELOAD = "widget/launcher/reload.ts";
 /** What an empty chat is shown without, and the first answer needs. */
 const TALK = "widget/ui/talk.ts";
 
+/** What a first message is kept in. */
+const DATABASE = "widget/conversations/indexed-db.ts";
+
 /**
  * Builds all of it into a folder. Answers what it is made of, the scripts in it, for which of them an empty chat waits, and
- * which of them are loaded when a first answer without tools or code has been drawn.
+ * which of them a first answer without tools or code needs, to be drawn and kept. What is loaded beside it when there is
+ * time, for the press of a button, is not among them.
  */
 export async function buildBrowserFiles(folder, { minify }) {
   mkdirSync(folder, { recursive: true });
@@ -150,7 +171,7 @@ export async function buildBrowserFiles(folder, { minify }) {
     metafile,
     files: ["widget.js", ...scripts.map((path) => relative(folder, path))],
     toFirstPaint,
-    toFirstAnswer: [...new Set([...toFirstPaint, ...eager(TALK)])],
+    toFirstAnswer: [...new Set([...toFirstPaint, ...eager(TALK), ...eager(DATABASE)])],
   };
 }
 

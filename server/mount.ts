@@ -61,12 +61,12 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
   const env = mountedEnvironment(process.env, given);
   const settings = { ...readSettings(env), host: UNKNOWN_HOST };
   const tracing = loadOpenTelemetry(undefined);
-  const { handler, log, metrics, drain } = await createCore({
+  const { handler, log, metrics, drain, begin } = await createCore({
     ...module,
     settings,
     env,
     publicFolder,
-    loadPackage: (name) => loadOptionalPackage(name, undefined),
+    loadPackage: (name, only) => loadOptionalPackage(name, undefined, only),
     openTelemetry: tracing.api,
   });
   const secretWarning = stateSecretWarning(module, settings);
@@ -82,6 +82,7 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
   ]) {
     if (warning !== undefined) log.warning(warning);
   }
+  begin();
   let closed: Promise<void> | undefined;
   return {
     handle: handleOf(handler, settings.basePath, log),

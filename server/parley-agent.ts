@@ -7,9 +7,9 @@ export type {
   IncomingMessage,
   Refusal,
   Replacement,
-  RunRecord,
-  ToolCallRecord,
 } from "./agent/hooks.ts";
+export type { McpHttpServer, McpProgram, McpServerDefinition } from "./agent/mcp-definition.ts";
+export type { Price } from "./agent/prices.ts";
 export type { RunContext } from "./agent/run-context.ts";
 export type {
   AgentObject,
@@ -20,19 +20,22 @@ export type {
   RunInput,
   TextMessage,
 } from "./agent/run-function.ts";
+export type { RunRecord, ToolCallRecord } from "./agent/run-record.ts";
 export {
   type ToolContext,
   type ToolDefinition,
   ToolError,
   type ToolTextsDefinition,
   tool,
+  toolResult,
 } from "./agent/tool-definition.ts";
+export type { ToolImage, ToolResultParts } from "./agent/tool-result.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";
 export type { Expose } from "./agent/tool-words.ts";
 export type { Register, User } from "./auth/access.ts";
 export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authenticate.ts";
 export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";
 export { toModelMessages, toResume, toRunState } from "./hosted/to-framework.ts";
-export type { AttachedFile } from "./observe/run-observer.ts";
-export type { ApprovalDecision, ToolApproval, ToolText } from "./protocol/chat.ts";
+export type { AttachedFile, RecordedUsage } from "./observe/run-observer.ts";
+export type { ApprovalDecision, ToolApproval, ToolText, Usage } from "./protocol/chat.ts";
 export type { AiSdkLanguageModel } from "./providers/ai-sdk/language-model.ts";

@@ -2,7 +2,7 @@
 
 import type { Server } from "node:http";
 import type { Agent, AgentModule } from "./agent/define.ts";
-import { HookQueue } from "./agent/hook-queue.ts";
+import type { HookQueue } from "./agent/hook-queue.ts";
 import { HOOK_MS } from "./agent/hooks.ts";
 import {
   AgentRuntime,
@@ -12,6 +12,7 @@ import {
   type ServingParts,
   stateSecretsOf,
 } from "./agent/served-agent.ts";
+import type { ToolSource } from "./agent/tool-sources.ts";
 import { type Access, createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
@@ -23,6 +24,7 @@ import { type SocketOptions, WebSockets } from "./http/websocket.ts";
 import { createMemoryLimiter } from "./limits/limiter.ts";
 import { MemoryBudget } from "./limits/memory-budget.ts";
 import { MessageLimits } from "./limits/message-limits.ts";
+import type { McpServers } from "./mcp/servers.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts";
 import type { RunSink } from "./observe/run-observer.ts";
@@ -31,6 +33,7 @@ import type { OpenTelemetry } from "./observe/tracing.ts";
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { Shared } from "./redis/shared.ts";
+import type { Identity } from "./routes/identity.ts";
 import { routesOf, socketRoutesOf } from "./routes/index.ts";
 import { LargeMessages } from "./routes/large-messages.ts";
 import type { Service } from "./routes/service.ts";
@@ -53,6 +56,8 @@ export interface ParleyCore {
    * the former agent's has. `keepsConversations`: it can go on with those of the former agent.
    */
   replaceAgent(next: AgentModule): Promise<{ keepsConversations: boolean }>;
+  /** To be called once clients can come: what the agent needs beside its model is loaded and connected. */
+  begin(): void;
   /** The page for Prometheus, as of this process. */
   metrics(): string;
   /** Whether an answer is running. */
@@ -71,6 +76,9 @@ const OPTIONAL = {
   identity: () => import("./routes/identity.ts"),
   approvals: () => import("./agent/approvals.ts"),
   decisions: () => import("./agent/decisions.ts"),
+  hooks: () => import("./agent/hook-queue.ts"),
+  prices: () => import("./agent/prices.ts"),
+  mcp: () => import("./mcp/servers.ts"),
   tracing: () => import("./observe/tracing.ts"),
   workers: () => import("./observe/worker-metrics.ts"),
 };
@@ -125,6 +133,7 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
   const { settings, lingerMs = LINGER_MS } = options;
   const core = await createCore(options);
   const http = createHttpServer(core.handler, settings, lingerMs);
+  http.once("listening", core.begin);
   return { ...core, http, drain: () => core.drain(() => closeServer(http, lingerMs)) };
 }
 
@@ -135,13 +144,10 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   // The agent's module may have set variables of the process.
   for (const env of [options.env ?? {}, process.env]) log.hide(secretsOf(env));
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
-  const hooks = new HookQueue({
-    maxMs: options.hookMs ?? HOOK_MS,
-    count: (hook, outcome) => metrics.hook(hook, outcome),
-    warn: log.warning,
-    fail: log.failure,
-  });
-  const serving = { ...options, log, parts: servingParts(options, { log, shared, hooks }) };
+  let queue: Promise<HookQueue> | undefined;
+  const hooks = () => (queue ??= createHooks(options, log, (hook, outcome) => metrics.hook(hook, outcome)));
+  const toolServers = new ToolServers(options, log, (...call) => metrics.toolServer(...call));
+  const serving = { ...options, log, toolServers, parts: servingParts(options, { log, shared, hooks }) };
   const first = await serve(options, serving).catch((error) => giveUp(error, shared));
   const runtime = new AgentRuntime(first, serving.parts.hookMs, log.failure);
   const metrics = createMetrics({
@@ -149,13 +155,14 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
     isTool: (name) => runtime.current.isTool(name),
     openSockets: () => sockets.size,
     redisUp: shared && (() => shared.isUp),
+    toolServers: () => toolServers.states,
   });
   const tracing = openTelemetry && (await OPTIONAL.tracing()).createTracing(openTelemetry);
   const runLog = options.story?.(log) ?? log;
   const sinks: RunSink[] = [runLog, metrics, ...(tracing ? [tracing] : []), ...(options.sinks?.(log) ?? [])];
   const origins = new Origins(settings);
   const access = createAccess(settings, origins, log.warning);
-  const service = await createService(options, { runtime, log, metrics, sinks, shared, origins, access, hooks });
+  const service = await createService(options, { runtime, log, metrics, sinks, shared, origins, access });
   const sockets = createSockets(service, { lingerMs, onError: metrics.error });
   const handler = createHandlerOf(options, service, { sockets, metrics, lingerMs });
   return {
@@ -169,12 +176,13 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
     async replaceAgent(next) {
       return runtime.replace(await serve(next, serving));
     },
+    begin: () => toolServers.begin(),
     metrics: () => renderMetrics(metrics.families()),
     isBusy: () => service.runs.isBusy,
     async drain(closeServer) {
       await service.runs.drain(settings.drainSeconds * 1000);
       await Promise.all([closeServer?.(), handler.close()]);
-      await hooks.drain();
+      await (await queue)?.drain();
       await service.largeMessages.close();
       await shared?.close();
       await runtime.close();
@@ -223,23 +231,31 @@ interface Observing {
   shared: Shared | undefined;
   origins: Origins;
   access: Access;
-  hooks: HookQueue;
+}
+
+async function createHooks(
+  { hookMs: maxMs = HOOK_MS }: ParleyServerOptions,
+  { warning: warn, failure: fail }: Log,
+  count: Metrics["hook"],
+): Promise<HookQueue> {
+  return new (await OPTIONAL.hooks()).HookQueue({ maxMs, count, warn, fail });
 }
 
 async function createService(
   options: ParleyServerOptions,
-  { runtime, log, metrics, sinks, shared, origins, access, hooks }: Observing,
+  { runtime, log, metrics, sinks, shared, origins, access }: Observing,
 ): Promise<Service> {
   const { settings, authenticateMs: maxMs = AUTHENTICATE_MS } = options;
   const { parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
   const limits = new MessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
   const identifying = { access, origins, limits, log, metrics, maxMs };
+  let identity: Identity | undefined;
   return {
     runtime,
     settings,
     origins,
     limits,
-    identity: async () => new (await OPTIONAL.identity()).Identity(identifying),
+    identity: async () => (identity ??= new (await OPTIONAL.identity()).Identity(identifying)),
     access,
     memory: new MemoryBudget(settings.maxRequestBytesTotal),
     largeMessages: new LargeMessages(parseWorker),
@@ -251,7 +267,6 @@ async function createService(
       fail: log.failure,
       onQueue: metrics.queued,
     }),
-    hooks,
     log,
     site: loadSite(options.publicFolder),
     metricsPage: settings.metrics ? await metricsPage(metrics, options.isWorker) : undefined,
@@ -273,14 +288,47 @@ async function connect(
 
 function servingParts(
   { settings, hookMs = HOOK_MS }: ParleyServerOptions,
-  { log, shared, hooks }: Pick<Observing, "log" | "shared" | "hooks">,
+  { log, shared, hooks }: Pick<Observing, "log" | "shared"> & Pick<ServingParts, "hooks">,
 ): ServingParts {
   const { strike, warning: warn } = log;
   return { settings, stateSecrets: stateSecretsOf(settings, shared), hooks, hookMs, strike, warn, warned: new Set() };
 }
 
+/** Those of MCP, once an agent names some. */
+class ToolServers {
+  readonly #create: () => Promise<McpServers>;
+  #servers: McpServers | undefined;
+  #hasBegun = false;
+
+  constructor(
+    { hookMs = HOOK_MS, loadPackage: load = (name) => import(name) }: ParleyServerOptions,
+    { notice, warning: warn }: Log,
+    observe: Metrics["toolServer"],
+  ) {
+    this.#create = async () => new (await OPTIONAL.mcp()).McpServers({ load, hookMs, notice, warn, observe });
+  }
+
+  get states(): McpServers["states"] {
+    return this.#servers?.states ?? [];
+  }
+
+  begin(): void {
+    this.#hasBegun = true;
+    this.#servers?.open();
+  }
+
+  /** @throws ConfigError */
+  async sourceFor({ mcp }: Agent): Promise<ToolSource | undefined> {
+    if (mcp === undefined) return undefined;
+    this.#servers ??= await this.#create();
+    if (this.#hasBegun) this.#servers.open();
+    return this.#servers.sourceOf(mcp);
+  }
+}
+
 interface Serving extends ParleyServerOptions {
   log: Log;
+  toolServers: ToolServers;
   parts: ServingParts;
 }
 
@@ -288,17 +336,26 @@ interface Serving extends ParleyServerOptions {
 async function serve(module: AgentModule, options: Serving): Promise<ServedAgent> {
   const provider = options.source ?? (await createSource(module.agent, options));
   await loadFor(module);
-  return new ServedAgent(module, provider, options.parts);
+  const { onRunEnd, onFeedback } = module.agent.hooks;
+  const hooks = (onRunEnd ?? onFeedback) && (await options.parts.hooks());
+  const costOf =
+    module.agent.prices === undefined
+      ? undefined
+      : (await OPTIONAL.prices()).checkPrices(module.agent, options.parts.warn);
+  const tools = await options.toolServers.sourceFor(module.agent);
+  return new ServedAgent(module, provider, options.parts, { hooks, costOf, tools });
 }
 
 /** Loads what messages will need: when they come, an update in place may have taken it off the disk. */
 async function loadFor({ agent, authenticate }: AgentModule): Promise<void> {
   const { onMessage, onAnswer } = agent.hooks;
-  const mayAsk = agent.ownRun !== undefined || agent.toolSources.some((it) => it.toolsFor ?? it.fixed.length > 0);
+  // With what carries tools out.
+  const hasTools =
+    (agent.ownRun ?? agent.mcp) !== undefined || agent.toolSources.some((it) => it.toolsFor ?? it.fixed.length > 0);
   await Promise.all([
     authenticate && OPTIONAL.identity(),
     (onMessage ?? onAnswer) && OPTIONAL.decisions(),
-    mayAsk && OPTIONAL.approvals(),
+    hasTools && OPTIONAL.approvals(),
   ]);
 }
 

@@ -26,11 +26,11 @@ const AREAS = {
   bench: 1,
 };
 
-/** These wait most of a minute and compute little: they begin before all others, each in a process of its own. */
-const WAITING = ["thorough/branches.test.ts", "widget/branches.test.ts"];
-
 /** These change or measure what belongs to a whole process: its environment, its timers. */
-const ALONE = ["providers/upstream.test.ts", "providers/bedrock-setup.test.ts"];
+const ALONE = [
+  ...["providers/upstream.test.ts", "providers/bedrock-setup.test.ts"],
+  ...["widget/operations.test.ts", "thorough/operations.test.ts"],
+];
 
 const TEST_MINUTES = 2;
 
@@ -60,7 +60,7 @@ function filesOf(area: string): string[] {
 
 /** What turns the process into a page for a file. Only files that import the same share a process. */
 function globalsOf(file: string): string {
-  if (ALONE.includes(file) || WAITING.includes(file)) return file;
+  if (ALONE.includes(file)) return file;
   return (
     /"\.\.?\/(?:support\/dom|mount|browser-globals|browser-stubs)\.ts"/.exec(
       readFileSync(`test/${file}`, "utf8"),
@@ -118,11 +118,9 @@ Run one file with: node --import tsx --import ./test/support/css.mjs --test test
 // Outside of `node_modules`, where Node's runner finds no tests from version 22 on.
 const folder = mkdtempSync(join(tmpdir(), "parley-tests-"));
 await transpile(folder);
-const waits = ({ files: [file = ""] }: Group) => (WAITING.includes(file) ? 0 : 1);
 const groups = areas
   .filter((area) => !left.includes(area))
   .flatMap(groupsOf)
-  .sort((a, b) => waits(a) - waits(b))
   .map((group, place) => writeGroup(folder, group, place));
 // There are two more than cores: a test mostly waits, for another process, a timer or a browser's next frame.
 const flags = ["--enable-source-maps", `--test-concurrency=${availableParallelism() + 2}`];

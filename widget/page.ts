@@ -5,6 +5,7 @@ import type { AgentChat } from "./element/agent-chat.ts";
 import { ApiKey } from "./session/api-key.ts";
 import { parseAgentInfo } from "./session/server.ts";
 import { recall } from "./storage/storage.ts";
+import { VisualViewportController } from "./ui/controllers/visual-viewport.ts";
 
 const chat = document.querySelector<AgentChat>("agent-chat");
 // What the server has written into the page (`routes/site.ts`): the element is not drawn yet.
@@ -12,6 +13,8 @@ const { info, images, sites = [] } = JSON.parse(document.querySelector("#page-da
 // A site that no setting names could have the visitor press what they cannot see: their key does not open the chat there.
 const named = [location.origin, ...sites];
 ApiKey.isFramed = !sitesAround().every((site) => named.includes(site));
+// Elsewhere the site or the launcher sees to it.
+if (chat) new VisualViewportController(chat, () => chat.renderRoot.querySelector(".chat"));
 if (chat && info) Object.assign(chat, { pageInfo: parseAgentInfo(info), images });
 void chat?.updateComplete.then(() => document.querySelector(".splash")?.remove());
 // Behind the `#` of an address, which browsers send to no server.

@@ -9,14 +9,14 @@ import { within } from "../config/within.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type { ApprovalDecision, ToolApproval, ToolMessage, WaitingCall, WaitingCalls } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
-import { textContent } from "../providers/history.ts";
+import { textContent, textOf } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Agent } from "./define.ts";
 import { plainText } from "./plain-text.ts";
 import type { RunContext } from "./run-context.ts";
 import type { Tool } from "./tool-definition.ts";
 import { describeProblems } from "./tool-schema.ts";
-import { type Asking, exposed, hiderOf, noticeOf, shownCall, shownId, titleText } from "./tool-words.ts";
+import { type Asking, hiddenBy, hiderOf, noticeOf, shownCall, shownId, titleText } from "./tool-words.ts";
 import { checkedArguments, fittingArguments } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */
@@ -60,7 +60,8 @@ async function needsApproval(tool: Tool, call: ToolCall, { context, served }: Ap
   const { hookMs } = served;
   const fitting = await fittingArguments(tool, call, { context, hookMs });
   if (fitting === undefined) return false;
-  const rule = (signal: AbortSignal) => tool.approval?.isNeeded(fitting.value, { ...context, signal, callId: call.id });
+  const rule = (signal: AbortSignal) =>
+    tool.approval?.isNeeded(fitting.value, { ...context, signal, callId: call.id, progress: () => {} });
   try {
     const isNeeded: unknown = await within(rule, hookMs, context.signal);
     // Only a clear no is a no.
@@ -260,10 +261,10 @@ function declinedAnswer({ id, name }: { id: string; name: string }, text: string
 }
 
 export function declinedEvent(tools: Tools, { id, name, content }: ToolAnswer): RunEvent {
-  const output = content.map(({ text }) => text).join("");
+  const output = textOf(content);
   const title = tools.get(name)?.title;
   const data = { id, tool: name, title, output, status: "failed", declined: true, duration_ms: 0 } as const;
-  return exposed({ type: "tool_result", data }, hiderOf(tools, name));
+  return hiddenBy({ type: "tool_result", data }, hiderOf(tools, name));
 }
 
 /** The answer for the model, which knows the call as it made it. */

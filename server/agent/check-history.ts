@@ -109,10 +109,15 @@ function checkToolMessage(message: Record<string, unknown>, at: string, open: Se
   if (typeof id !== "string" || !open.delete(id)) {
     throw invalid(`${at}/tool_call_id`, "answers no tool call that is open");
   }
-  if (typeof content !== "string") throw invalid(`${at}/content`, "must be a string");
-  if (is_error === undefined) return { role: "tool", tool_call_id: id, content };
+  const read = checkUserContent(content, `${at}/content`);
+  if (!isToolContent(read)) throw invalid(`${at}/content`, "must be a string, or an array of texts and images");
+  if (is_error === undefined) return { role: "tool", tool_call_id: id, content: read };
   if (typeof is_error !== "boolean") throw invalid(`${at}/is_error`, "must be true or false");
-  return { role: "tool", tool_call_id: id, content, is_error };
+  return { role: "tool", tool_call_id: id, content: read, is_error };
+}
+
+function isToolContent(content: UserMessage["content"]): content is ToolMessage["content"] {
+  return typeof content === "string" || content.every(({ type }) => type !== "file");
 }
 
 function checkAssistantMessage(message: Record<string, unknown>, at: string, open: Set<string>): AssistantMessage {

@@ -58,6 +58,7 @@ export class WithheldAnswer {
   readonly #events: StreamEvent[] = [];
   /** The texts between tools. */
   readonly #texts: string[] = [];
+  isReleased = false;
   /** Whether a tool came after the last text. */
   #isParted = true;
   /** The piece of text that goes on. */
@@ -83,8 +84,9 @@ export class WithheldAnswer {
     return refuse;
   }
 
-  /** What was withheld, in its order. */
+  /** What was withheld, in its order: clients get it now. */
   release(): StreamEvent[] {
+    this.isReleased = true;
     return this.#events;
   }
 

@@ -3,13 +3,15 @@
 import type { Authenticate } from "../auth/authenticate.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
-import type { MediaType } from "../protocol/attachments.ts";
+import type { FileType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
 import { type AiSdkLanguageModel, checkLanguageModel, modelName } from "../providers/ai-sdk/language-model.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
 import { fieldNames, isFunction, meantField, optionalText, requiredText } from "./fields.ts";
 import type { Hooks } from "./hooks.ts";
+import type { McpOfAgent, McpServerDefinition } from "./mcp-definition.ts";
 import { checkModelSettings } from "./model-settings.ts";
+import type { Price } from "./prices.ts";
 import type { RunContext } from "./run-context.ts";
 import {
   type AgentObject,
@@ -57,10 +59,13 @@ export interface AgentDefinition extends Hooks {
   model?: ModelName | AiSdkLanguageModel;
   /** Answers messages in place of `model` and all that belongs to it: an agent that is written elsewhere. */
   run?: RunFunction | AgentObject;
-  /** What people read of the tools that run in `run`, by their names. */
+  /** What people read of the tools that run in `run`, or that MCP servers have, by their names. */
   toolTexts?: Record<string, ToolTextsDefinition>;
-  /** Which files `run` takes (default: none), or a model of the AI SDK (default: all; its API may refuse some). */
-  accepts?: MediaType[];
+  /**
+   * The media types of files that a message may have; none: `[]`. Default: the images and PDF files that the model's provider
+   * takes, and none for `run`. Text files are taken where it names their types.
+   */
+  accepts?: FileType[];
   /**
    * Models that are asked, in this order, when the one before fails before it says anything. All of them must keep a
    * conversation in the same way, and all get the same settings.
@@ -70,6 +75,8 @@ export interface AgentDefinition extends Hooks {
   instructions?: string | ((ctx: RunContext) => string | Promise<string>);
   /** The tools, or what chooses them for each message. */
   tools?: AnyToolDefinition[] | ((ctx: RunContext) => AnyToolDefinition[] | Promise<AnyToolDefinition[]>);
+  /** MCP servers by name, whose tools the agent has beside its own. A tool is called `name__tool`. */
+  mcp?: Record<string, McpServerDefinition>;
   /** Maximum number of model requests in one run, 1 to 1,000. Default 10. */
   maxTurns?: number;
   /** How much a reasoning model may think. Default: the provider's. */
@@ -86,6 +93,11 @@ export interface AgentDefinition extends Hooks {
   store?: boolean;
   /** OpenAI: tools that run there. An object passes its further fields on, such as `vector_store_ids`. */
   hostedTools?: ("web_search" | "code_interpreter" | HostedTool)[];
+  /**
+   * What models cost, by their names as the log has them: `openai/gpt-5.2`, `run`. `onRunEnd`, the log, the metrics and
+   * `parley dev` then say what an answer has cost. Clients do not get to know.
+   */
+  prices?: Record<string, Price>;
   /** What the chat page shows: before the first message, and below the text field. */
   chat?: { welcome?: string; suggestions?: string[]; disclaimer?: string };
 }
@@ -99,15 +111,19 @@ export interface Agent {
   readonly model: string;
   /** In the order in which they are asked; empty where the author's own code answers. */
   readonly models: readonly (string | AiSdkLanguageModel)[];
-  /** Which files models of the AI SDK take. */
-  readonly accepts: readonly MediaType[] | undefined;
+  /** Which files a message may have; absent: what the models take. */
+  readonly accepts: readonly FileType[] | undefined;
   readonly ownRun: OwnRun | undefined;
   readonly instructions: string | ((ctx: RunContext) => unknown);
   /** Asked for each message. */
   readonly toolSources: readonly ToolSource[];
+  /** As they were written: the room `mcp/` checks them. */
+  readonly mcp: McpOfAgent | undefined;
   readonly maxTurns: number;
   readonly settings: ModelSettings;
   readonly hooks: Hooks;
+  /** As they were written: `prices.ts` checks them. */
+  readonly prices: unknown;
   readonly welcome: string | undefined;
   readonly suggestions: readonly string[];
   readonly disclaimer: string | undefined;
@@ -140,9 +156,9 @@ export function checkAgent(exported: unknown): Agent {
   refuseUnknownFields(exported, Object.keys(AGENT_FIELDS));
   const ownRun = checkRun(exported);
   const models = ownRun === undefined ? checkModels(exported) : [];
-  if (ownRun === undefined && exported.toolTexts !== undefined) {
+  if (ownRun === undefined && exported.mcp === undefined && exported.toolTexts !== undefined) {
     throw new ConfigError(
-      "toolTexts is for tools that run elsewhere, but there is no run. Write its fields into tool({ … }).",
+      "toolTexts is for tools that run elsewhere, but there is neither run nor mcp. Write its fields into tool({ … }).",
     );
   }
   const { chat = {}, maxTurns = DEFAULT_MAX_TURNS } = exported;
@@ -158,13 +174,15 @@ export function checkAgent(exported: unknown): Agent {
     agent: optionalText(exported, "agent") ?? name,
     model: models[0] === undefined ? "run" : modelName(models[0]),
     models,
-    accepts: checkModelAccepts(exported, models),
+    accepts: checkAccepts(exported),
     ownRun,
     instructions: checkInstructions(exported),
     toolSources: checkTools(exported),
+    mcp: exported.mcp === undefined ? undefined : { servers: exported.mcp, toolTexts: exported.toolTexts },
     maxTurns,
     settings: checkModelSettings(exported),
     hooks: checkHooks(exported),
+    prices: exported.prices,
     welcome: optionalText(chat, "welcome", "chat.welcome"),
     suggestions: checkSuggestions(chat.suggestions),
     disclaimer: optionalText(chat, "disclaimer", "chat.disclaimer"),
@@ -183,6 +201,7 @@ export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
   fallbacks: "object",
   instructions: "string function",
   tools: "object function",
+  mcp: "object",
   maxTurns: "number",
   reasoningEffort: "string",
   temperature: "number",
@@ -191,6 +210,7 @@ export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
   providerOptions: "object",
   store: "boolean",
   hostedTools: "object",
+  prices: "object",
   chat: "object",
   onRunEnd: "function",
   onFeedback: "function",
@@ -299,18 +319,6 @@ function checkModels(from: Record<string, unknown>): (string | AiSdkLanguageMode
   const advice = howToRun(model);
   if (advice !== undefined) throw new ConfigError(`model is an agent, not a model. ${advice}`);
   return [typeof model === "string" ? model : checkLanguageModel(model, "model"), ...others];
-}
-
-/** Files of a model that is named are known. */
-function checkModelAccepts(
-  { run, accepts }: Record<string, unknown>,
-  models: readonly unknown[],
-): MediaType[] | undefined {
-  if (run !== undefined || accepts === undefined) return undefined;
-  if (models.some((model) => typeof model !== "string")) return checkAccepts(accepts);
-  throw new ConfigError(
-    "accepts says which files run takes, or a model of the AI SDK, but there is neither. Remove it: a model's files are known.",
-  );
 }
 
 function checkSuggestions(suggestions: unknown): readonly string[] {

@@ -7,6 +7,7 @@ import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { AssistantMessage, ConversationState, HistoryMessage, Usage, UserMessage } from "../protocol/chat.ts";
 import { StringBuilder, userMessage } from "../providers/history.ts";
 import type { AskedCall, KeptResponse, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
+import { addUsage } from "../providers/usage.ts";
 
 /** Stands between the texts that calls have parted, as clients read them. */
 export const SEPARATOR = "\n\n";
@@ -67,8 +68,9 @@ export interface Result {
 export interface RequestEnd {
   /** Absent as long as it goes on. */
   finish?: TurnFinish;
+  /** As it was counted so far. */
   usage?: Usage | undefined;
-  /** The model string of the model that answered, where the agent has several. */
+  /** The model string of the model that was asked last, where the agent has several. */
   model?: string | undefined;
   /** The tools that the model wants to be carried out. */
   readonly calls: ToolCall[];
@@ -94,6 +96,8 @@ export class Exchange {
   turn: RequestEnd = { calls: [], asked: [] };
   /** What an agent that is written elsewhere gets back with the next message; known when its answer is over. */
   agentState: unknown;
+  /** The sentence that clients got in place of an empty answer. */
+  closing = "";
   /** What its framework needs to go on with what waits. */
   keptOfAll: unknown;
   readonly #runsElsewhere: boolean;
@@ -121,8 +125,13 @@ export class Exchange {
 
   /** What was said in this turn, from where the answer began anew. */
   get text(): string {
-    const said = this.entries.slice(this.#answerFrom);
-    return said.map((entry) => (entry.type === "turn" ? entry.text.toString() : "")).join("");
+    return textsOf(this.entries.slice(this.#answerFrom)).join("");
+  }
+
+  /** All that was said, a blank line between turns. */
+  get allSaid(): string {
+    const texts = [...textsOf(this.entries), this.closing].map((text) => text.trim());
+    return texts.filter((text) => text !== "").join(SEPARATOR);
   }
 
   /** The model is asked; with the message, if it was not asked before. */
@@ -169,10 +178,10 @@ export class Exchange {
     this.#turnFor("call").calls.push({ call: asked.call, isAsked: true });
   }
 
-  end(end: Pick<RequestEnd, "finish" | "usage" | "model">): void {
+  end(end: Pick<RequestEnd, "finish" | "usage">): void {
     Object.assign(this.turn, end);
     this.usage = addUsage(this.usage, end.usage);
-    this.model = end.model;
+    this.model = this.turn.model;
   }
 
   /** Takes the answer of this turn as the history keeps it. */
@@ -198,10 +207,6 @@ export class Exchange {
   }
 }
 
-function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
-  if (sum === undefined || more === undefined) return sum ?? more;
-  return {
-    input_tokens: sum.input_tokens + more.input_tokens,
-    output_tokens: sum.output_tokens + more.output_tokens,
-  };
+function textsOf(entries: readonly Entry[]): string[] {
+  return entries.map((entry) => (entry.type === "turn" ? entry.text.toString() : ""));
 }

@@ -19,12 +19,22 @@ const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   timeoutMs: ["timeoutSeconds", "timeout_seconds"],
   needsApproval: ["approval", "requireApproval", "requiresApproval", "requires_approval"],
   expose: ["hidden"],
+  images: ["pictures"],
 };
 
 /** The field of ours that was meant by another name. */
 export function meantField(field: string, known: readonly string[]): string | undefined {
   const most = Math.min(3, Math.ceil(field.length / 3));
   return known.find((ours) => FOREIGN_NAMES[ours]?.includes(field)) ?? nearestName(field, known, most);
+}
+
+/** A sentence about the first field that is none of `what`, which has the fields `known`. */
+export function unknownField(from: object, known: readonly string[], what: string): string | undefined {
+  const field = Object.keys(from).find((name) => !known.includes(name));
+  if (field === undefined) return undefined;
+  const meant = meantField(field, known);
+  const advice = meant === undefined ? `The fields are ${known.join(", ")}.` : `Did you mean ${meant}?`;
+  return `${field} is not a field of ${what}. ${advice}`;
 }
 
 export function requiredText(from: Record<string, unknown>, field: string, label = field): string {

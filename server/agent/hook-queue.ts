@@ -1,8 +1,10 @@
-/** Hooks that run after the answer. Only a server that stops waits for them. */
+/** Hooks that run after the answer. Only a server that stops waits for them. Loaded where an agent has one. */
 
 import { Late, within } from "../config/within.ts";
 import type { FailedRun } from "../observe/log.ts";
+import type { RunEntry } from "../observe/run-observer.ts";
 import { type Hooks, hookFailure } from "./hooks.ts";
+import { recordOf } from "./run-record.ts";
 
 type LateHook = keyof Pick<Hooks, "onRunEnd" | "onFeedback">;
 
@@ -53,6 +55,11 @@ export class HookQueue {
     this.#waiting.push({ ...job, leave: job.life.use() });
     setImmediate(() => this.#next());
     return true;
+  }
+
+  /** Calls the hook with what is known of a run that is over. */
+  addRun(onRunEnd: NonNullable<Hooks["onRunEnd"]>, entry: RunEntry, life: Job["life"]): boolean {
+    return this.add({ hook: "onRunEnd", about: entry.start, life, call: () => onRunEnd(recordOf(entry)) });
   }
 
   /** Resolves when all were called. After the time of one hook, the rest is dropped. */

@@ -16,14 +16,14 @@ import type { Proposals, RunContext } from "./run-context.ts";
 import type { IsHidden } from "./sealed.ts";
 import type { ServedAgent } from "./served-agent.ts";
 import { sealState } from "./state.ts";
-import type { End, EndState } from "./states.ts";
+import { type End, type EndState, MAX_FILE_CHARS } from "./states.ts";
 import { isToolError, type Tool } from "./tool-definition.ts";
 import type { ToolTexts } from "./tool-texts.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
-import { callEvents, endEvent, runTools } from "./tools.ts";
 
-/** Loaded where a call waits for a person, or may have to, and where hooks decide on messages or answers. */
+/** Loaded where a tool is called, where a call waits for a person, or may have to, and where hooks decide on texts. */
 const OPTIONAL = {
+  tools: () => import("./tools.ts"),
   approvals: () => import("./approvals.ts"),
   decisions: () => import("./decisions.ts"),
 };
@@ -65,6 +65,8 @@ export class Loop {
   /** Present where `onAnswer` decides on the answer. */
   #withheld: WithheldAnswer | undefined;
   #exchange: Exchange;
+  /** The model request that was made last. */
+  #turn: ModelTurn | undefined;
   /** The tools that the model may call, once they are known. */
   #tools: ReadonlyMap<string, Tool> = new Map();
   /** What people read of calls that are carried out elsewhere. */
@@ -97,7 +99,8 @@ export class Loop {
       for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
         signal.throwIfAborted();
         const observer = this.#observer.modelRequest();
-        const turn = new ModelTurn(this.#exchange, observer, settings.maxToolOutputChars);
+        const turn = new ModelTurn(this.#exchange, observer, setup, settings.maxToolOutputChars);
+        this.#turn = turn;
         try {
           for await (const batch of served.provider.ask(this.#exchange, {
             ...asking,
@@ -129,12 +132,15 @@ export class Loop {
 
   /** What the record says of the run. */
   get words(): RunWords {
-    const { start, said, usage } = this.#exchange;
-    return { message: start.message, said: this.#withheld === undefined ? said : "", usage };
+    const { start, said: answer, allSaid: said } = this.#exchange;
+    const isShown = this.#withheld === undefined || this.#withheld.isReleased;
+    return { message: start.message, ...(isShown ? { answer, said } : { answer: "", said: "" }) };
   }
 
   /** The last event of a run that has failed. */
   failed(error: unknown): ErrorEvent {
+    // A model that ignores the end of its run goes on.
+    this.#turn?.fail(error, this.#run.context.signal);
     this.#observer.failure(error);
     return this.#errorEvent(toApiError(error));
   }
@@ -167,11 +173,13 @@ export class Loop {
       typeof given === "string"
         ? given.toWellFormed()
         : askAuthor("instructions(ctx)", async (ctx) => checkInstructions(await given(ctx)), context, hookMs);
-    [this.#tools] = await Promise.all([served.toolsFor(context), instructions]);
+    const [ofTools] = await Promise.all([served.toolsFor(context), instructions]);
+    this.#tools = ofTools.tools;
     const specs = [...this.#tools.values()].map(({ name, description, parameters }) => {
       return { name, description, parameters: parameters.json };
     });
-    return { instructions: await instructions, tools: specs };
+    const all = [await instructions, ...ofTools.instructions].filter((text) => text !== "");
+    return { instructions: all.join("\n\n"), tools: specs };
   }
 
   /** What becomes of the events of a turn before clients get them; `undefined`: nothing. */
@@ -219,14 +227,15 @@ export class Loop {
     context.signal.throwIfAborted();
     const begun = calls.filter((call) => !waiting.includes(call));
     if (begun.length === 0) return;
+    const { callEvents, runTools } = await OPTIONAL.tools();
     const calling = { context, limits: settings, observer: this.#observer, hookMs: served.hookMs };
     yield this.#parted(this.#pass(await callEvents(this.#tools, begun, calling)));
     this.#exchange.hasUsedTools = true;
     const answers = new Map<string, ToolAnswer>();
     try {
-      for await (const result of runTools(this.#tools, calls, calling, waiting)) {
-        answers.set(result.answer.id, adapt(result.answer));
-        yield [endEvent(this.#tools, result)];
+      for await (const { events, answer } of runTools(this.#tools, calls, calling, waiting)) {
+        if (answer !== undefined) answers.set(answer.id, adapt(answer));
+        yield events;
       }
     } finally {
       for (const { id } of calls) {
@@ -275,6 +284,7 @@ export class Loop {
       throw new ApiError("provider_error", "The agent gave an empty answer. Please try again.");
     }
     const fallback = FALLBACK_TEXT[reason];
+    this.#exchange.closing = fallback;
     // A client that only collects tokens gets the same text as one that reads `done`. It is kept, too: several APIs demand an
     // answer between the results of tools and the next message.
     const done = this.#done({ type: "answered", text: fallback }, fallback, reason);
@@ -361,11 +371,11 @@ export class Loop {
 
   /** The state as the client gets it. Where the run has not come to anything yet, it is the one that came with the message. */
   #stateAt(end: End, hasBegun: boolean): EndState {
-    const { served, request, context } = this.#run;
+    const { served, request, context, settings } = this.#run;
     // A client that brings a history takes no state, and to make one of a long history takes long.
     if (request.history !== undefined) return { state: {}, canContinue: false };
     const { state, canContinue } = hasBegun
-      ? served.provider.stateOf(this.#exchange, end)
+      ? served.provider.stateOf(this.#exchange, end, Math.min(MAX_FILE_CHARS, settings.maxHistoryBytes / 2))
       : { state: request.state, canContinue: false };
     const binding = served.stateBindingOf(context);
     return { state: sealState(state, context.conversation, binding, this.#hiddenCalls()), canContinue };

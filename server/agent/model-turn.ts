@@ -1,25 +1,37 @@
 /** One model request: what clients get of it, and what goes into the record. */
 
-import type { ModelRequestObserver } from "../observe/run-observer.ts";
+import type { ModelRequestObserver, RecordedUsage } from "../observe/run-observer.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { type StreamEvent, unreachable } from "../protocol/events.ts";
 import { textContent } from "../providers/history.ts";
-import type { ModelEvent, ToolAnswer, ToolCall } from "../providers/provider.ts";
-import type { Exchange } from "./exchange.ts";
-import { cutContent, toolCallEvent, toolResultEvent } from "./tools.ts";
+import type { ModelEvent, ModelSetup, ToolAnswer, ToolCall } from "../providers/provider.ts";
+import type { Entry, Exchange } from "./exchange.ts";
+import { cutContent, toolCallEvent, toolResultEvent } from "./tool-events.ts";
 
 export class ModelTurn {
   readonly #exchange: Exchange;
   readonly #observer: ModelRequestObserver;
+  readonly #setup: ModelSetup;
   readonly #maxOutputChars: number;
+  /** Where the answer begins among the entries. */
+  readonly #from: number;
+  /** Tokens of the conversation as the turn before has left it, where they were counted. */
+  readonly #knownTokens: number;
+  /** Characters that the model has said, thought and asked for. */
+  #chars = 0;
+  #isOver = false;
   /** Calls of tools that run elsewhere and that have no result yet, and when each began. */
-  readonly #hosted = new Map<string, { call: ToolCall; startedAt: number }>();
+  readonly #hosted = new Map<string, HostedCall>();
 
-  constructor(exchange: Exchange, observer: ModelRequestObserver, maxOutputChars: number) {
+  constructor(exchange: Exchange, observer: ModelRequestObserver, setup: ModelSetup, maxOutputChars: number) {
+    const { input_tokens: input = 0, output_tokens: output = 0 } = exchange.turn.usage ?? {};
     this.#exchange = exchange;
     this.#observer = observer;
+    this.#setup = setup;
     this.#maxOutputChars = maxOutputChars;
+    this.#knownTokens = input + output;
     exchange.begin();
+    this.#from = exchange.entries.length - 1;
   }
 
   /** Takes what the model said, and returns the events that clients get of it. */
@@ -29,10 +41,12 @@ export class ModelTurn {
     for (const event of batch) {
       switch (event.type) {
         case "text":
+          this.#chars += event.delta.length;
           exchange.say(event.delta);
           events.push({ type: "token", data: event.delta });
           break;
         case "thinking":
+          this.#chars += event.delta.length;
           events.push({ type: "thinking", data: event.delta });
           break;
         case "text_was_thinking":
@@ -42,26 +56,40 @@ export class ModelTurn {
           exchange.beginAnew();
           break;
         case "call":
+          this.#chars += event.call.arguments.length;
           exchange.turn.calls.push(event.call);
           break;
-        case "hosted_call":
-          exchange.call(event.call);
-          this.#hosted.set(event.call.id, { call: event.call, startedAt: performance.now() });
-          events.push(toolCallEvent(event.call));
+        case "hosted_call": {
+          const { call, parent } = event;
+          this.#chars += call.arguments.length;
+          if (parent === undefined) exchange.call(call);
+          this.#hosted.set(call.id, { call, parent, startedAt: performance.now() });
+          events.push(toolCallEvent(call, { parent }));
           break;
+        }
         case "hosted_result":
-          events.push(this.#hostedResult(event));
+          events.push(...this.#hostedResult(event));
+          break;
+        case "progress":
+          events.push({ type: "tool_progress", data: { id: event.id, text: event.text } });
           break;
         case "approval":
+          events.push(...this.#endHosted(event.asked.call.id));
           this.#hosted.delete(event.asked.call.id);
           exchange.ask(event.asked);
           break;
         case "report":
           this.#observer.report(event.report);
           break;
+        case "model":
+          exchange.turn.model = event.model;
+          break;
+        case "usage":
+          exchange.turn.usage = event.usage;
+          break;
         case "end":
-          for (const ended of this.#endHosted()) events.push(ended);
-          exchange.end({ finish: event.finish, usage: event.usage, model: event.model });
+          events.push(...this.#endHosted());
+          exchange.end({ finish: event.finish, usage: event.usage });
           break;
         default:
           unreachable(event);
@@ -73,6 +101,7 @@ export class ModelTurn {
   /** Keeps what was done, though the run is over and no client hears of it. */
   readDone(batch: readonly ModelEvent[]): void {
     for (const event of batch) {
+      if ("parent" in event) continue;
       if (event.type === "hosted_call") this.#exchange.call(event.call);
       if (event.type === "hosted_result" && !event.isOpen) this.#exchange.callEnded(this.#cut(event.answer));
     }
@@ -87,19 +116,42 @@ export class ModelTurn {
       const detail = "The provider's code ended the answer without an `end` event.";
       throw new ApiError("provider_truncated", "The answer broke off before its end. Please try again.", { detail });
     }
+    this.#isOver = true;
     this.#observer.end({ type: "finished", finish, usage, model });
   }
 
-  /** Returns results for the hosted calls that clients have seen begin. */
+  /** Returns results for the hosted calls that clients have seen begin. Does nothing where the turn is over. */
   fail(error: unknown, signal: AbortSignal): StreamEvent[] {
-    this.#observer.end(signal.aborted ? { type: "aborted" } : { type: "failed", error });
+    if (this.#isOver) return [];
+    this.#isOver = true;
+    const { model } = this.#exchange.turn;
+    // A request that was refused costs nothing.
+    const isEstimated = signal.aborted || this.#chars > 0;
+    const spent = { usage: isEstimated ? this.#guessUsage() : this.#exchange.turn.usage, model };
+    this.#observer.end(signal.aborted ? { type: "aborted", ...spent } : { type: "failed", error, ...spent });
     return this.#endHosted();
   }
 
-  #hostedResult({ answer, durationMs, isOpen }: Extract<ModelEvent, { type: "hosted_result" }>): StreamEvent {
+  /** What the request has taken so far, as far as nobody has counted it by the characters that were sent and said. */
+  #guessUsage(): RecordedUsage {
+    const { entries, start, turn } = this.#exchange;
+    const { state, history, message } = start;
+    const sent = [this.#setup, state, history, message, entries.slice(0, this.#from).map(wordsOf)];
+    const { input_tokens = Math.max(tokensIn(charsIn(sent)), this.#knownTokens), output_tokens = 0 } = turn.usage ?? {};
+    return {
+      ...turn.usage,
+      input_tokens,
+      output_tokens: Math.max(tokensIn(this.#chars), output_tokens),
+      estimated: true,
+    };
+  }
+
+  /** The steps of a call end before it. */
+  #hostedResult({ answer, durationMs, isOpen }: Extract<ModelEvent, { type: "hosted_result" }>): StreamEvent[] {
     const cut = this.#cut(answer);
-    if (!isOpen) this.#exchange.callEnded(cut);
-    return this.#resultEvent(cut, durationMs);
+    const isStep = this.#hosted.get(answer.id)?.parent !== undefined;
+    if (!isOpen && !isStep) this.#exchange.callEnded(cut);
+    return [...this.#endHosted(answer.id), this.#resultEvent(cut, durationMs)];
   }
 
   #cut(answer: ToolAnswer): ToolAnswer {
@@ -107,14 +159,42 @@ export class ModelTurn {
   }
 
   #resultEvent(answer: ToolAnswer, durationMs: number): StreamEvent {
+    const parent = this.#hosted.get(answer.id)?.parent;
     this.#hosted.delete(answer.id);
-    return toolResultEvent({ answer, durationMs });
+    return toolResultEvent({ answer, durationMs, parent });
   }
 
-  #endHosted(): StreamEvent[] {
-    return [...this.#hosted.values()].map(({ call: { id, name }, startedAt }) => {
+  /** Results for what has none: the steps of a call, or all calls. */
+  #endHosted(of?: string): StreamEvent[] {
+    const open = [...this.#hosted.values()].filter(({ parent }) => parent === of);
+    return open.flatMap(({ call: { id, name }, startedAt }) => {
       const answer = { id, name, content: textContent("It was not finished."), failed: true };
-      return this.#resultEvent(answer, Math.round(performance.now() - startedAt));
+      return [...this.#endHosted(id), this.#resultEvent(answer, Math.round(performance.now() - startedAt))];
     });
   }
+}
+
+interface HostedCall {
+  readonly call: ToolCall;
+  /** Of which call it is a step. */
+  readonly parent: string | undefined;
+  readonly startedAt: number;
+}
+
+const CHARS_PER_TOKEN = 4;
+
+function tokensIn(chars: number): number {
+  return Math.ceil(chars / CHARS_PER_TOKEN);
+}
+
+function wordsOf(entry: Entry): unknown {
+  if (entry.type === "result") return entry.answer.content;
+  return entry.type === "turn" && (entry.kept ?? [entry.text.toString(), entry.calls]);
+}
+
+/** Characters of all texts in a value, without files. */
+function charsIn(value: unknown): number {
+  if (typeof value === "string") return value.startsWith("data:") ? 0 : value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((sum: number, one) => sum + charsIn(one), 0);
 }

@@ -13,5 +13,10 @@ export function plainText(text: string): string {
     .replace(/\p{Bidi_Control}/gu, "")
     .replace(UNFIT, " ")
     .trim();
-  return line.length > MAX_TEXT_CHARS ? `${line.slice(0, MAX_TEXT_CHARS - 1).toWellFormed()}…` : line;
+  return cutLine(line, MAX_TEXT_CHARS);
+}
+
+/** A line of at most so many characters. */
+export function cutLine(line: string, max: number): string {
+  return line.length > max ? `${line.slice(0, max - 1).toWellFormed()}…` : line;
 }

@@ -1,9 +1,18 @@
 /** The agent that its author has written elsewhere: what `run` gets, and what it may say. */
 
 import { ConfigError } from "../errors.ts";
-import { ALL_MEDIA_TYPES, type AttachmentType, isMediaType, type MediaType } from "../protocol/attachments.ts";
-import type { HistoryMessage } from "../protocol/chat.ts";
+import {
+  ALL_MEDIA_TYPES,
+  type AttachmentType,
+  type FileType,
+  type ImageType,
+  isMediaType,
+  isTextType,
+  TEXT_TYPES,
+} from "../protocol/attachments.ts";
+import type { HistoryMessage, Usage } from "../protocol/chat.ts";
 import { isRecord } from "../protocol/json.ts";
+import { fencedText } from "../providers/history.ts";
 import type { RunContext } from "./run-context.ts";
 
 /** What `run` gets of a message. */
@@ -25,6 +34,8 @@ export interface RunInput {
   readonly ctx: RunContext;
   /** As `ctx.signal`: aborted when the answer is to end. */
   readonly signal: AbortSignal;
+  /** For callbacks, while `run` waits: takes an item that `run` may yield, such as an event. Once the answer is over, it does nothing. */
+  readonly emit: (item: unknown) => void;
 }
 
 export type TextMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
@@ -32,7 +43,8 @@ export type TextMessage = { role: "user"; content: string } | { role: "assistant
 export interface RunAttachment {
   readonly type: AttachmentType;
   readonly name: string;
-  readonly mimeType: MediaType;
+  readonly mimeType: FileType;
+  /** Of a text file in UTF-8, without a byte order mark. */
   readonly data: Uint8Array;
 }
 
@@ -40,12 +52,22 @@ export interface RunAttachment {
 export type RunEvent =
   | { type: "token"; data: string }
   | { type: "thinking"; data: string }
-  /** `arguments` is a JSON text or a value. */
-  | { type: "tool_call"; data: { id: string; tool: string; arguments?: unknown } }
-  /** `output` is a text or a value. */
-  | { type: "tool_result"; data: { id: string; output?: unknown; status?: "completed" | "failed" } }
+  /** `arguments` is a JSON text or a value. `parent`: id of the call of which it is a step. */
+  | { type: "tool_call"; data: { id: string; tool: string; arguments?: unknown; parent?: string } }
+  /** What a running call, or a step of one, does now: a plain line of at most 300 characters, longer ones are cut. */
+  | { type: "tool_progress"; data: { id: string; text: string } }
+  /** `output` is a text or a value, the `data` of a picture bytes or their base64. */
+  | {
+      type: "tool_result";
+      data: {
+        id: string;
+        output?: unknown;
+        status?: "completed" | "failed";
+        images?: readonly { mime_type: ImageType; data: Uint8Array | string }[];
+      };
+    }
   /** Several add up. */
-  | { type: "usage"; data: { input_tokens: number; output_tokens: number } }
+  | { type: "usage"; data: Usage }
   /** As `ctx.suggest`. */
   | { type: "suggestions"; data: readonly string[] }
   /**
@@ -77,12 +99,14 @@ export function isInPlaceOfDecisions({ message, attachments, ctx }: RunInput): b
   return ctx.approvals.length > 0 && (message !== "" || attachments.length > 0);
 }
 
-/** What `messages` have of a message: the names of its files where it has no words. */
-export function wordsOfMessage({
-  message,
-  attachments,
-}: Pick<RunInput, "message"> & { attachments: readonly { name: string }[] }): string {
-  return message === "" ? attachments.map(({ name }) => `[${name}]`).join("\n") : message;
+/** What `messages` have of a message: its words and text files, or the names of its files where it has neither. */
+export function wordsOfMessage(input: Pick<RunInput, "message" | "attachments">): string {
+  return withTexts(input) || input.attachments.map(({ name }) => `[${name}]`).join("\n");
+}
+
+/** The words of a message with its text files. */
+export function withTexts({ message, attachments }: Pick<RunInput, "message" | "attachments">): string {
+  return [message, ...attachments.map(textOfFile)].filter(Boolean).join("\n");
 }
 
 /** `messages` up to the one that is still being answered, where a person has decided on calls or has written `words` instead. */
@@ -98,6 +122,11 @@ export function messagesUntilAsked(input: RunInput, words = wordsOfMessage(input
 /** A text as a part of a message: several APIs refuse an empty one. */
 export function textParts(text: string, type = "text"): object[] {
   return text === "" ? [] : [{ type, text }];
+}
+
+/** A text file as frameworks get it, whose models mostly take no other; `undefined` for any other file. */
+export function textOfFile({ name, mimeType, data }: RunAttachment): string | undefined {
+  return isTextType(mimeType) ? fencedText(name, Buffer.from(data).toString()) : undefined;
 }
 
 /** The bytes of a file in base64. */
@@ -136,6 +165,7 @@ export const OF_MODELS = [
   "fallbacks",
   "instructions",
   "tools",
+  "mcp",
   "maxTurns",
   "reasoningEffort",
   "temperature",
@@ -149,7 +179,6 @@ export const OF_MODELS = [
 /** What an agent has instead of a model. */
 export interface OwnRun {
   readonly run: RunFunction | AgentObject;
-  readonly accepts: readonly MediaType[];
 }
 
 /** `undefined` for an agent with a model. @throws ConfigError that names the field and says what is right */
@@ -166,16 +195,17 @@ export function checkRun(agent: Record<string, unknown>): OwnRun | undefined {
   }
   // A method of a class.
   const own = typeof run === "function" && !Object.hasOwn(agent, "run") ? run.bind(agent) : run;
-  return { run: own as RunFunction | AgentObject, accepts: checkAccepts(agent.accepts) ?? [] };
+  return { run: own as RunFunction | AgentObject };
 }
 
 /** @throws ConfigError for anything but media types that can be attached */
-export function checkAccepts(accepts: unknown): MediaType[] | undefined {
-  if (accepts === undefined) return undefined;
+export function checkAccepts({ accepts, run }: Record<string, unknown>): FileType[] | undefined {
+  if (accepts === undefined) return run === undefined ? undefined : [];
   if (!Array.isArray(accepts)) throw new ConfigError("accepts must be an array of media types.");
   for (const type of accepts) {
-    if (typeof type === "string" && isMediaType(type)) continue;
-    throw new ConfigError(`accepts names ${JSON.stringify(type)}. It may name: ${ALL_MEDIA_TYPES.join(", ")}.`);
+    if (typeof type === "string" && (isMediaType(type) || isTextType(type))) continue;
+    const known = [...ALL_MEDIA_TYPES, ...Object.keys(TEXT_TYPES)].join(", ");
+    throw new ConfigError(`accepts names ${JSON.stringify(type)}. It may name: ${known}.`);
   }
-  return [...new Set(accepts as MediaType[])];
+  return [...new Set(accepts as FileType[])];
 }

@@ -5,20 +5,20 @@ import type { Caller } from "../auth/access.ts";
 import type { Authenticate } from "../auth/authenticate.ts";
 import type { Settings } from "../config/settings.ts";
 import { within } from "../config/within.ts";
-import type { RunEntry, RunSink } from "../observe/run-observer.ts";
-import { MAX_ATTACHMENT_BYTES } from "../protocol/attachments.ts";
+import type { CostOf, RunEntry, RunSink } from "../observe/run-observer.ts";
+import { type FileType, MAX_ATTACHMENT_BYTES, MAX_TEXT_BYTES } from "../protocol/attachments.ts";
 import type { AgentInfo } from "../protocol/chat.ts";
 import { shuttingDown } from "../protocol/errors.ts";
 import type { ModelEvent, ModelSetup, Provider, RequestObserver, ServedFacts } from "../providers/provider.ts";
 import type { Agent, AgentModule } from "./define.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HookQueue } from "./hook-queue.ts";
-import { HOOK_MS, hookFailure, recordOf } from "./hooks.ts";
+import { HOOK_MS, hookFailure } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
 import type { StateBinding } from "./state.ts";
 import { type End, type EndState, KINDS } from "./states.ts";
 import type { Tool } from "./tool-definition.ts";
-import { askSources } from "./tool-sources.ts";
+import { askSources, type ToolSource, unready } from "./tool-sources.ts";
 import type { ToolTexts } from "./tool-texts.ts";
 
 /** How long what an agent's module has opened stays open: until nothing needs the agent any more. */
@@ -67,8 +67,8 @@ export interface AnswerSource extends ServedFacts {
    * ends quietly. The abort closes the upstream connection, and so does leaving the loop.
    */
   ask(exchange: Exchange, options: AskOptions): AsyncIterable<ModelEvent[]>;
-  /** The state that a client goes on from after this end. */
-  stateOf(exchange: Exchange, end: End): EndState;
+  /** The state that a client goes on from after this end, with at most so many characters of base64 in files. */
+  stateOf(exchange: Exchange, end: End, maxFileChars: number): EndState;
   /** What people read of calls that are carried out elsewhere, in one run; absent where none are. */
   toolTexts?(...calling: ConstructorParameters<typeof ToolTexts>): ToolTexts;
 }
@@ -97,7 +97,8 @@ export interface ServingParts {
   readonly settings: Settings;
   /** The secrets that sign states which have to be signed, whatever the settings say. */
   stateSecrets(): readonly string[];
-  readonly hooks: HookQueue;
+  /** Loads what calls the hooks that run after the answer; one for all. */
+  hooks(): Promise<HookQueue>;
   /** How long a function of the author may take, but for `execute`. */
   readonly hookMs: number;
   /** A text without the secrets of the environment. */
@@ -105,6 +106,19 @@ export interface ServingParts {
   warn(sentence: string): void;
   /** What was said of tools that were chosen for a message. */
   readonly warned: Set<Notice>;
+}
+
+/** What is loaded only where an agent needs it. */
+interface OfSomeAgents {
+  hooks?: HookQueue | undefined;
+  costOf?: CostOf | undefined;
+  /** Where tools come from beside what the agent's author has written. */
+  tools?: ToolSource | undefined;
+}
+
+interface OfTools {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly instructions: readonly string[];
 }
 
 /** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */
@@ -116,14 +130,21 @@ const MAX_SAID = 1000;
 export class ServedAgent {
   readonly agent: Agent;
   readonly provider: AnswerSource;
+  /** Which files a message may have. */
+  readonly accepts: readonly FileType[];
   /** Names the sender of a message; absent where the agent does not ask for one. */
   readonly authenticate: Authenticate | undefined;
   readonly life: ModuleLife;
   /** How long a function of the author may take, but for `execute`. */
   readonly hookMs: number;
+  /** Absent where the agent has no hook that runs after the answer. */
+  readonly hooks: HookQueue | undefined;
+  /** Absent where the agent has no prices. */
+  readonly costOf: CostOf | undefined;
   /** Gets what is known of its runs, beside the sinks of all runs. */
   readonly sink: RunSink | undefined;
   readonly #module: AgentModule;
+  readonly #toolSources: readonly ToolSource[];
   /** Whether all states are signed. */
   readonly #signsAll: boolean;
   readonly #parts: ServingParts;
@@ -135,13 +156,17 @@ export class ServedAgent {
   readonly #toolNames: Set<string>;
   readonly #maxToolNames: number;
 
-  constructor(module: AgentModule, provider: AnswerSource, parts: ServingParts) {
+  constructor(module: AgentModule, provider: AnswerSource, parts: ServingParts, more: OfSomeAgents = {}) {
     const { agent, authenticate, close } = module;
     this.agent = agent;
     this.provider = provider;
+    this.accepts = agent.accepts ?? provider.mediaTypes;
     this.authenticate = authenticate;
-    this.life = new ModuleLife(close);
+    this.#toolSources = more.tools === undefined ? agent.toolSources : [...agent.toolSources, more.tools];
+    this.life = new ModuleLife(closing(this.#toolSources, close));
     this.hookMs = parts.hookMs;
+    this.hooks = more.hooks;
+    this.costOf = more.costOf;
     this.sink = this.#sinkOf(agent.hooks);
     this.#module = module;
     this.#signsAll = signerOf(module) !== undefined;
@@ -152,15 +177,20 @@ export class ServedAgent {
     this.#maxToolNames = this.#toolNames.size + MAX_CHOSEN_TOOLS;
   }
 
-  /** The tools that the model may call in this run, by name. @throws as `ToolSource.toolsFor` does */
-  async toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>> {
-    const { toolSources } = this.agent;
-    if (toolSources.every(({ toolsFor }) => toolsFor === undefined)) return this.#fixed;
-    const { tools, leftOut } = await askSources(toolSources, context, this.hookMs);
+  /** @throws ApiError `overloaded` while something is away without which no message can be answered */
+  refuseUnready(): void {
+    if (this.#toolSources.some((source) => source.isReady?.() === false)) throw unready();
+  }
+
+  /** The tools that the model may call in this run, by name, and what they say of themselves. @throws as `ToolSource.toolsFor` does */
+  async toolsFor(context: RunContext): Promise<OfTools> {
+    const sources = this.#toolSources;
+    if (sources.every(({ toolsFor }) => toolsFor === undefined)) return { tools: this.#fixed, instructions: [] };
+    const { tools, leftOut, instructions } = await askSources(sources, context, this.hookMs);
     for (const name of tools.keys()) this.#addToolName(name);
     warnOfChosen([...tools.values()], this.#module, this.#parts);
     for (const mistake of leftOut) this.#sayLeftOut(mistake);
-    return tools;
+    return { tools, instructions };
   }
 
   /** Whether metrics have a series for a tool of this name. A model can make up any name. */
@@ -188,7 +218,7 @@ export class ServedAgent {
   /** What a user interface needs to know before the first message. The page at `/` has it, too: the same for everybody. */
   get info(): AgentInfo {
     const { name, agent, welcome, suggestions, disclaimer, hooks, ownRun } = this.agent;
-    const { models, mediaTypes } = this.provider;
+    const { models } = this.provider;
     const { settings } = this.#parts;
     return {
       name,
@@ -201,8 +231,9 @@ export class ServedAgent {
       ...(hooks.onFeedback === undefined ? {} : { feedback: true }),
       ...(ownRun === undefined ? { continue: true } : {}),
       attachments: {
-        media_types: [...mediaTypes],
+        media_types: [...this.accepts],
         max_bytes: MAX_ATTACHMENT_BYTES,
+        max_text_bytes: MAX_TEXT_BYTES,
         max_count: settings.maxAttachments,
       },
       max_body_bytes: settings.maxBodyBytes,
@@ -228,13 +259,15 @@ export class ServedAgent {
 
   #sinkOf({ onRunEnd }: Agent["hooks"]): RunSink | undefined {
     if (onRunEnd === undefined) return undefined;
-    return {
-      run: (entry: RunEntry) => {
-        const { hooks } = this.#parts;
-        hooks.add({ hook: "onRunEnd", about: entry.start, life: this.life, call: () => onRunEnd(recordOf(entry)) });
-      },
-    };
+    return { run: (entry: RunEntry) => void this.hooks?.addRun(onRunEnd, entry, this.life) };
   }
+}
+
+/** Closes what gives tools, and what the module has opened. */
+function closing(sources: readonly ToolSource[], close: AgentModule["close"]): AgentModule["close"] {
+  const closers = sources.flatMap((source) => source.close?.bind(source) ?? []);
+  if (closers.length === 0) return close;
+  return () => Promise.all([...closers, close].map(async (one) => one?.()));
 }
 
 /**

@@ -35,12 +35,18 @@ export interface EndState {
   canContinue: boolean;
 }
 
+/** Characters of base64 of all files that one state may hold: 8 MiB, or half of what a history may have, if that is less. */
+export const MAX_FILE_CHARS = 8 * 1024 * 1024;
+
 /** How the conversations of one kind go on. */
 export interface Kind {
   /** The next request of the conversation, whose turn has begun. Throws where calls and results do not fit: that is a bug. */
   request(exchange: Exchange): Pick<ModelRequest, "messages" | "previousId">;
-  /** A failed run whose calls were made leaves its exchange open; another one leaves what was before, closed. Never throws. */
-  stateOf(exchange: Exchange, end: End): EndState;
+  /**
+   * A failed run whose calls were made leaves its exchange open; another one leaves what was before, closed. Files have at most
+   * so many characters of base64 in it. Never throws.
+   */
+  stateOf(exchange: Exchange, end: End, maxFileChars: number): EndState;
 }
 
 export const KINDS: Record<StateKind, Kind> = {
@@ -48,13 +54,13 @@ export const KINDS: Record<StateKind, Kind> = {
     request(exchange) {
       return { messages: asked(new History(exchange, forModel)).messages };
     },
-    stateOf: (exchange, end) => new History(exchange, forClient).stateAt(end),
+    stateOf: (exchange, end, maxFileChars) => new History(exchange, forClient, maxFileChars).stateAt(end),
   },
   previous_response_id: {
     request(exchange) {
       return asked(new StoredHistory(exchange, forModel)).request();
     },
-    stateOf: (exchange, end) => new StoredHistory(exchange, forClient).stateAt(end),
+    stateOf: (exchange, end, maxFileChars) => new StoredHistory(exchange, forClient, maxFileChars).stateAt(end),
   },
 };
 
@@ -87,9 +93,11 @@ abstract class Replay {
   /** The last turn of the run. */
   protected last: Turn | undefined;
   abstract messages: HistoryMessage[];
+  protected readonly maxFileChars: number;
   readonly #resultOf: typeof forModel;
 
-  constructor(exchange: Exchange, resultOf: typeof forModel) {
+  constructor(exchange: Exchange, resultOf: typeof forModel, maxFileChars = Number.POSITIVE_INFINITY) {
+    this.maxFileChars = maxFileChars;
     this.exchange = exchange;
     this.openCalls = new Set(exchange.start.state.open?.waiting?.calls.map(({ id }) => id));
     this.#resultOf = resultOf;
@@ -164,8 +172,9 @@ class History extends Replay {
   readonly #past: number;
   readonly #known: number;
 
-  constructor(exchange: Exchange, resultOf: typeof forModel) {
-    super(exchange, resultOf);
+  constructor(...made: ConstructorParameters<typeof Replay>) {
+    super(...made);
+    const [exchange] = made;
     const { past, start } = exchange;
     this.messages = [...past, ...(start.state.open?.messages ?? [])];
     this.#past = past.length;
@@ -237,11 +246,11 @@ class History extends Replay {
   #kept(): { history: HistoryMessage[]; begin: number } {
     const { messages, begin } = this;
     const at = messages.indexOf(GO_ON);
-    if (at === -1) return { history: slimHistory(messages), begin };
+    if (at === -1) return { history: slimHistory(messages, this.maxFileChars), begin };
     // What the model has added is one message with what it had said.
     const whole = joined(messages[at - 1], messages[at + 1]);
     const history = [...messages.slice(0, at - 1), ...whole, ...messages.slice(at + 2)];
-    return { history: slimHistory(history), begin: Math.min(begin, at - 1) };
+    return { history: slimHistory(history, this.maxFileChars), begin: Math.min(begin, at - 1) };
   }
 }
 
@@ -261,7 +270,7 @@ function withoutWords(message: HistoryMessage): HistoryMessage[] {
 function joined(before: HistoryMessage | undefined, after: HistoryMessage | undefined): HistoryMessage[] {
   if (before?.role !== "assistant") return after === undefined ? [] : [after];
   if (after?.role !== "assistant") return [before];
-  const { openai_output: _parts, ...rest } = after;
+  const { answer_parts: _parts, ...rest } = after;
   return [{ ...rest, role: "assistant", content: `${before.content ?? ""}${after.content ?? ""}` }];
 }
 
@@ -285,8 +294,9 @@ class StoredHistory extends Replay {
   /** Whether calls were made in this exchange. */
   #hasCalls: boolean;
 
-  constructor(exchange: Exchange, resultOf: typeof forModel) {
-    super(exchange, resultOf);
+  constructor(...made: ConstructorParameters<typeof Replay>) {
+    super(...made);
+    const [exchange] = made;
     const { state, goesOn } = exchange.start;
     const { previous_response_id: settledId, open } = state;
     // The API gets to know a history of the client's with the first request, and keeps it from then on.
@@ -363,7 +373,10 @@ class StoredHistory extends Replay {
     // A request with this id alone goes on from before what is open.
     const base = settledId === undefined ? {} : { previous_response_id: settledId };
     if (previousId === undefined || previousId === settledId) return base;
-    const missing = slimHistory(messages.filter((message) => message !== GO_ON));
+    const missing = slimHistory(
+      messages.filter((message) => message !== GO_ON),
+      this.maxFileChars,
+    );
     const open = { response: previousId, messages: missing, ...(waiting === undefined ? {} : { waiting }) };
     return { ...base, open };
   }

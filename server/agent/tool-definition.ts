@@ -4,6 +4,7 @@ import { ConfigError } from "../errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import { fieldNames, isFunction, meantField, requiredText } from "./fields.ts";
 import type { RunContext } from "./run-context.ts";
+import type { ToolResultParts } from "./tool-result.ts";
 import {
   type JsonSchema,
   type ParameterSchema,
@@ -17,6 +18,11 @@ import { checkWords, type ToolWords, type WordsDefinition } from "./tool-words.t
 export interface ToolContext extends RunContext {
   /** Id of this call, as in `tool_call` and `tool_result`. */
   readonly callId: string;
+  /**
+   * Says what the call does now: a plain line of at most 300 characters, longer ones are cut. Clients that stream get at most
+   * four a second, and always the last one. It gives the call no more time, and does nothing once the call is over.
+   */
+  readonly progress: (text: string) => void;
 }
 
 /** A tool as an author defines it. */
@@ -29,7 +35,7 @@ export interface ToolDefinition<Arguments = never, Result = any> extends WordsDe
   /** A zod 4 object, any other Standard Schema that describes itself as JSON Schema, or a JSON Schema object. */
   parameters: StandardSchema<Arguments> | JsonSchema;
   /**
-   * Does the work. A string goes to the model as it is, anything else as JSON. If it throws, the model gets the message as
+   * Does the work. A string goes to the model as it is, `toolResult` with its pictures, anything else as JSON. If it throws, the model gets the message as
    * a failed result, the log gets the stack, and the run goes on. Clients get only "The tool failed.", unless it throws a
    * `ToolError`: its message is for them, too.
    */
@@ -68,6 +74,8 @@ export interface Tool extends ToolWords {
   readonly description: string;
   readonly parameters: ParameterSchema;
   readonly timeoutMs: number;
+  /** Whether `execute` throws `Late` after that time itself: it begins anew with each progress. */
+  readonly timesItself?: boolean;
   /** Absent where no call needs it. */
   readonly approval?: ToolApprovalRules | undefined;
   execute(args: unknown, context: ToolContext): unknown;
@@ -100,6 +108,9 @@ export function tool<Arguments>(definition: ToolDefinition<Arguments>): ToolDefi
 /** Global, because the project may have another copy of this package than the server. */
 const TOOL_ERROR = Symbol.for("parley-agent.ToolError");
 
+/** Clients get it in place of what a tool threw. */
+export const HIDDEN_FAILURE = "The tool failed.";
+
 /** A failure of a tool whose message is meant for the model and for clients. */
 export class ToolError extends Error {
   override readonly name: string = "ToolError";
@@ -108,6 +119,17 @@ export class ToolError extends Error {
 
 export function isToolError(thrown: unknown): thrown is ToolError {
   return thrown instanceof Error && TOOL_ERROR in thrown;
+}
+
+const TOOL_RESULT = Symbol.for("parley-agent.toolResult");
+
+/** What `execute` returns where its result has pictures. */
+export function toolResult(result: ToolResultParts): ToolResultParts {
+  return Object.assign({ [TOOL_RESULT]: true }, result);
+}
+
+export function isToolResult(value: unknown): value is ToolResultParts {
+  return isRecord(value) && TOOL_RESULT in value;
 }
 
 const DEFAULT_TOOL_TIMEOUT_MS = 30_000;

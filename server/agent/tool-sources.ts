@@ -1,26 +1,36 @@
 /** Where an agent's tools come from: a row for each way to give them. */
 
 import { ConfigError } from "../errors.ts";
+import { ApiError } from "../protocol/errors.ts";
 import { isFunction } from "./fields.ts";
 import { askAuthor } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
 import { checkTool, checkToolTexts, type Tool } from "./tool-definition.ts";
+
+/** When a client may ask again that was refused because something is away. */
+const UNREADY_SECONDS = 5;
 
 export interface ToolSource {
   /** What it gives for every message, known at the start. */
   readonly fixed: readonly Tool[];
   /**
    * What it gives for one message in place of that, within `maxMs`; absent where it always gives the same.
-   * @throws ApiError `internal`, or the reason of an abort
+   * @throws ApiError `internal`, `overloaded` as `unready` gives it, or the reason of an abort
    */
   toolsFor?(context: RunContext, maxMs: number): Promise<Given>;
+  /** Whether messages can be answered now; absent where nothing has to be there for that. */
+  isReady?(): boolean;
+  /** Called after the agent's last run. */
+  close?(): unknown;
 }
 
 /** What a source gives for one message. */
-interface Given {
+export interface Given {
   readonly tools: readonly Tool[];
   /** What is wrong with others, which the model does not get: a sentence for each. */
   readonly leftOut: readonly string[];
+  /** What the model gets below the agent's own instructions. */
+  readonly instructions?: readonly string[];
 }
 
 /** The sources of an agent. @throws ConfigError that names the field and says what is right */
@@ -69,6 +79,12 @@ function checkedOrNot(definition: unknown, at: string): Tool | string {
   }
 }
 
+/** Why no message is answered while something is away. */
+export function unready(): ApiError {
+  const message = "The assistant cannot reach something that it needs. Please try again in a moment.";
+  return new ApiError("overloaded", message, { retryAfter: UNREADY_SECONDS });
+}
+
 /** What all sources give for one message. @throws as `ToolSource.toolsFor` does */
 export async function askSources(sources: readonly ToolSource[], context: RunContext, maxMs: number): Promise<Joined> {
   const given = sources.map(({ fixed, toolsFor }) => toolsFor?.(context, maxMs) ?? { tools: fixed, leftOut: [] });
@@ -78,6 +94,7 @@ export async function askSources(sources: readonly ToolSource[], context: RunCon
 interface Joined {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly leftOut: readonly string[];
+  readonly instructions: readonly string[];
 }
 
 /** The second of two tools with one name is left out: a model cannot tell them apart. */
@@ -88,5 +105,5 @@ function joined(given: readonly Given[]): Joined {
     if (tools.has(tool.name)) leftOut.push(`Two tools are named "${tool.name}". Rename one of them.`);
     else tools.set(tool.name, tool);
   }
-  return { tools, leftOut };
+  return { tools, leftOut, instructions: given.flatMap((one) => one.instructions ?? []) };
 }

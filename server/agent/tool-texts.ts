@@ -1,13 +1,13 @@
 /** What people read of the calls of tools that run elsewhere, in an agent that its author has written with something else. */
 
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
-import type { StreamEvent, ToolResultEvent } from "../protocol/events.ts";
+import type { StreamEvent, ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
 import type { AskedCall, ToolCall } from "../providers/provider.ts";
 import { type ApprovingRun, askedCall } from "./approvals.ts";
 import { SEPARATOR } from "./exchange.ts";
 import type { Tool } from "./tool-definition.ts";
-import { exposed, hiderOf, madeTitle } from "./tool-words.ts";
+import { hiddenBy, hiderOf, madeTitle } from "./tool-words.ts";
 import { callEvents } from "./tools.ts";
 
 type Tools = ReadonlyMap<string, Tool>;
@@ -19,6 +19,8 @@ export class ToolTexts {
   readonly #observer: RunObserver;
   readonly #calling: Parameters<typeof callEvents>[2];
   readonly #calls = new Map<string, ToolCall>();
+  /** Ids of calls of which clients may not read what happens within them. */
+  readonly #hiding = new Set<string>();
   readonly #isWithheld: boolean;
   #hasSpoken = false;
   /** Whether only calls that clients hear nothing of came since the last text. */
@@ -52,26 +54,35 @@ export class ToolTexts {
   async #worded(events: StreamEvent[]): Promise<RunEvent[]> {
     const all: RunEvent[] = [];
     for (const event of events) {
-      if (event.type === "tool_call") {
-        const { id, tool: name, arguments: args } = event.data;
-        const call = { id, name, arguments: args };
-        this.#calls.set(id, call);
-        all.push(...(await callEvents(this.#tools, [call], this.#calling)));
-      } else if (event.type === "tool_result") all.push(await this.#result(event));
-      else all.push(event);
+      if (event.type === "tool_call") all.push(await this.#call(event));
+      else if (event.type === "tool_result") all.push(await this.#result(event));
+      else if (event.type !== "tool_progress" || !this.#hiding.has(event.data.id)) all.push(event);
     }
     return all;
   }
 
+  async #call(event: ToolCallEvent): Promise<RunEvent> {
+    const { id, tool: name, arguments: args, parent } = event.data;
+    const call = { id, name, arguments: args };
+    this.#calls.set(id, call);
+    const isWithin = parent !== undefined && this.#hiding.has(parent);
+    if (isWithin || hiderOf(this.#tools, name) !== undefined) this.#hiding.add(id);
+    if (isWithin) return hidden(event);
+    const [worded = event] = await callEvents(this.#tools, [{ ...call, parent }], this.#calling);
+    return worded;
+  }
+
   async #result(event: ToolResultEvent): Promise<RunEvent> {
-    const { id, tool: name, output, status } = event.data;
+    const { id, tool: name, output, status, parent } = event.data;
+    if (parent !== undefined && this.#hiding.has(parent)) return hidden(event);
     const tool = this.#tools.get(name);
     const args = tryParse(this.#calls.get(id)?.arguments ?? "{}");
     const done = () => tool?.done?.(args, tryParse(output) ?? output);
     const title = tool && status === "completed" ? await madeTitle(tool, "done", done, this.#calling) : tool?.title;
     const data = title === undefined ? event.data : { ...event.data, title };
-    return exposed({ ...event, data }, hiderOf(this.#tools, name));
+    return hiddenBy({ ...event, data }, hiderOf(this.#tools, name));
   }
+
   /** What a person is asked: the author's words, and where there are none, those of the framework. */
   asked(asked: readonly AskedCall[]): Promise<AskedCall[]> {
     const tools = this.#tools;
@@ -92,4 +103,9 @@ export class ToolTexts {
     });
     return Promise.all(all);
   }
+}
+
+/** The event of a step of a call that hides what happens within it. */
+function hidden(event: ToolCallEvent | ToolResultEvent): RunEvent {
+  return { type: "hidden", event, shown: undefined };
 }

@@ -174,12 +174,13 @@ export function shownId(id: string, name: string): string {
 }
 
 /** An event of a call for the server, which knows all of it, and for clients. */
-export function exposed(event: ToolCallEvent | ToolResultEvent, hider: ToolWords | undefined): RunEvent {
+export function hiddenBy(event: ToolCallEvent | ToolResultEvent, hider: ToolWords | undefined): RunEvent {
   if (hider === undefined) return event;
   const call = shownCall(event.data, hider);
   if (call === undefined) return { type: "hidden", event, shown: undefined };
   const { id, tool } = call;
   if (event.type === "tool_call")
     return { type: "hidden", event, shown: { ...event, data: { ...event.data, ...call } } };
-  return { type: "hidden", event, shown: { ...event, data: { ...event.data, id, tool, output: "" } } };
+  const { images: _images, images_omitted: _omitted, ...data } = event.data;
+  return { type: "hidden", event, shown: { ...event, data: { ...data, id, tool, output: "" } } };
 }

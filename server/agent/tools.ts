@@ -4,14 +4,23 @@ import { Late, within } from "../config/within.ts";
 import { AgentNotice, ToolFailure } from "../errors.ts";
 import type { RunEvent, RunObserver, ToolOutcome } from "../observe/run-observer.ts";
 import type { ToolContent, ToolText } from "../protocol/chat.ts";
-import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
-import { textContent, textOf } from "../providers/history.ts";
+import { textContent } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
+import { Progress } from "./progress.ts";
 import type { RunContext } from "./run-context.ts";
-import { isToolError, type Tool, type ToolContext, ToolError } from "./tool-definition.ts";
+import {
+  HIDDEN_FAILURE,
+  isToolError,
+  isToolResult,
+  type Tool,
+  type ToolContext,
+  ToolError,
+} from "./tool-definition.ts";
+import { cutContent, cutText, type ToolResult, toolCallEvent, toolResultEvent } from "./tool-events.ts";
+import { readResult } from "./tool-result.ts";
 import { type CheckedArguments, describeProblems } from "./tool-schema.ts";
-import { type Asking, exposed, hiderOf, madeTitle } from "./tool-words.ts";
+import { type Asking, hiddenBy, hiderOf, madeTitle } from "./tool-words.ts";
 
 export interface ToolLimits {
   /** Calls of one model turn that are carried out; the model gets to know that the others were not. */
@@ -20,15 +29,10 @@ export interface ToolLimits {
   readonly maxToolOutputChars: number;
 }
 
-export interface ToolResult {
-  answer: ToolAnswer;
-  title?: ToolText | undefined;
-  durationMs: number;
-}
-
 /** What a call came to. `content` is for the model, `shown` for clients where they may not see it. */
 interface Outcome extends ToolOutcome {
   content: readonly ToolContent[];
+  images?: ToolAnswer["images"];
   shown?: string;
   title?: ToolText | undefined;
   failed: boolean;
@@ -39,42 +43,60 @@ interface Calling extends Asking {
   readonly limits: ToolLimits;
 }
 
+/** What clients get of running calls, and the answer of the one that has ended, if one has. */
+interface Step {
+  readonly events: RunEvent[];
+  readonly answer?: ToolAnswer;
+}
+
+/** What the calls of a run have said, in all its turns. */
+const SAID = new WeakMap<RunContext, Progress>();
+
 /**
- * Starts all calls of a turn at once, but for those that wait for a person, and yields each result as soon as it is there.
- * After an abort the calls that still run count as failed at once.
+ * Starts all calls of a turn at once, but for those that wait for a person, and yields what they say and each result as soon as
+ * it is there. After an abort the calls that still run count as failed at once.
  */
 export async function* runTools(
   tools: ReadonlyMap<string, Tool>,
   calls: readonly ToolCall[],
   calling: Calling,
   waiting: readonly ToolCall[] = [],
-): AsyncGenerator<ToolResult, void> {
+): AsyncGenerator<Step, void> {
   const { maxToolCalls, maxToolOutputChars } = calling.limits;
+  const progress = SAID.get(calling.context) ?? new Progress();
+  SAID.set(calling.context, progress);
   const running = new Map(
     calls.flatMap((call, index) => {
       if (waiting.includes(call)) return [];
-      const outcome = index < maxToolCalls ? runTool(tools.get(call.name), call, calling) : tooManyCalls(maxToolCalls);
+      if (hiderOf(tools, call.name) === undefined) progress.begin(call.id);
+      const report = (text: string) => progress.report(call.id, text);
+      const outcome =
+        index < maxToolCalls ? runTool(tools.get(call.name), call, report, calling) : tooManyCalls(maxToolCalls);
       return [[call.id, timed(call, outcome, maxToolOutputChars)] as const];
     }),
   );
   while (running.size > 0) {
-    const result = await Promise.race(running.values());
-    running.delete(result.answer.id);
-    yield result;
+    const result = await Promise.race([...running.values(), progress.due()]);
+    if (result === undefined) yield { events: progress.take() };
+    else {
+      const { answer } = result;
+      running.delete(answer.id);
+      yield { events: [...progress.end(answer.id), endEvent(tools, result)], answer };
+    }
   }
 }
 
 /** The events of calls that begin, with what people read while they run. Rejects after an abort. */
 export async function callEvents(
   tools: ReadonlyMap<string, Tool>,
-  calls: readonly ToolCall[],
+  calls: readonly (ToolCall & Pick<ToolResult, "parent">)[],
   calling: Calling,
 ): Promise<RunEvent[]> {
   const events = await Promise.all(
     calls.map(async (call) => {
       const tool = tools.get(call.name);
       const title = tool?.running ? await runningTitle(tool, call, calling) : tool?.title;
-      return exposed(toolCallEvent(call, title), hiderOf(tools, call.name));
+      return hiddenBy(toolCallEvent(call, { title, parent: call.parent }), hiderOf(tools, call.name));
     }),
   );
   calling.context.signal.throwIfAborted();
@@ -117,27 +139,15 @@ export async function fittingArguments(
 }
 
 /** The event of a call that has ended. */
-export function endEvent(tools: ReadonlyMap<string, Tool>, result: ToolResult): RunEvent {
+function endEvent(tools: ReadonlyMap<string, Tool>, result: ToolResult): RunEvent {
   const { name } = result.answer;
   const title = result.title ?? tools.get(name)?.title;
-  return exposed(toolResultEvent({ ...result, title }), hiderOf(tools, name));
-}
-
-export function toolCallEvent({ id, name, arguments: args }: ToolCall, title?: ToolText): ToolCallEvent {
-  const words = title === undefined ? {} : { title };
-  return { type: "tool_call", data: { id, tool: name, ...words, arguments: args, status: "running" } };
-}
-
-export function toolResultEvent({ answer, title, durationMs }: ToolResult): ToolResultEvent {
-  const { id, name, content, shown: output = textOf(content), failed } = answer;
-  const words = title === undefined ? {} : { title };
-  const status = failed ? "failed" : "completed";
-  return { type: "tool_result", data: { id, tool: name, ...words, output, status, duration_ms: durationMs } };
+  return hiddenBy(toolResultEvent({ ...result, title }), hiderOf(tools, name));
 }
 
 async function timed({ id, name }: ToolCall, pending: Promise<Outcome>, maxChars: number): Promise<ToolResult> {
   const startedAt = performance.now();
-  const { content, shown, title, failed } = await pending;
+  const { content, shown, images, title, failed } = await pending;
   return {
     title,
     answer: {
@@ -145,6 +155,7 @@ async function timed({ id, name }: ToolCall, pending: Promise<Outcome>, maxChars
       name,
       content: cutContent(content, maxChars),
       ...(shown === undefined ? {} : { shown: cutText(shown, maxChars) }),
+      images,
       failed,
     },
     durationMs: Math.round(performance.now() - startedAt),
@@ -155,18 +166,28 @@ async function tooManyCalls(max: number): Promise<Outcome> {
   return failure(`Not carried out: one turn may make ${max} tool calls. Make the rest in the next turn.`);
 }
 
-async function runTool(tool: Tool | undefined, call: ToolCall, calling: Calling): Promise<Outcome> {
+type Report = ToolContext["progress"];
+
+async function runTool(tool: Tool | undefined, call: ToolCall, report: Report, calling: Calling): Promise<Outcome> {
   if (tool === undefined) return failure(`There is no tool named "${call.name}".`);
   const { timeoutMs } = tool;
-  return calling.observer.tool({ ...call, timeoutMs }, () => callTool(tool, call, calling));
+  return calling.observer.tool({ ...call, timeoutMs }, () => callTool(tool, call, report, calling));
 }
 
+/** The run ends before. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** Whatever a tool does becomes a result that the model can act on. */
-async function callTool(tool: Tool, call: ToolCall, calling: Calling): Promise<Outcome> {
+async function callTool(tool: Tool, call: ToolCall, report: Report, calling: Calling): Promise<Outcome> {
   const { context, observer } = calling;
-  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id }, calling);
+  const progress = (text: string) => {
+    if (typeof text !== "string") throw new TypeError("progress takes a text.");
+    report(text);
+  };
+  const work = (signal: AbortSignal) => execute(tool, call, { ...context, signal, callId: call.id, progress }, calling);
   try {
-    const { done, ...outcome } = await within(work, tool.timeoutMs, context.signal);
+    const maxMs = tool.timesItself ? MAX_TIMER_MS : tool.timeoutMs;
+    const { done, ...outcome } = await within(work, maxMs, context.signal);
     // Its time is its own: a result that is there does not wait in vain.
     return done === undefined ? outcome : { ...outcome, title: await madeTitle(tool, "done", done, calling) };
   } catch (error) {
@@ -197,8 +218,8 @@ async function execute(
   // The run may have been stopped while they were checked.
   context.signal.throwIfAborted();
   const value = await tool.execute(checked.value, context);
-  const content = textContent(asText(value));
-  return { content, failed: false, done: () => tool.done?.(checked.value, value) };
+  const result = isToolResult(value) ? readResult(value, asText) : { content: textContent(asText(value)) };
+  return { ...result, failed: false, done: () => tool.done?.(checked.value, value) };
 }
 
 function asText(value: unknown): string {
@@ -216,15 +237,13 @@ function isOpaque(value: unknown): boolean {
   return value instanceof Response || Symbol.iterator in Object(value) || Symbol.asyncIterator in Object(value);
 }
 
-const HIDDEN = "The tool failed.";
-
 /** Clients see the message of a `ToolError` alone. The log gets everything but a `ToolError` that has no cause. */
 function thrownByTool(tool: string, thrown: unknown, observer: RunObserver): Outcome {
   const { isMeant, message, errorType } = readThrown(thrown);
   if (!isMeant || (thrown as ToolError).cause !== undefined) observer.failure(new ToolFailure(tool, thrown));
   const isText = typeof message === "string" && message.trim() !== "";
   const output = isText ? message : "The tool failed without a message.";
-  return { ...failure(output, errorType), thrown, ...(isMeant && isText ? {} : { shown: HIDDEN }) };
+  return { ...failure(output, errorType), thrown, ...(isMeant && isText ? {} : { shown: HIDDEN_FAILURE }) };
 }
 
 /** Anything can be thrown, also what throws when it is read. */
@@ -245,14 +264,4 @@ function errorTypeOf(thrown: unknown): string {
 
 function failure(output: string, errorType?: string): Outcome {
   return { content: textContent(output), failed: true, errorType };
-}
-
-/** The result as it leaves the server: well-formed Unicode of limited length. */
-export function cutContent(content: readonly ToolContent[], maxChars: number): ToolContent[] {
-  return content.map((part) => ({ ...part, text: cutText(part.text, maxChars) }));
-}
-
-function cutText(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text.toWellFormed();
-  return `${text.slice(0, maxChars).toWellFormed()}\n[cut: ${text.length - maxChars} more characters]`;
 }

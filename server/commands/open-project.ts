@@ -60,7 +60,7 @@ export async function createProjectServer(
     settings,
     env,
     publicFolder,
-    loadPackage: (name) => loadOptionalPackage(name, folder),
+    loadPackage: (name, only) => loadOptionalPackage(name, folder, only),
     openTelemetry: tracing.api,
     ...more,
     sinks: (log) => [watchdog, ...(more.sinks?.(log) ?? [])],

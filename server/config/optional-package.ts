@@ -8,25 +8,35 @@ const INSTALL = {
   "@aws-sdk/client-bedrock-runtime": "@aws-sdk/client-bedrock-runtime@3",
   "google-auth-library": "google-auth-library@10",
   "@redis/client": "@redis/client@6",
+  "@modelcontextprotocol/client": "@modelcontextprotocol/client@2",
+  "@modelcontextprotocol/client/stdio": "@modelcontextprotocol/client@2",
 };
 
 /** The optional peer dependencies of package.json that models and settings need. */
 export type OptionalPackage = keyof typeof INSTALL;
 
-/** Loads such a package. Rejects with a `ConfigError` that says how to install it. */
-export type LoadPackage = (name: OptionalPackage) => Promise<unknown>;
+/** Loads such a package, or with "find" only looks whether it is there. Rejects with a `ConfigError` that says how to install it. */
+export type LoadPackage = (name: OptionalPackage, only?: "find") => Promise<unknown>;
 
-const NEEDED_BY: Partial<Record<OptionalPackage, string>> = { "@redis/client": "PARLEY_REDIS_URL" };
+const NEEDED_BY: Partial<Record<OptionalPackage, string>> = {
+  "@redis/client": "PARLEY_REDIS_URL",
+  "@modelcontextprotocol/client": "mcp",
+};
 
 /**
  * Imports a package that only some models and settings need: from the project's `node_modules` if it is there, so that a
  * project can bring its own, else from where Parley is installed.
  * @throws ConfigError that says how to install it, and of a broken one what is wrong with it
  */
-export async function loadOptionalPackage(name: OptionalPackage, projectFolder: string | undefined): Promise<unknown> {
+export async function loadOptionalPackage(
+  name: OptionalPackage,
+  projectFolder: string | undefined,
+  only?: "find",
+): Promise<unknown> {
   const remedy = `Run this in the project's folder: npm install ${INSTALL[name]}`;
   try {
-    return await importFrom(projectFolder, name);
+    if (only === undefined) return await importFrom(projectFolder, name);
+    return (projectFolder && resolveFrom(projectFolder, name)) || createRequire(import.meta.url).resolve(name);
   } catch (cause) {
     const message = isMissing(cause, name)
       ? `${NEEDED_BY[name] ?? "This model"} needs the package ${name}, which is not installed. ${remedy}`

@@ -76,15 +76,17 @@ export class Story implements RunSink {
     this.#options.log.failure(error, start);
   }
 
-  run({ start, model, end, failed, last, inputTokens, outputTokens = 0, ms }: RunEntry): void {
+  run({ start, model, end, failed, last, usage, cost, ms }: RunEntry): void {
     this.#chapter(start);
     const waiting = last?.type === "done" ? (last.approvals ?? []) : [];
     for (const { tool, arguments: args = "" } of waiting) {
       this.#line(`? ${this.#text(tool)} ${this.#dim(this.#text(args, MAX_ARGUMENTS_CHARS))}  waits for a decision`);
     }
     const how = failed ? this.#red(`✗ ${end}`) : end === "stop" ? "" : end;
-    const tokens = inputTokens === undefined ? "" : `${inputTokens + outputTokens} tokens`;
-    const facts = [this.#text(model), tokens, `${(ms / 1000).toFixed(1)} s`, how];
+    const about = usage?.estimated ? "about " : "";
+    const tokens = usage === undefined ? "" : `${about}${usage.input_tokens + usage.output_tokens} tokens`;
+    const dollars = cost === undefined ? "" : `${about}$${Number(cost.toPrecision(3))}`;
+    const facts = [this.#text(model), tokens, dollars, `${(ms / 1000).toFixed(1)} s`, how];
     this.#line(this.#dim(facts.filter(Boolean).join("  ")));
     this.#runId = "";
   }

@@ -9,6 +9,7 @@ import {
   type RunAttachment,
   type RunInput,
   type TextMessage,
+  textOfFile,
   textParts,
   wordsOfMessage,
 } from "../agent/run-function.ts";
@@ -243,7 +244,10 @@ function toolMessageOf({ id, approved, reason }: DecidedCall): object {
   return { role: "tool", toolCallId: id, content: JSON.stringify({ accepted: approved, note: reason }) };
 }
 
-function toPart({ type, mimeType, data }: RunAttachment): object {
+function toPart(file: RunAttachment): object {
+  const { type, mimeType, data } = file;
+  const text = textOfFile(file);
+  if (text !== undefined) return { type: "text", text };
   const source = { type: "data", value: base64Of(data), mimeType };
   return { type: type === "image" ? "image" : "document", source };
 }

@@ -1,6 +1,7 @@
 /** AG-UI: the events that agents send over HTTP, in any language. */
 
 import { asString, isRecord, records, textsOf, tryParse } from "../protocol/json.ts";
+import { sdkUsage } from "../providers/ai-sdk/usage.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import { type Answer, failure, failureInWords } from "./answer.ts";
 import { Interrupts, wordsAndValues } from "./langgraph.ts";
@@ -84,7 +85,7 @@ class AgUiReader implements ShapeReader {
         if (!one.id) throw failure(`The agent asks, but outcome.interrupts[${index}] of its RUN_FINISHED has no id.`);
         this.#interrupt(one);
       }
-      for (const { inputTokens, outputTokens } of records(usage)) answer.addUsage(inputTokens, outputTokens);
+      for (const one of records(usage)) answer.addUsage(sdkUsage(one));
     },
     RUN_ERROR: ({ message, code }) => {
       throw failureInWords("The agent reports an error", Object.assign(new Error(asString(message)), { code }));

@@ -1,10 +1,14 @@
 /** The AI SDK, 5 to 7: the parts of `stream` and `fullStream`, the chunks of a UI message stream, and its agents. */
 
 import { isInPlaceOfDecisions, type RunInput } from "../agent/run-function.ts";
-import { asString, isRecord } from "../protocol/json.ts";
-import { failure } from "./answer.ts";
+import { asString, isRecord, records, textsOf } from "../protocol/json.ts";
+import { sdkUsage } from "../providers/ai-sdk/usage.ts";
+import { type Answer, failure } from "./answer.ts";
+import { type AgentAnswer, statusOf } from "./inner-answer.ts";
 import { alike, type Handlers, ignored, readByType, type Shape } from "./shape.ts";
 import { exchangeOf, type Part, toModelMessages } from "./to-framework.ts";
+
+const DECLINED = "It was declined.";
 
 /** Parts have what was said as `text`, chunks as `delta`; most types belong to one of the two. */
 const HANDLERS: Handlers = {
@@ -21,12 +25,10 @@ const HANDLERS: Handlers = {
     answer.call(toolCallId, toolName, input);
     answer.thrown(toolCallId, errorText);
   },
-  ...alike(["tool-result", "tool-output-available"], ({ toolCallId, output, preliminary }, answer) => {
-    if (preliminary !== true) answer.result(toolCallId, output);
-  }),
+  ...alike(["tool-result", "tool-output-available"], (item, answer) => readOutput(item, answer)),
   "tool-error": ({ toolCallId, error }, answer) => answer.thrown(toolCallId, error),
   "tool-output-error": ({ toolCallId, errorText }, answer) => answer.thrown(toolCallId, errorText),
-  "tool-output-denied": ({ toolCallId }, answer) => answer.result(toolCallId, "It was declined.", true),
+  "tool-output-denied": ({ toolCallId }, answer) => answer.result(toolCallId, DECLINED, true),
   "tool-approval-request": ({ toolCall, toolCallId }, answer) => {
     const { toolCallId: id = toolCallId, toolName, input } = isRecord(toolCall) ? toolCall : {};
     const call = answer.openCallOf(id);
@@ -35,7 +37,7 @@ const HANDLERS: Handlers = {
   },
   finish({ finishReason, totalUsage }, answer) {
     answer.finishedAs(finishReason);
-    if (isRecord(totalUsage)) answer.addUsage(totalUsage.inputTokens, totalUsage.outputTokens);
+    answer.addUsage(sdkUsage(totalUsage));
   },
   error: ({ error, errorText }) => {
     throw error ?? failure("The agent's stream has an error.", new Error(asString(errorText)));
@@ -49,12 +51,56 @@ export const AI_SDK: Shape = {
   name: "AI SDK",
   fits(item) {
     if (!isRecord(item) || typeof item.type !== "string" || isRecord(item.payload)) return false;
-    return Object.hasOwn(HANDLERS, item.type) || item.type.startsWith("data-");
+    return Object.hasOwn(HANDLERS, item.type) || isDataPart(item);
   },
   reader: () => ({
-    read: (item, answer) => readByType(HANDLERS, item, answer) || (item as { type: string }).type.startsWith("data-"),
+    read: (item, answer) => readByType(HANDLERS, item, answer) || readData(item as Part, answer),
   }),
 };
+
+/** Whether this is a part with data of the author's own. Mastra streams such parts, too. */
+export function isDataPart(item: Part): boolean {
+  return asString(item.type).startsWith("data-");
+}
+
+/** Where a data part has the id of a call, it says what that does. */
+function readData(item: Part, answer: Answer): boolean {
+  if (answer.isOpen(asString(item.id))) answer.progress(item.id, statusOf(item.data));
+  return isDataPart(item);
+}
+
+/** What a tool has returned or, while it runs, what it hands out of an agent within it, or says that it does. */
+function readOutput({ toolCallId, output, preliminary }: Part, answer: AgentAnswer): void {
+  const isMessage = isRecord(output) && output.role === "assistant" && Array.isArray(output.parts);
+  const parts = isMessage ? records(output.parts) : [];
+  if (isMessage) readMessage(parts, answer.within(toolCallId));
+  else if (preliminary === true) answer.progress(toolCallId, statusOf(output));
+  if (preliminary !== true) answer.result(toolCallId, isMessage ? lastTextOf(parts) : output);
+}
+
+/** The message of an agent within a tool, which comes whole each time that it grows. */
+function readMessage(parts: readonly Part[], answer: AgentAnswer): void {
+  for (const part of parts) {
+    const { state, input, errorText } = part;
+    const id = asString(part.toolCallId);
+    if (!isCall(part) || state === "input-streaming") continue;
+    if (!answer.hasCalled(id)) answer.call(id, part.toolName ?? asString(part.type).slice("tool-".length), input);
+    if (!answer.isOpen(id)) continue;
+    if (state === "output-available") readOutput(part, answer);
+    else if (state === "output-error") answer.thrown(id, errorText);
+    else if (state === "output-denied") answer.result(id, DECLINED, true);
+  }
+}
+
+function isCall({ type }: Part): boolean {
+  return type === "dynamic-tool" || asString(type).startsWith("tool-");
+}
+
+/** What an agent has said behind its last tool: this is what it has returned. */
+function lastTextOf(parts: readonly Part[]): string {
+  const said = parts.slice(parts.findLastIndex(isCall) + 1).filter(({ type }) => type === "text");
+  return textsOf(said, "text");
+}
 
 /** Calls an agent with the conversation. */
 export function callAgent(agent: { stream(options: object): unknown }, input: RunInput): unknown {

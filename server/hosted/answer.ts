@@ -2,21 +2,24 @@
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { Progress } from "../agent/progress.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import type { RunInput } from "../agent/run-function.ts";
-import { isToolError } from "../agent/tool-definition.ts";
+import { HIDDEN_FAILURE, isToolError } from "../agent/tool-definition.ts";
+import { picturesOf, shownImages } from "../agent/tool-result.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
-import type { Usage, WaitingCall } from "../protocol/chat.ts";
+import type { ImagePart, Usage, WaitingCall } from "../protocol/chat.ts";
 import type { ApiError } from "../protocol/errors.ts";
+import type { ToolProgressEvent } from "../protocol/events.ts";
 import { asString, tryParse } from "../protocol/json.ts";
 import { providerError } from "../providers/failures.ts";
 import { textContent } from "../providers/history.ts";
 import type { AskedCall, ModelEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { MAX_STREAM_BYTES } from "../providers/transport/upstream-response.ts";
-
-/** Clients get it in place of what a tool threw. */
-const HIDDEN = "The tool failed.";
+import { addUsage } from "../providers/usage.ts";
+import { type AgentAnswer, InnerAnswer } from "./inner-answer.ts";
+import { Steps } from "./steps.ts";
 
 /**
  * What the OpenAI Agents SDK gives a model of a tool that threw or was late, in TypeScript and in Python: nothing else says that
@@ -69,7 +72,7 @@ export type KeepAll = (source: Record<string, unknown>, input: RunInput) => unkn
 type Limits = Pick<Settings, "maxJsonDepth" | "maxToolCalls">;
 
 /** What the readers of shapes have found of an answer. */
-export class Answer {
+export class Answer implements AgentAnswer {
   finish: TurnFinish = "stop";
   usage: Usage | undefined;
   /** The last `state` that was yielded. */
@@ -90,6 +93,10 @@ export class Answer {
   readonly asked = new Map<string, AskedCall>();
   keepAll: KeepAll | undefined;
   readonly #noticed = new Set<string>();
+  readonly #steps = new Steps((notice) => this.notice(notice));
+  readonly #progress = new Progress();
+  /** Agents within calls and steps, by the ids of these. */
+  readonly #inner = new Map<string, InnerAnswer>();
   /** Calls that are known of but were not begun. */
   #expected = 0;
   #hasText = false;
@@ -109,9 +116,17 @@ export class Answer {
     this.#context = context;
   }
 
-  /** Milliseconds until clients have to know of the calls that are held; `undefined` if there are none. */
-  get heldMs(): number | undefined {
-    return this.#held.size === 0 ? undefined : Math.max(0, this.#heldUntil - performance.now());
+  /** Milliseconds until clients have to know of calls that are held, or of what a call says; `undefined`: of nothing. */
+  get dueMs(): number | undefined {
+    const heldMs = this.#held.size === 0 ? undefined : Math.max(0, this.#heldUntil - performance.now());
+    const { dueMs: saidMs = heldMs } = this.#progress;
+    return saidMs === undefined ? undefined : Math.min(saidMs, heldMs ?? saidMs);
+  }
+
+  /** That time is over. */
+  releaseDue(): void {
+    if (this.#held.size > 0 && performance.now() >= this.#heldUntil) this.release();
+    this.#said(this.#progress.take());
   }
 
   /** Whether the agent may be silent because a tool runs. */
@@ -179,7 +194,7 @@ export class Answer {
 
   /** Whether a call of this id is known: its result is no call. */
   hasCalled(id: string): boolean {
-    return this.#called.has(id) || this.#before.has(id);
+    return this.#called.has(id) || this.#before.has(id) || this.#steps.has(id);
   }
 
   /**
@@ -189,6 +204,12 @@ export class Answer {
   call(id: unknown, name: unknown, args: unknown, isAsAsked = false): string {
     const call = toCall(id, name, args);
     if (this.#called.has(call.id) || this.asked.has(call.id)) return call.id;
+    if (this.#steps.has(call.id)) {
+      this.notice(
+        new AgentNotice(`A call of the tool "${call.name}" has the id of a step before it: it is not shown.`),
+      );
+      return call.id;
+    }
     // Its tool may be what asks, and then it runs.
     const { call: declined, isDeclined } = this.#before.get(call.id) ?? {};
     const isIt = !isAsAsked || isDeepStrictEqual(tryParse(declined?.arguments ?? ""), tryParse(call.arguments));
@@ -197,9 +218,48 @@ export class Answer {
     this.#called.add(call.id);
     this.#open.set(call.id, { ...call, startedAt: performance.now() });
     this.#awaited.add(call.id);
+    this.#progress.begin(call.id);
     if (this.#held.size === 0) this.#heldUntil = performance.now() + HOLD_MS;
     this.#held.set(call.id, call);
     return call.id;
+  }
+
+  /**
+   * A call begins within another one, or within a step of it: clients see it there, and no model hears of it. Gives whether the
+   * other one is known to run; else nothing begins.
+   */
+  step(parent: string, id: unknown, name: unknown, args: unknown): boolean {
+    const root = this.#open.get(this.#steps.rootOf(parent) ?? parent);
+    if (root === undefined) return false;
+    const call = toCall(id, name, args);
+    if (this.hasCalled(call.id)) return true;
+    this.#count(call.arguments);
+    this.release(root.id);
+    const events = this.#steps.begin(call, parent, root);
+    if (events.length > 0) this.#progress.begin(call.id);
+    this.#events.push(...events);
+    return true;
+  }
+
+  /** What an agent within a call, or within a step, does. */
+  within(id: unknown): InnerAnswer {
+    const parent = asString(id);
+    const inner = this.#inner.get(parent) ?? new InnerAnswer(this, parent);
+    this.#inner.set(parent, inner);
+    return inner;
+  }
+
+  /** What a call, or a step of one, does now. */
+  progress(id: unknown, text: unknown): void {
+    if (typeof text !== "string") return;
+    const key = asString(id);
+    this.release(this.#steps.rootOf(key) ?? key);
+    this.#progress.report(key, text);
+    this.#said(this.#progress.take());
+  }
+
+  #said(events: readonly ToolProgressEvent[]): void {
+    for (const { data } of events) this.#events.push({ type: "progress", ...data });
   }
 
   /** Clients get to know of the calls that are held, all or up to this one. Gives whether there were any. */
@@ -241,6 +301,8 @@ export class Answer {
     this.#count(call.arguments + asString(text));
     for (const calls of [this.#open, this.#awaited, this.#called, this.#held]) calls.delete(call.id);
     const held = kept === undefined ? undefined : this.#checked(kept, "kept");
+    this.#endSteps(call.id);
+    this.#progress.end(call.id);
     const asked = { ...more, call, text: asString(text), kept: held };
     this.asked.set(call.id, asked);
     this.#events.push({ type: "approval", asked });
@@ -257,27 +319,37 @@ export class Answer {
     return approved.length > 0;
   }
 
-  /** A call is over. A second result of the same call is left out. Where it has `failed`, `output` was written for clients. */
-  result(id: unknown, output: unknown, failed = false): void {
-    if (!failed && typeof output === "string" && TOLD_FAILURE.test(output)) this.thrown(id, new Error(output));
-    else this.#finish(id, outputText(output), failed);
+  /**
+   * A call is over. A second result of the same call is left out. Where it has `failed`, `output` was written for clients. One
+   * with a picture that is none has failed, too.
+   */
+  result(id: unknown, output: unknown, failed = false, images: unknown = []): void {
+    let pictures: ImagePart[];
+    try {
+      if (!failed && typeof output === "string" && TOLD_FAILURE.test(output)) throw new Error(output);
+      pictures = picturesOf(images);
+    } catch (error) {
+      this.thrown(id, error);
+      return;
+    }
+    this.#finish(id, outputText(output), failed, pictures);
   }
 
   /** A call has thrown. What it threw is for the log, unless it is a `ToolError`. */
   thrown(id: unknown, thrown: unknown): void {
     const key = asString(id);
-    const call = this.#open.get(key);
+    const call = this.#open.get(key) ?? this.#steps.callOf(key) ?? this.#before.get(key)?.call;
     // Some frameworks report a failure several times.
-    if (call === undefined && this.#called.has(key)) return;
+    if (call === undefined && (this.#called.has(key) || this.#steps.has(key))) return;
     const isMeant = isToolError(thrown);
-    if (!isMeant) this.#report(new AgentNotice(`The tool "${call?.name ?? "tool"}" failed.`, { cause: thrown }));
-    this.#finish(id, isMeant ? messageOf(thrown) : HIDDEN, true);
+    const cause = { cause: thrown };
+    if (call === undefined) this.notice(new AgentNotice("A tool failed whose call is not shown.", cause));
+    else if (!isMeant) this.#report(new AgentNotice(`The tool "${call.name}" failed.`, cause));
+    this.#finish(id, isMeant ? messageOf(thrown) : HIDDEN_FAILURE, true);
   }
 
-  addUsage(input: unknown, output: unknown): void {
-    if (!isCount(input) || !isCount(output)) return;
-    const { input_tokens = 0, output_tokens = 0 } = this.usage ?? {};
-    this.usage = { input_tokens: input_tokens + input, output_tokens: output_tokens + output };
+  addUsage(usage: Usage | undefined): void {
+    this.usage = addUsage(this.usage, usage);
   }
 
   /** @throws TypeError that says what is right */
@@ -345,8 +417,13 @@ export class Answer {
     }
   }
 
-  #finish(id: unknown, output: string, failed: boolean): void {
+  #finish(id: unknown, output: string, failed: boolean, pictures: readonly ImagePart[] = []): void {
     const key = asString(id);
+    const step = this.#steps.end(key);
+    if (step !== undefined) {
+      this.#ended(step.call, step, output, failed, pictures);
+      return;
+    }
     const { call: due, isDue } = this.#before.get(key) ?? {};
     // It begins at the latest with its end.
     if (isDue) this.call(due?.id, due?.name, due?.arguments);
@@ -355,11 +432,29 @@ export class Answer {
     this.release(key);
     this.#open.delete(key);
     this.#awaited.delete(key);
-    this.#count(output);
-    const durationMs = Math.round(performance.now() - call.startedAt);
-    const answer = { id: key, name: call.name, content: textContent(output), failed };
-    this.#events.push({ type: "hosted_result", answer, durationMs });
+    this.#ended(call, { startedAt: call.startedAt }, output, failed, pictures);
     this.beginAnew();
+  }
+
+  /** What runs within a call ends with it: nothing more is heard of it than what it said last. */
+  #endSteps(id: string): void {
+    for (const step of this.#steps.endWithin(id)) this.#said(this.#progress.end(step));
+  }
+
+  #ended(
+    { id, name }: ToolCall,
+    { startedAt, parent }: { startedAt: number; parent?: string },
+    output: string,
+    failed: boolean,
+    pictures: readonly ImagePart[] = [],
+  ): void {
+    this.#endSteps(id);
+    this.#said(this.#progress.end(id));
+    for (const said of [output, ...pictures.map(({ image_url: { url } }) => url)]) this.#count(said);
+    const durationMs = Math.round(performance.now() - startedAt);
+    const content = [...textContent(output), ...pictures];
+    const answer = { id, name, content, images: shownImages(pictures), failed };
+    this.#events.push({ type: "hosted_result", answer, durationMs, ...(parent === undefined ? {} : { parent }) });
   }
 }
 
@@ -399,10 +494,6 @@ export function messageOf(thrown: unknown): string {
   } catch {
     return "what was thrown cannot become a text";
   }
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
 /** Arguments as one JSON text. */

@@ -73,6 +73,12 @@ export class Items {
     }
   }
 
+  /** The agent has said something without yielding it: that counts for the limits, too. */
+  heard(): void {
+    this.#hasBegun = true;
+    this.#watch(!this.#isWaiting);
+  }
+
   /** Must be called in the end. The agent may end in its own time. */
   close(): void {
     this.#options.input.signal.removeEventListener("abort", this.#onAbort);

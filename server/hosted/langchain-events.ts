@@ -4,8 +4,9 @@ import { isDeepStrictEqual } from "node:util";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import { type Answer, argumentsText } from "./answer.ts";
-import { isMessage, MessagesReader } from "./langchain-messages.ts";
-import { Interrupts, isNested } from "./langgraph.ts";
+import { type AgentAnswer, NOBODY } from "./inner-answer.ts";
+import { isMessage, MessagesReader, spokenPart } from "./langchain-messages.ts";
+import { Interrupts, speakerOf } from "./langgraph.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
 
 export const LANGCHAIN_EVENTS: Shape = {
@@ -13,6 +14,16 @@ export const LANGCHAIN_EVENTS: Shape = {
   fits: (item) => isRecord(item) && /^on_[a-z_]+$/.test(asString(item.event)) && isRecord(item.data),
   reader: (answer) => new EventsReader(answer),
 };
+
+/** A call whose tool has begun. */
+interface Running {
+  readonly id: string;
+  /** Where in the graph it runs. */
+  readonly task: string;
+  /** The agent whose call it is. */
+  readonly answer: AgentAnswer;
+  readonly messages: MessagesReader;
+}
 
 class EventsReader implements ShapeReader {
   readonly #messages: MessagesReader;
@@ -22,7 +33,7 @@ class EventsReader implements ShapeReader {
   /** Calls that models have asked for, and whose tools have not begun. */
   readonly #due: Record<string, unknown>[] = [];
   /** Calls by the runs of their tools: the events of a tool do not name its call. */
-  readonly #calls = new Map<unknown, string>();
+  readonly #calls = new Map<unknown, Running>();
 
   constructor(answer: Answer) {
     this.#messages = new MessagesReader(answer);
@@ -36,17 +47,22 @@ class EventsReader implements ShapeReader {
     if (event === "on_chat_model_stream" && isMessage(chunk)) {
       this.#streamed.add(id);
       // Which calls a model asks for is said once more by the tools that run.
-      messages.read(spokenPart(chunk), isNested(metadata));
+      messages.read(spokenPart(chunk), speakerOf(metadata));
     } else if (event === "on_chat_model_end" && isMessage(output) && !this.#streamed.has(id)) {
-      messages.read(spokenPart(output), isNested(metadata));
-    } else if (event === "on_llm_stream" && isRecord(chunk) && !isNested(metadata)) {
+      messages.read(spokenPart(output), speakerOf(metadata));
+    } else if (event === "on_llm_stream" && isRecord(chunk) && speakerOf(metadata) === "agent") {
       messages.say(asString(id), asString(chunk.text));
     } else if (event === "on_tool_start") {
-      this.#calls.set(id, answer.call(this.#begin(name, input, answer) ?? id, name, input));
+      const task = taskOf(metadata);
+      const by = this.#agentIn(task, answer);
+      const call = by.call(this.#begin(name, input, answer) ?? id, name, input);
+      this.#calls.set(id, { id: call, task, answer: by, messages: by === answer ? messages : new MessagesReader(by) });
     } else if (event === "on_tool_end") {
-      messages.end(this.#calls.get(id), output);
+      const call = this.#calls.get(id);
+      call?.messages.end(call.id, output);
     } else if (event === "on_tool_error") {
-      if (!isInterrupt(error)) answer.thrown(this.#calls.get(id), error);
+      const call = this.#calls.get(id);
+      if (!isInterrupt(error)) call?.answer.thrown(call.id, error);
     } else if (event === "on_chain_stream") {
       this.#interrupts.read(chunk);
     }
@@ -60,25 +76,34 @@ class EventsReader implements ShapeReader {
     this.#interrupts.ask(answer);
   }
 
+  /** The agent that makes a call in this task. What is within one of several calls, nobody knows which, is read for nobody. */
+  #agentIn(task: string, answer: Answer): AgentAnswer {
+    const around = task.slice(0, Math.max(0, task.lastIndexOf("|")));
+    const isAround = (call: Running) => call.task === around && call.answer.isOpen(call.id);
+    const [call, ...others] = around === "" ? [] : [...this.#calls.values()].filter(isAround);
+    return call === undefined ? answer : call.answer.within(others.length === 0 ? call.id : NOBODY);
+  }
+
   /** A tool begins: the id of the call that a model has asked for, or a person has approved, with these arguments. */
   #begin(name: unknown, input: unknown, answer: Answer): string | undefined {
     const given = tryParse(argumentsText(input));
     const due = this.#due.findIndex((one) => one.name === name && isDeepStrictEqual(one.args, given));
     if (due >= 0) return asString(this.#due.splice(due, 1)[0]?.id) || undefined;
-    const begun = new Set(this.#calls.values());
+    const begun = new Set([...this.#calls.values()].map((call) => call.id));
     const isIt = ({ id, name: called, arguments: args }: ToolCall) =>
       !begun.has(id) && called === name && isDeepStrictEqual(tryParse(args), given);
     return answer.openCalls().find(isIt)?.id;
   }
 }
 
+/** The path to a task of a graph. Numbers in it count the graphs that one task has called. */
+function taskOf(metadata: unknown): string {
+  const { langgraph_checkpoint_ns: namespace } = isRecord(metadata) ? metadata : {};
+  const names = asString(namespace).split("|");
+  return names.filter((name) => name.includes(":")).join("|");
+}
+
 /** What a tool throws that asks a person: an error, or its text. */
 function isInterrupt(error: unknown): boolean {
   return isRecord(error) ? error.name === "GraphInterrupt" : /^GraphInterrupt: /m.test(asString(error));
-}
-
-function spokenPart(message: Record<string, unknown>): Record<string, unknown> {
-  const { content, id, type, _getType, concat, role, additional_kwargs, usage_metadata } = message;
-  const kind = typeof _getType === "function" ? _getType.call(message) : type;
-  return { content, id, type: kind, concat, role, additional_kwargs, usage_metadata };
 }

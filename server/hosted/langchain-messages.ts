@@ -1,8 +1,11 @@
 /** Messages of LangChain, which LangGraph streams, too: instances of classes of any version, or their JSON. */
 
 import { randomUUID } from "node:crypto";
+import type { Usage } from "../protocol/chat.ts";
 import { asString, isRecord, records } from "../protocol/json.ts";
-import { type Answer, argumentsText } from "./answer.ts";
+import { fieldsIn, usageOf } from "../providers/usage.ts";
+import { argumentsText } from "./answer.ts";
+import type { AgentAnswer } from "./inner-answer.ts";
 
 type Message = Record<string, unknown>;
 
@@ -16,9 +19,12 @@ interface Asked {
   args: string;
 }
 
+/** Who says a message: the agent that answers; a graph within it, whose last word is the answer where it says none; or a tool. */
+export type Speaker = "agent" | "graph" | "tool";
+
 /** Reads the messages of one answer. The same one may come several times: in pieces, whole, and within an update. */
 export class MessagesReader {
-  readonly #answer: Answer;
+  readonly #answer: AgentAnswer;
   /** Ids of messages whose text was said. */
   readonly #said = new Set<string>();
   /** Id of the message that spoke last; `undefined` if the agent itself has said nothing. */
@@ -31,33 +37,37 @@ export class MessagesReader {
   readonly #asked = new Map<string, Asked>();
   /** Ids of calls whose tools have begun. */
   readonly #begun = new Set<string>();
-  /** What an agent within this one said last, or a message that was not streamed. */
+  /** What a graph within this one said last, or a message that was not streamed. */
   #unsaid: { id: string; text: string } = { id: "", text: "" };
 
-  constructor(answer: Answer) {
+  constructor(answer: AgentAnswer) {
     this.#answer = answer;
   }
 
-  /** `isNested`: an agent or a tool within this agent says it, which is no answer. */
-  read(message: Message, isNested: boolean): void {
+  read(message: Message, by: Speaker): void {
     const kind = kindOf(message);
     if (kind === "tool") this.#readResult(message);
-    else if (kind === "ai") this.#readSpoken(message, isNested);
+    else if (kind === "ai") this.#readSpoken(message, by);
   }
 
   /** A message that may have come in pieces. Its calls begin now, after what is said beside them. */
-  readWhole(message: Message, isNested: boolean): void {
+  readWhole(message: Message, by: Speaker): void {
     const kind = kindOf(message);
     if (kind === "tool") this.#readResult(message);
     if (kind !== "ai") return;
-    const [id, text] = [asString(message.id), textOf(message)];
-    const mayHaveStreamed = isNested || this.#hasStreamed || this.#said.has(id);
+    const [id, text] = [asString(message.id), by === "tool" ? "" : textOf(message)];
+    const mayHaveStreamed = by !== "agent" || this.#hasStreamed || this.#said.has(id);
     if (text !== "" && !mayHaveStreamed && records(message.tool_calls).length > 0) {
       this.say(id || randomUUID(), text);
       this.#hasStreamed = false;
       if (id !== "") this.#said.add(id);
     } else if (text !== "") this.#unsaid = { id, text };
     this.#readCalls(message);
+  }
+
+  /** An agent within a call says it: what it costs is a part of the answer. */
+  hear(message: Message): void {
+    if (kindOf(message) === "ai") this.read(spokenPart(message), "tool");
   }
 
   /** A piece of the answer. `speaker` is the id of its message. */
@@ -96,15 +106,14 @@ export class MessagesReader {
     this.#answer.text(this.#unsaid.text);
   }
 
-  #readSpoken(message: Message, isNested: boolean): void {
+  #readSpoken(message: Message, by: Speaker): void {
     const id = asString(message.id);
     const isPiece = typeof message.concat === "function" || asString(message.type).endsWith("Chunk");
     if (!isPiece && id !== "" && this.#said.has(id)) return;
-    const { usage_metadata: usage } = message;
-    if (isRecord(usage)) this.#answer.addUsage(usage.input_tokens, usage.output_tokens);
-    if (!isNested && id !== this.#current) this.#goOn(id);
-    const text = textOf(message);
-    if (isNested) this.#keepUnsaid(id, text, isPiece);
+    this.#answer.addUsage(usageIn(message));
+    if (by === "agent" && id !== this.#current) this.#goOn(id);
+    const text = by === "tool" ? "" : textOf(message);
+    if (by !== "agent") this.#keepUnsaid(id, text, isPiece);
     else {
       this.#answer.thinking(thoughtOf(message));
       // Whole messages without an id are not pieces of one.
@@ -224,6 +233,13 @@ function kindOf(message: Message): "ai" | "tool" | "other" | undefined {
   return Object.hasOwn(KINDS, type) ? KINDS[type] : undefined;
 }
 
+/** A message without the calls that it asks for. */
+export function spokenPart(message: Message): Message {
+  const { content, id, type, _getType, concat, role, additional_kwargs, usage_metadata } = message;
+  const kind = typeof _getType === "function" ? _getType.call(message) : type;
+  return { content, id, type: kind, concat, role, additional_kwargs, usage_metadata };
+}
+
 function textOf({ content }: Message): string {
   if (typeof content === "string") return content;
   const texts = records(content).filter(({ type }) => type === "text" || type === "text_delta");
@@ -235,4 +251,10 @@ function thoughtOf({ content, additional_kwargs: more }: Message): string {
   const blocks = records(content).map(({ thinking, reasoning }) => asString(thinking) || asString(reasoning));
   const beside = isRecord(more) ? asString(more.reasoning_content) : "";
   return blocks.join("") || beside;
+}
+
+function usageIn({ usage_metadata: usage }: Message): Usage | undefined {
+  const { input_tokens: input, output_tokens: output, input_token_details, output_token_details } = fieldsIn(usage);
+  const { cache_read: cached, cache_creation: written } = fieldsIn(input_token_details);
+  return usageOf({ input, output, cached, written, reasoning: fieldsIn(output_token_details).reasoning });
 }

@@ -1,11 +1,15 @@
-/** LangGraph: what a graph streams in the modes "messages", "tools" and "updates", alone or together, with or without namespaces. */
+/**
+ * LangGraph: what a graph streams in the modes "messages", "tools", "updates", "custom" and "tasks", alone or together, with or
+ * without namespaces.
+ */
 
 import { isDeepStrictEqual } from "node:util";
 import { AgentNotice } from "../errors.ts";
 import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import { type Answer, failure } from "./answer.ts";
-import { isMessage, MessagesReader } from "./langchain-messages.ts";
+import { type AgentAnswer, NOBODY, statusOf } from "./inner-answer.ts";
+import { isMessage, MessagesReader, type Speaker } from "./langchain-messages.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
 
 const MODES = ["messages", "tools", "updates", "values", "custom", "debug", "checkpoints", "tasks"];
@@ -55,50 +59,104 @@ function messagesOf(update: unknown): Record<string, unknown>[] {
   return (Array.isArray(messages) ? messages : [messages]).filter(isMessage);
 }
 
-/** The node of LangGraph's own that runs tools. What a model says in it is the tool's business. */
+/** The node of LangGraph's own that runs tools. What is said in it is the tool's business. */
 const TOOL_NODE = "tools";
 
-/** Whether a message with this metadata was said within a graph, or a tool, of the graph that answers. */
-export function isNested(metadata: unknown): boolean {
+/** Who says a message with this metadata. */
+export function speakerOf(metadata: unknown, path: readonly unknown[] = []): Speaker {
   const { langgraph_node: node, langgraph_checkpoint_ns: namespace } = isRecord(metadata) ? metadata : {};
-  return node === TOOL_NODE || asString(namespace).includes("|");
+  const graphs = [...path, ...asString(namespace).split("|").slice(0, -1)];
+  if (node === TOOL_NODE || graphs.some((name) => asString(name).startsWith(`${TOOL_NODE}:`))) return "tool";
+  return graphs.length > 0 ? "graph" : "agent";
+}
+
+/** A graph that answers, or one within a call. */
+interface Scope {
+  readonly answer: AgentAnswer;
+  readonly messages: MessagesReader;
 }
 
 class GraphReader implements ShapeReader {
-  readonly #messages: MessagesReader;
+  readonly #root: Scope;
   readonly #interrupts = new Interrupts();
+  /** By the names of tasks: graphs within calls. */
+  readonly #within = new Map<string, Scope>();
+  /** Ids of calls by those of the tasks that they run in, where one runs in each. */
+  readonly #tasks = new Map<string, unknown>();
 
   constructor(answer: Answer) {
-    this.#messages = new MessagesReader(answer);
+    this.#root = { answer, messages: new MessagesReader(answer) };
   }
 
-  read(item: unknown, answer: Answer): boolean {
+  read(item: unknown): boolean {
     const { namespace, mode, data } = partOf(item) as Part;
+    const scope = this.#scopeOf(namespace);
     if (mode === "updates" || mode === "values") this.#interrupts.read(data);
     if (mode === "messages" && Array.isArray(data) && isMessage(data[0])) {
-      this.#messages.read(data[0], namespace.length > 0 || isNested(data[1]));
+      const [message, metadata] = data as [Record<string, unknown>, unknown];
+      if (scope !== this.#root) this.#root.messages.hear(message);
+      scope.messages.read(message, speakerOf(metadata, namespace));
     } else if (mode === "tools" && isRecord(data)) {
-      this.#readTool(data, answer);
+      readTool(data, scope);
     } else if (mode === "updates" && isRecord(data)) {
-      for (const update of Object.values(data)) {
-        for (const message of messagesOf(update)) this.#messages.readWhole(message, namespace.length > 0);
+      for (const message of Object.values(data).flatMap(messagesOf)) {
+        scope.messages.readWhole(message, speakerOf(undefined, namespace));
       }
+    } else if (mode === "custom") {
+      this.#readCustom(data, scope.answer);
+    } else if (mode === "tasks" && isRecord(data) && isRecord(data.input)) {
+      const { lg_tool_call: call } = data.input;
+      if (isRecord(call)) this.#tasks.set(asString(data.id), call.id);
     }
     return true;
   }
 
   end(answer: Answer): void {
-    this.#messages.sayUnsaid();
+    this.#root.messages.sayUnsaid();
     this.#interrupts.ask(answer);
   }
 
-  #readTool(said: Record<string, unknown>, answer: Answer): void {
-    const { event, toolCallId: id, name, input, output, error } = said;
-    if (event === "on_tool_start") this.#messages.begin(id, name, input);
-    const open = id ?? answer.openCalls(name)[0]?.id;
-    if (event === "on_tool_end") this.#messages.end(open, output);
-    if (event === "on_tool_error") answer.thrown(open, error);
+  /**
+   * What a tool writes with `config.writer`: about the call that it names, or about the only one that runs. Tools of a graph within
+   * a call may write as if they were the graph's around it.
+   */
+  #readCustom(data: unknown, answer: AgentAnswer): void {
+    const { toolCallId, tool_call_id: named = toolCallId, id = named } = isRecord(data) ? data : {};
+    const [only, ...others] = named === undefined ? answer.openCalls() : [];
+    const all = [answer, ...[...this.#within.values()].map((scope) => scope.answer)];
+    const by = all.find((one) => one.isOpen(asString(named ?? id)));
+    if (by !== undefined) by.progress(named ?? id, statusOf(data));
+    else if (others.length === 0) answer.progress(only?.id, statusOf(data));
   }
+
+  /** The graph that a path leads to. What is within one of several calls, nobody knows which, is read for nobody. */
+  #scopeOf(namespace: readonly unknown[]): Scope {
+    let scope = this.#root;
+    for (const [index, name] of namespace.entries()) {
+      const [node, task = ""] = asString(name).split(":");
+      const open = scope.answer.openCalls();
+      // Graphs that are nodes belong to the graph around them. The rest of a path are numbers.
+      if (node !== TOOL_NODE) continue;
+      const path = namespace.slice(0, index + 1).join("|");
+      const isAlone = !this.#tasks.has(task) && open.length === 1;
+      const call = isAlone ? open[0] : open.find(({ id }) => id === this.#tasks.get(task));
+      const known = this.#within.get(path);
+      if (known === undefined && call === undefined && open.length === 0) continue;
+      const answer = known?.answer ?? scope.answer.within(call?.id ?? NOBODY);
+      scope = known ?? { answer, messages: new MessagesReader(answer) };
+      if (call !== undefined) this.#within.set(path, scope);
+    }
+    return scope;
+  }
+}
+
+function readTool({ event, toolCallId: id, name, input, output, error, data }: Record<string, unknown>, scope: Scope) {
+  const { answer, messages } = scope;
+  if (event === "on_tool_start") messages.begin(id, name, input);
+  const open = id ?? answer.openCalls(name)[0]?.id;
+  if (event === "on_tool_end") messages.end(open, output);
+  if (event === "on_tool_error") answer.thrown(open, error);
+  if (event === "on_tool_event") answer.progress(open, statusOf(data));
 }
 
 const BREAKPOINT =

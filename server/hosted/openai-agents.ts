@@ -1,24 +1,34 @@
 /** The OpenAI Agents SDK: the events of a run that is streamed. */
 
+import type { Usage } from "../protocol/chat.ts";
 import { asString, isRecord, records, textsOf } from "../protocol/json.ts";
+import { fieldsIn, openAiDetails, usageOf } from "../providers/usage.ts";
 import type { Answer } from "./answer.ts";
+import type { AgentAnswer } from "./inner-answer.ts";
 import type { Handlers, Shape, ShapeReader } from "./shape.ts";
 import { idOf } from "./to-framework.ts";
 
 export const OPENAI_AGENTS: Shape = {
   name: "OpenAI Agents SDK",
-  fits: (item) => isRecord(item) && asString(item.type).endsWith("_stream_event"),
+  fits: (item) => isEvent(item) || (isRecord(item) && isEvent(item.event) && isRecord(item.toolCall)),
   reader: () => new AgentsReader(),
 };
+
+function isEvent(item: unknown): item is Record<string, unknown> & { type: string } {
+  return isRecord(item) && asString(item.type).endsWith("_stream_event");
+}
 
 /** What the model says comes as it is said, and once more whole: only what was not streamed is taken from there. */
 class AgentsReader implements ShapeReader {
   #saidText = false;
   #saidThinking = false;
+  /** Steps by the ids of their calls: those of agents within tools, and within tools of these. */
+  readonly #steps = new Map<string, string>();
 
   read(item: unknown, answer: Answer): boolean {
-    const { type, name, data, item: step } = item as Record<string, unknown>;
-    if (type === "raw_model_stream_event" && isRecord(data)) this.#readModel(data, answer);
+    const { type, name, data, item: step, event, toolCall } = item as Record<string, unknown>;
+    if (isEvent(event) && isRecord(toolCall)) this.#readInner(toolCall, event, answer);
+    else if (type === "raw_model_stream_event" && isRecord(data)) this.#readModel(data, answer);
     else if (type === "run_item_stream_event" && isRecord(step)) this.#readStep(asString(name), step, answer);
     else return type === "agent_updated_stream_event";
     return true;
@@ -48,7 +58,7 @@ class AgentsReader implements ShapeReader {
       answer.thinking(thought);
     } else if (type === "response_done" && isRecord(response)) {
       const { usage, output } = response;
-      if (isRecord(usage)) answer.addUsage(usage.inputTokens, usage.outputTokens);
+      answer.addUsage(usageIn(usage));
       const calls = records(output).filter((one) => asString(one.type).endsWith("_call"));
       answer.expect(calls.filter((call) => !answer.hasCalled(idOf(call))).length);
     }
@@ -63,14 +73,7 @@ class AgentsReader implements ShapeReader {
       reasoning_item_created: () => {
         if (!this.#saidThinking) answer.thinking(textsOf(raw.content, "text"));
       },
-      tool_called() {
-        const { action, arguments: args, providerData } = raw;
-        const { arguments: hosted } = isRecord(providerData) ? providerData : {};
-        answer.call(idOf(raw), raw.name ?? raw.type, args ?? action ?? hosted);
-        answer.expect(0);
-        // A tool that the model's provider runs is over when its call comes.
-        if (raw.type === "hosted_tool_call") answer.result(idOf(raw), raw.output ?? asString(raw.status));
-      },
+      tool_called: () => readCall(step, answer),
       tool_output: () => answer.result(idOf(raw), step.output),
       tool_approval_requested: () => ask(step, answer),
       // An agent has handed over to another one, whose text is as much the answer.
@@ -78,6 +81,31 @@ class AgentsReader implements ShapeReader {
     };
     handlers[name]?.(step, answer);
   }
+
+  /** What `onStream` of an agent as a tool gets: an event of that agent, and the call that it works in. */
+  #readInner(toolCall: Record<string, unknown>, { name, item, data }: Record<string, unknown>, answer: Answer): void {
+    const id = idOf(toolCall);
+    const known = answer.isOpen(id) ? id : this.#steps.get(id);
+    const inner = answer.within(known ?? answer.call(id, toolCall.name, toolCall.arguments));
+    const step = isRecord(item) ? item : {};
+    const called = idOf(isRecord(step.rawItem) ? step.rawItem : {});
+    if (name === "tool_called") {
+      this.#steps.set(called, inner.stepOf(called));
+      readCall(step, inner);
+    } else if (name === "tool_output") inner.result(called, step.output);
+    else if (isRecord(data) && data.type === "response_done" && isRecord(data.response))
+      answer.addUsage(usageIn(data.response.usage));
+  }
+}
+
+function readCall({ rawItem }: Record<string, unknown>, answer: AgentAnswer): void {
+  const raw = isRecord(rawItem) ? rawItem : {};
+  const { action, arguments: args, providerData } = raw;
+  const { arguments: hosted } = isRecord(providerData) ? providerData : {};
+  answer.call(idOf(raw), raw.name ?? raw.type, args ?? action ?? hosted);
+  answer.expect(0);
+  // A tool that the model's provider runs is over when its call comes.
+  if (raw.type === "hosted_tool_call") answer.result(idOf(raw), raw.output ?? asString(raw.status));
 }
 
 /** `isQuestion`: an agent within a tool asks, whose calls are no part of the stream. */
@@ -96,4 +124,11 @@ function thoughtOf({ type, delta, choices }: Record<string, unknown>): string {
   const [choice] = records(choices);
   const said = isRecord(choice?.delta) ? choice.delta : {};
   return asString(said.reasoning_content) || asString(said.reasoning);
+}
+
+/** Details may stand in a list, with one entry for each request. */
+function usageIn(usage: unknown): Usage | undefined {
+  const { inputTokens: input, outputTokens: output, inputTokensDetails, outputTokensDetails } = fieldsIn(usage);
+  const details = openAiDetails([inputTokensDetails].flat()[0], [outputTokensDetails].flat()[0]);
+  return usageOf({ input, output, ...details });
 }

@@ -2,28 +2,44 @@
 
 import { AgentNotice } from "../errors.ts";
 import { asString, isRecord } from "../protocol/json.ts";
+import { usageOf } from "../providers/usage.ts";
 import { failure } from "./answer.ts";
 import { type Handlers, readByType, type Shape } from "./shape.ts";
+
+const NO_PARENT =
+  "The agent's run yielded a tool_call whose parent is no call that runs: it is not shown. Yield steps behind their call, and before its result.";
 
 const HANDLERS: Handlers = {
   token: ({ data }, answer) => answer.text(textOf("token.data", data)),
   thinking: ({ data }, answer) => answer.thinking(textOf("thinking.data", data)),
   tool_call({ data }, answer) {
-    const { id, tool, arguments: args } = fieldsOf("tool_call", data);
-    answer.call(textOf("tool_call.data.id", id), textOf("tool_call.data.tool", tool), args, args !== undefined);
+    const { id: given, tool: name, arguments: args, parent } = fieldsOf("tool_call", data);
+    const [id, tool] = [textOf("tool_call.data.id", given), textOf("tool_call.data.tool", name)];
+    if (parent !== undefined) {
+      if (!answer.step(textOf("tool_call.data.parent", parent), id, tool, args))
+        answer.notice(new AgentNotice(NO_PARENT));
+      return;
+    }
+    answer.call(id, tool, args, args !== undefined);
     // Its author knows whether it waits.
     answer.release();
   },
+  tool_progress({ data }, answer) {
+    const { id, text } = fieldsOf("tool_progress", data);
+    answer.progress(textOf("tool_progress.data.id", id), textOf("tool_progress.data.text", text));
+  },
   tool_result({ data }, answer) {
-    const { id, output = "", status } = fieldsOf("tool_result", data);
-    answer.result(id, output, status === "failed");
+    const { id, output = "", status, images } = fieldsOf("tool_result", data);
+    answer.result(id, output, status === "failed", images);
   },
   usage({ data }, answer) {
-    const { input_tokens: input, output_tokens: output } = fieldsOf("usage", data);
-    if (typeof input !== "number" || typeof output !== "number") {
+    const { input_tokens: input, output_tokens: output, ...more } = fieldsOf("usage", data);
+    const { cached_input_tokens: cached, cache_write_tokens: written, reasoning_tokens: reasoning } = more;
+    const usage = usageOf({ input, output, cached, written, reasoning });
+    if (usage === undefined) {
       throw failure("The agent's run yielded a usage whose data has no input_tokens and output_tokens.");
     }
-    answer.addUsage(input, output);
+    answer.addUsage(usage);
   },
   suggestions: ({ data }, answer) => answer.suggest(data),
   state: ({ data }, answer) => answer.keep(data),

@@ -1,9 +1,18 @@
 /** The Responses API of servers of agents: what they are sent, and their events, which become events of ours. */
 
-import { base64Of, messagesUntilAsked, type RunAttachment, type RunInput, textParts } from "../agent/run-function.ts";
+import {
+  base64Of,
+  messagesUntilAsked,
+  type RunAttachment,
+  type RunInput,
+  textOfFile,
+  textParts,
+} from "../agent/run-function.ts";
+import { HIDDEN_FAILURE } from "../agent/tool-definition.ts";
 import { asString, isRecord, records } from "../protocol/json.ts";
 import { reportsFailure, UpstreamFailure } from "../providers/failures.ts";
 import { callsOf, partsOf, textOf } from "../providers/history.ts";
+import { responsesUsage } from "../providers/usage.ts";
 
 /** The whole conversation, or the message that is being answered with what a person has decided. */
 export function responsesInput(input: RunInput): object[] {
@@ -32,7 +41,10 @@ function itemsSince({ exchange, ctx }: RunInput): object[] {
   });
 }
 
-function responsesPart({ type, name, mimeType, data }: RunAttachment): object {
+function responsesPart(file: RunAttachment): object {
+  const { type, name, mimeType, data } = file;
+  const text = textOfFile(file);
+  if (text !== undefined) return { type: "input_text", text };
   const url = `data:${mimeType};base64,${base64Of(data)}`;
   return type === "image"
     ? { type: "input_image", image_url: url }
@@ -106,7 +118,8 @@ export class ResponseEvents {
   *#finish({ output, usage, incomplete_details: details }: Json): Generator<object> {
     this.#rest = this.#said;
     for (const item of records(output)) yield* this.#readItem(item);
-    if (isRecord(usage)) yield { type: "usage", data: usage };
+    const data = responsesUsage(usage);
+    if (data !== undefined) yield { type: "usage", data };
     const isCut = isRecord(details) && details.reason === "max_output_tokens";
     if (isCut) yield { type: "finish_reason", data: "length" };
     this.isComplete = true;
@@ -137,7 +150,7 @@ export class ResponseEvents {
       const row = asString(item.approval_request_id) || id;
       yield { type: "tool_call", data: { id: row, tool, arguments: args ?? item.action ?? {} } };
       const failed = Boolean(error) || status === "failed";
-      const shown = failed ? "The tool failed." : outputText(output);
+      const shown = failed ? HIDDEN_FAILURE : outputText(output);
       yield { type: "tool_result", data: { id: row, output: shown, status: failed ? "failed" : "completed" } };
     }
   }

@@ -11,7 +11,7 @@ import { OPENAI_AGENTS } from "./openai-agents.ts";
 import { meantEvent, OWN_EVENTS } from "./own-events.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
 
-/** Each item fits at most one of them. */
+/** Each item fits at most one of them, but for data parts, which the AI SDK and Mastra stream alike. */
 export const SHAPES: readonly Shape[] = [OWN_EVENTS, AI_SDK, MASTRA, OPENAI_AGENTS, LANGGRAPH, LANGCHAIN_EVENTS, AG_UI];
 
 /** Reads one answer, in which several shapes may be mixed. */
@@ -34,7 +34,7 @@ export class ItemReader {
   read(item: unknown): void {
     const meant = meantEvent(item);
     const fits = (shape: Shape) => meant === undefined && shape.fits(item);
-    const shape = fits(this.#last) ? this.#last : SHAPES.find(fits);
+    const shape = fits(this.#last) ? this.#last : [...this.#readers.keys(), ...SHAPES].find(fits);
     if (shape === undefined || !this.#readerOf(shape).read(item, this.#answer)) {
       this.unknown ??= describe(item);
       return;

@@ -15,7 +15,7 @@ import { isToolError } from "../agent/tool-definition.ts";
 import { ToolTexts } from "../agent/tool-texts.ts";
 import type { Settings } from "../config/settings.ts";
 import { AgentNotice } from "../errors.ts";
-import type { ReceivedFile } from "../protocol/attachments.ts";
+import { ALL_MEDIA_TYPES, type ReceivedFile } from "../protocol/attachments.ts";
 import type { DecidedCall, HistoryMessage } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import {
@@ -58,7 +58,7 @@ export function hostedSource(own: OwnRun, parts: HostedParts): AnswerSource {
   return {
     id: ID,
     label: LABEL,
-    mediaTypes: own.accepts,
+    mediaTypes: ALL_MEDIA_TYPES,
     stateKind: "conversation_history",
     ask: (exchange, { context }) => new HostedAnswer(own, exchange, context, { ...parts, onFramework }).events(),
     stateOf,
@@ -73,6 +73,14 @@ class HostedAnswer {
   readonly #context: RunContext;
   readonly #parts: Parts;
   readonly #answer: Answer;
+  readonly #reader: ItemReader;
+  /** Whether something was emitted since the last look. */
+  #hasEmitted = false;
+  /** What was thrown by an item that was emitted. */
+  #failed: { error: unknown } | undefined;
+  #items: Items | undefined;
+  #isOver = false;
+  #wake = (): void => {};
 
   constructor(own: OwnRun, exchange: Exchange, context: RunContext, parts: Parts) {
     this.#own = own;
@@ -80,6 +88,7 @@ class HostedAnswer {
     this.#context = context;
     this.#parts = parts;
     this.#answer = new Answer(parts.settings, context);
+    this.#reader = new ItemReader(this.#answer);
   }
 
   async *events(): AsyncGenerator<ModelEvent[]> {
@@ -89,27 +98,37 @@ class HostedAnswer {
     const limits = { firstChunkMs: firstChunkSeconds * 1000, idleMs: idleSeconds * 1000 };
     const input = this.#input();
     const answer = this.#answer;
-    const reader = new ItemReader(answer);
+    const reader = this.#reader;
     const sources: Record<string, unknown>[] = [];
-    let items: Items | undefined;
     try {
       if (answer.beginApproved(this.#approved(input), callsBefore(this.#exchange))) yield answer.take();
-      items = new Items(typeof run === "function" && !isAgentObject(run) ? run(input) : run, {
+      const items = new Items(typeof run === "function" && !isAgentObject(run) ? run(input) : run, {
         input,
         limits,
         sources,
         onStray: () => this.#parts.notice(STRAY),
       });
+      this.#items = items;
       for (;;) {
         const pending = items.next(answer.isWorking);
-        const { heldMs } = answer;
-        if (heldMs !== undefined && (await isLaterThan(heldMs, pending)) && answer.release()) yield answer.take();
-        const next = await pending;
-        if (next === undefined) break;
-        const failed = this.#read(reader, next.item);
+        let hasYielded = false;
+        const onYield = () => {
+          hasYielded = true;
+          this.#wake();
+        };
+        pending.then(onYield, onYield);
+        while (!hasYielded && this.#failed === undefined) {
+          await this.#news();
+          answer.releaseDue();
+          const said = answer.take();
+          if (said.length > 0) yield said;
+        }
+        const next = this.#failed === undefined ? await pending : undefined;
+        if (next !== undefined) this.#read(next.item);
         const events = answer.take();
         if (events.length > 0) yield events;
-        if (failed !== undefined) throw failed.error;
+        if (this.#failed !== undefined) throw this.#failed.error;
+        if (next === undefined) break;
       }
       yield await this.#end(reader, sources, input, items);
     } catch (error) {
@@ -117,9 +136,12 @@ class HostedAnswer {
       if (answer.release()) yield answer.take();
       throw this.#explain(error);
     } finally {
-      items?.close();
+      this.#isOver = true;
+      this.#items?.close();
+      this.#items = undefined;
       this.#keepState();
       this.#exchange.agentState = answer.state;
+      this.#exchange.turn.usage ??= answer.usage;
       // Calls of which no client has heard may have begun.
       if (this.#exchange.turn.finish === undefined && answer.release()) answer.take().forEach(this.#recordCall);
     }
@@ -127,20 +149,43 @@ class HostedAnswer {
 
   #input(): RunInput {
     const { past, start } = this.#exchange;
-    const { message, attachments, state } = start;
+    const { message, state } = start;
+    const attachments = start.attachments.map(toBytes);
     const exchange = state.open?.messages ?? [];
-    const asked = wordsOfMessage(start);
+    const asked = wordsOfMessage({ message, attachments });
     // What was said in the exchange that goes on is a part of the answer.
     const texts = [...past, ...exchange.slice(0, 1)].flatMap(toText);
     return {
       message,
       messages: joinSpeakers([...texts, ...(asked === "" ? [] : [{ role: "user" as const, content: asked }])]),
-      attachments: attachments.map(toBytes),
+      attachments,
       state: structuredClone(lastState([...past, ...exchange])),
       exchange: structuredClone(exchange),
       ctx: { ...this.#context, approvals: this.#decisions() },
       signal: this.#context.signal,
+      emit: this.#emit,
     };
+  }
+
+  readonly #emit = (item: unknown): void => {
+    if (this.#isOver) return;
+    this.#hasEmitted = true;
+    this.#read(item);
+    this.#items?.heard();
+    this.#wake();
+  };
+
+  /** Resolves when the agent has yielded or emitted something, or when what is held back is due. */
+  async #news(): Promise<void> {
+    const { dueMs } = this.#answer;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      if (this.#hasEmitted) resolve();
+      else if (dueMs !== undefined) timer = setTimeout(resolve, dueMs);
+    });
+    this.#hasEmitted = false;
+    clearTimeout(timer);
   }
 
   /** A message in their place declines all that waits, but is the answer where words are wanted. */
@@ -167,18 +212,20 @@ class HostedAnswer {
     });
   }
 
-  #read(reader: ItemReader, item: unknown): { error: unknown } | undefined {
+  /** Reads an item. What it throws ends the answer. */
+  #read(item: unknown): void {
+    const reader = this.#reader;
     const { unknown: known } = reader;
     try {
       reader.read(item);
     } catch (error) {
-      return { error };
+      this.#failed ??= { error };
+      return;
     }
     if (reader.unknown !== known) {
       this.#answer.notice(new AgentNotice(`The agent's run yielded what Parley does not know: ${reader.unknown}.`));
     }
     if (reader.framework !== undefined) this.#parts.onFramework(reader.framework);
-    return undefined;
   }
 
   async #end(
@@ -237,7 +284,7 @@ class HostedAnswer {
   }
 
   readonly #recordCall = (event: ModelEvent): void => {
-    if (event.type === "hosted_call") this.#exchange.call(event.call);
+    if (event.type === "hosted_call" && event.parent === undefined) this.#exchange.call(event.call);
   };
 
   #explain(error: unknown): ApiError {
@@ -280,20 +327,6 @@ const STRAY = "The agent's run goes on although its answer has ended. Pass signa
 const ADVICE =
   'Return or yield strings, events such as { type: "token", data: "Hello" }, or the stream of a framework, not its finished result: agent.stream(), graph.stream(…, { streamMode: "messages" }) or run(…, { stream: true }).';
 
-/** Whether a promise is still pending after so many milliseconds. */
-async function isLaterThan(ms: number, pending: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const isOver = () => false;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, ms, true);
-  });
-  try {
-    return await Promise.race([pending.then(isOver, isOver), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** What to check where an agent behind HTTP refuses a request: the provider's sentences are of models and keys. */
 function refusalOf({ status, headers }: UpstreamRefusal): string {
   const type = status < 300 ? ` and the content type ${headers.get("content-type") ?? "(none)"}` : "";
@@ -330,7 +363,8 @@ function joinSpeakers(messages: readonly TextMessage[]): TextMessage[] {
   return joined;
 }
 
-function toBytes({ type, name, mime_type: mimeType, url }: ReceivedFile): RunAttachment {
+function toBytes({ type, name, mime_type: mimeType, url, text }: ReceivedFile): RunAttachment {
+  const bytes = text === undefined ? Buffer.from(url.slice(url.indexOf(",") + 1), "base64") : Buffer.from(text);
   // A copy of its own: the memory behind a small Buffer is shared with other conversations.
-  return { type, name, mimeType, data: new Uint8Array(Buffer.from(url.slice(url.indexOf(",") + 1), "base64")) };
+  return { type, name, mimeType, data: new Uint8Array(bytes) };
 }

@@ -112,7 +112,9 @@ class Steps {
         for (const call of entry.calls) this.#call(call);
       } else if (entry.type === "result") {
         const { id, content, failed } = entry.answer;
-        this.#setResult(toolMessage(id, content, failed), entry.isDeclined);
+        // The agent has its pictures: they would travel with each later message.
+        const [result] = slimHistory([toolMessage(id, content, failed)], 0);
+        this.#setResult(result as ToolMessage, entry.isDeclined);
       }
     }
   }

@@ -1,6 +1,13 @@
 /** What a project's `run` calls to hand a message, or what a person has decided, on to its framework. */
 
-import { isInPlaceOfDecisions, messagesUntilAsked, type RunInput, textParts } from "../agent/run-function.ts";
+import {
+  isInPlaceOfDecisions,
+  messagesUntilAsked,
+  type RunInput,
+  textParts,
+  withTexts,
+} from "../agent/run-function.ts";
+import { isTextType } from "../protocol/attachments.ts";
 import type { DecidedCall, HistoryMessage } from "../protocol/chat.ts";
 import { asString, records, tryParse } from "../protocol/json.ts";
 import { partsOf, textOf } from "../providers/history.ts";
@@ -11,13 +18,14 @@ import { partsOf, textOf } from "../providers/history.ts";
  */
 // biome-ignore lint/suspicious/noExplicitAny: each version of the AI SDK has types of its own.
 export function toModelMessages(input: RunInput): any[] {
-  const { message, messages, attachments, ctx } = input;
-  const files = attachments.map(({ name, mimeType, data }) => {
-    return { type: "file", data, mediaType: mimeType, filename: name };
+  const { messages, attachments, ctx } = input;
+  const files = attachments.flatMap(({ name, mimeType, data }) => {
+    // Text files stand in `messages`.
+    return isTextType(mimeType) ? [] : [{ type: "file", data, mediaType: mimeType, filename: name }];
   });
   const said = (text: string) => ({ role: "user", content: [...textParts(text), ...files] });
   if (ctx.approvals.length > 0) {
-    const now = isInPlaceOfDecisions(input) ? [said(message)] : [];
+    const now = isInPlaceOfDecisions(input) ? [said(withTexts(input))] : [];
     return [...messagesUntilAsked(input), ...exchangeOf(input), ...now];
   }
   const last = messages.at(-1);

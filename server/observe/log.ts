@@ -30,7 +30,7 @@ export interface RequestEntry {
   readonly bytes: number;
 }
 
-type Fields = Record<string, string | number | undefined>;
+type Fields = Record<string, string | number | boolean | undefined>;
 
 const STANDARD_ERROR = 2;
 
@@ -138,8 +138,8 @@ function runFields(entry: RunEntry): Fields {
     ms: entry.ms,
     queue_ms: entry.queueMs,
     first_token_ms: entry.firstTokenMs,
-    input_tokens: entry.inputTokens,
-    output_tokens: entry.outputTokens,
+    ...entry.usage,
+    cost: entry.cost,
     turns: entry.turns,
     tools: entry.toolCalls,
     provider_request_id: entry.providerRequestId,

@@ -20,11 +20,13 @@ export interface MetricsOptions {
   openSockets(): number;
   /** Whether Redis is there. Absent where none is used. */
   redisUp?: (() => boolean) | undefined;
+  /** Which MCP servers are there, of those that all users share. */
+  toolServers?(): readonly { readonly server: string; readonly isUp: boolean }[];
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOptions) {
+export function createMetrics({ model, isTool, openSockets, redisUp, toolServers = () => [] }: MetricsOptions) {
   const registry = new Registry();
   let queued = 0;
   const requests = registry.counter(
@@ -40,6 +42,14 @@ export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOp
   const hooks = registry.counter(
     "parley_hooks_total",
     "Calls of onRunEnd and onFeedback, by hook and outcome: done, failed, timeout or dropped.",
+  );
+  const toolServerTimes = registry.histogram(
+    "parley_mcp_call_duration_seconds",
+    "Tool calls on MCP servers, by server and outcome: ok or error.",
+    STEP,
+  );
+  registry.gauges("parley_mcp_up", "1 while an MCP server is there that all users share, else 0.", () =>
+    toolServers().map(({ server, isUp }) => [{ server }, Number(isUp)]),
   );
   const runMetrics = createRunMetrics(registry, isTool, errors);
   registry.gauge("parley_runs_queued", "Messages that wait in the queue.", () => queued);
@@ -59,6 +69,8 @@ export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOp
     error: (code: string) => errors.add(1, { code }),
     limited: (limit: LimitName) => limits.add(1, { limit }),
     loginRefused: () => refusedLogins.add(1),
+    toolServer: (server: string, outcome: string, ms: number) =>
+      toolServerTimes.observe(ms / 1000, { server, outcome }),
     hook: (hook: string, outcome: string) => hooks.add(1, { hook, outcome }),
     /** A message begins (1) or ends (-1) to wait in the queue. */
     queued(change: 1 | -1): void {
@@ -80,6 +92,11 @@ function createRunMetrics(registry: Registry, isTool: (name: string) => boolean,
     "parley_tokens_total",
     "Tokens of runs, as the provider reports them, by direction and model.",
   );
+  const tokenDetails = registry.counter(
+    "parley_token_details_total",
+    "Those among them that a cache gave or took, and that were thought, by detail and model.",
+  );
+  const costs = registry.counter("parley_cost_usd_total", "What model requests cost, by model, where it has a price.");
   const runTimes = registry.histogram("parley_run_duration_seconds", "From the message to the last event.", RUN);
   const firstTokenTimes = registry.histogram(
     "parley_run_first_token_seconds",
@@ -104,21 +121,28 @@ function createRunMetrics(registry: Registry, isTool: (name: string) => boolean,
       running += 1;
     },
     run(entry: RunEntry) {
-      const { end, model, firstTokenMs, inputTokens = 0, outputTokens = 0 } = entry;
+      const { end, firstTokenMs } = entry;
       const { transport, isStreamed } = entry.start;
       running -= 1;
       runs.add(1, { transport, end });
       // Otherwise the error is the answer to the request and is counted there.
       if (entry.failed && isStreamed) errors.add(1, { code: end });
-      tokens.add(inputTokens, { direction: "input", model });
-      tokens.add(outputTokens, { direction: "output", model });
       runTimes.observe(entry.ms / 1000);
       queueTimes.observe(entry.queueMs / 1000);
       if (firstTokenMs !== undefined) firstTokenTimes.observe(firstTokenMs / 1000);
     },
-    step({ kind, name, outcome, ms }: StepEntry) {
-      if (kind === "model") modelTimes.observe(ms / 1000, { outcome });
-      else toolTimes.observe(ms / 1000, { tool: nameOf(name), status: outcome });
+    step({ kind, name, outcome, ms, usage, cost }: StepEntry) {
+      if (kind === "tool") toolTimes.observe(ms / 1000, { tool: nameOf(name), status: outcome });
+      else modelTimes.observe(ms / 1000, { outcome });
+      const { estimated, ...counts } = usage ?? {};
+      const labels = { model: name, ...(estimated ? { estimated: "true" } : {}) };
+      for (const [field, count] of Object.entries(counts)) {
+        const kindOfToken = field.replace(/_tokens$/, "");
+        if (kindOfToken === "input" || kindOfToken === "output")
+          tokens.add(count, { direction: kindOfToken, ...labels });
+        else tokenDetails.add(count, { detail: kindOfToken, ...labels });
+      }
+      if (cost !== undefined) costs.add(cost, labels);
     },
     approval: (tool: string, decision: Decision) => approvals.add(1, { tool: nameOf(tool), decision }),
   };
@@ -230,6 +254,11 @@ export class Registry {
       const value = read();
       return value === undefined ? [] : [[sampleName(name, labels()), value]];
     });
+  }
+
+  /** A gauge with a value for each of several labels. */
+  gauges(name: string, help: string, read: () => (readonly [labels: Labels, value: number])[]): void {
+    this.#register(name, help, "gauge", () => read().map(([labels, value]) => [sampleName(name, labels), value]));
   }
 
   /** `bounds` are the upper ends of the buckets, ascending, without the infinite one. */

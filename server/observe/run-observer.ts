@@ -49,6 +49,16 @@ export interface RunStart {
   readonly agent: string;
   /** Its model string. */
   readonly model: string;
+  /** USD that requests cost together; `undefined` if one has no price or was not counted. Absent where the agent has no prices. */
+  readonly costOf?: CostOf | undefined;
+}
+
+export type CostOf = (requests: readonly PricedRequest[]) => number | undefined;
+
+/** What a request to this model took. */
+export interface PricedRequest {
+  readonly model: string;
+  readonly usage: RecordedUsage | undefined;
 }
 
 /** A file that came with a message. */
@@ -102,9 +112,15 @@ export interface RunWords {
   /** The person's words, or what the agent has put in their place. */
   readonly message: string;
   /** Text of the last model turn that clients got. */
+  readonly answer: string;
+  /** Texts of all turns that clients got, a blank line between them. */
   readonly said: string;
-  /** Summed over the model requests whose answers had ended. */
-  readonly usage: Usage | undefined;
+}
+
+/** Tokens of a run, of model requests that were stopped or failed, too. */
+export interface RecordedUsage extends Usage {
+  /** Whether some of them had to be guessed, at four characters a token, because a request did not come to its end. */
+  readonly estimated?: true;
 }
 
 /** A call that is still undecided at the next message is declined. */
@@ -125,12 +141,13 @@ export interface ModelRequestObserver extends RequestObserver {
   end(outcome: ModelRequestOutcome): void;
 }
 
-export type ModelRequestOutcome =
-  /** `model` is the model string of the model that answered, where an agent has several. */
-  | { type: "finished"; finish: TurnFinish; usage?: Usage | undefined; model?: string | undefined }
+/** `model` is the model string of the model that was asked last, where an agent has several. A request that was refused has no `usage`. */
+export type ModelRequestOutcome = { usage?: RecordedUsage | undefined; model?: string | undefined } & (
+  | { type: "finished"; finish: TurnFinish }
   | { type: "failed"; error: unknown }
   /** Ended from outside. */
-  | { type: "aborted" };
+  | { type: "aborted" }
+);
 
 /** One run, when it is over. All times are in whole milliseconds. */
 export interface RunEntry extends RunWords {
@@ -142,9 +159,9 @@ export interface RunEntry extends RunWords {
   readonly failed: boolean;
   /** The event that it ended with; none: the client had gone. */
   readonly last: DoneEvent | ErrorEvent | undefined;
-  /** Absent where the provider reports none. */
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
+  readonly usage: RecordedUsage | undefined;
+  /** USD; absent where the agent has no price for it, or a model did not count. */
+  readonly cost: number | undefined;
   /** From the message to the last event, the wait in the queue included. */
   readonly ms: number;
   readonly queueMs: number;
@@ -152,7 +169,7 @@ export interface RunEntry extends RunWords {
   readonly firstTokenMs: number | undefined;
   /** Model requests. */
   readonly turns: number;
-  /** Tool calls that began. */
+  /** Tool calls that began, without their steps. */
   readonly toolCalls: number;
   /** Tool calls that ended. */
   readonly tools: readonly StepEntry[];
@@ -167,6 +184,8 @@ export interface OpenCall {
   readonly name: string;
   readonly arguments: string;
   readonly decision: Decision | undefined;
+  /** Id of the call of which it is a step. */
+  readonly parent: string | undefined;
 }
 
 /** One model request or tool call within a run. */
@@ -180,11 +199,16 @@ export interface StepEntry {
   readonly ms: number;
   /** The call's id, a tool's arguments as JSON, what clients get of its output if nothing is hidden, and what it threw. */
   readonly id?: string;
+  /** Id of the call of which it is a step. */
+  readonly parent?: string | undefined;
   readonly arguments?: string | undefined;
   readonly output?: string;
   readonly thrown?: unknown;
   /** What a person has decided on the call; absent for a call that needs no approval. */
   readonly decision?: Decision | undefined;
+  /** What a model request took, and what that costs. */
+  readonly usage?: RecordedUsage | undefined;
+  readonly cost?: number | undefined;
 }
 
 /** Gets what is known of every run. A sink is quick. What it throws is a record of the log, and the run goes on. */

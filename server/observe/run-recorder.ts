@@ -9,11 +9,14 @@ import {
   type ToolResultEvent,
 } from "../protocol/events.ts";
 import type { ToolCall } from "../providers/provider.ts";
+import { addUsage } from "../providers/usage.ts";
 import type {
   Decision,
   ModelRequestObserver,
   ModelRequestOutcome,
   ObserveRun,
+  OpenCall,
+  PricedRequest,
   RunEntry,
   RunEvent,
   RunningCall,
@@ -38,7 +41,7 @@ class RunRecorder implements RunObserver {
   readonly #startedAt = performance.now();
   readonly #tools: StepEntry[] = [];
   /** Calls that have no result yet: what they were called with, and what the tool threw. */
-  readonly #calls = new Map<string, { name: string; arguments: string; thrown?: unknown }>();
+  readonly #calls = new Map<string, Pick<OpenCall, "name" | "arguments" | "parent"> & { thrown?: unknown }>();
   /** Calls that a person has decided upon. */
   readonly #decided = new Map<string, { arguments: string; decision: Decision }>();
   #model: string;
@@ -47,6 +50,8 @@ class RunRecorder implements RunObserver {
   #firstTokenMs: number | undefined;
   #last: DoneEvent | ErrorEvent | undefined;
   #providerRequestId: string | undefined;
+  /** What model requests took. */
+  readonly #requests: PricedRequest[] = [];
 
   constructor(start: RunStart, sinks: readonly RunSink[]) {
     this.#start = start;
@@ -82,9 +87,13 @@ class RunRecorder implements RunObserver {
       },
       report: (report) => this.failure(report),
       end: (outcome) => {
-        if (outcome.type === "finished") this.#model = outcome.model ?? this.#model;
+        const { usage, model = this.#model } = outcome;
+        if (outcome.type === "finished") this.#model = model;
+        const request = { model, usage };
+        if (outcome.type === "finished" || usage !== undefined) this.#requests.push(request);
         const ms = Math.round(performance.now() - startedAt);
-        this.#recordStep({ start: this.#start, kind: "model", name: this.#model, outcome: nameOf(outcome), ms });
+        const spent = { usage, cost: this.#start.costOf?.([request]) };
+        this.#recordStep({ start: this.#start, kind: "model", name: model, outcome: nameOf(outcome), ms, ...spent });
         for (const span of spans) this.#safely(() => span.end(outcome));
       },
     };
@@ -122,29 +131,26 @@ class RunRecorder implements RunObserver {
     }
   }
 
-  end({ message, said, usage: sum }: RunWords): void {
+  end(words: RunWords): void {
     const last = this.#last;
     for (const spans of this.#spans) this.#safely(() => spans.end?.(last));
-    const usage = last?.type === "done" ? last.usage : undefined;
     const entry: RunEntry = {
       start: this.#start,
       model: this.#model,
       end: last === undefined ? "gone" : last.type === "done" ? last.finish_reason : last.code,
       failed: last?.type === "error",
       last,
-      message,
-      said,
-      usage: sum,
-      inputTokens: usage?.input_tokens,
-      outputTokens: usage?.output_tokens,
+      ...words,
+      usage: this.#requests.map(({ usage }) => usage).reduce(addUsage, undefined),
+      cost: this.#start.costOf?.(this.#requests),
       ms: this.#elapsedMs(),
       queueMs: Math.round(this.#startedAt - this.#start.askedAt),
       firstTokenMs: this.#firstTokenMs,
       turns: this.#turns,
       toolCalls: this.#toolCalls,
       tools: this.#tools,
-      openCalls: [...this.#calls].map(([id, { name, arguments: args }]) => {
-        return { id, name, arguments: args, decision: this.#decided.get(id)?.decision };
+      openCalls: [...this.#calls].map(([id, { name, arguments: args, parent }]) => {
+        return { id, name, arguments: args, parent, decision: this.#decided.get(id)?.decision };
       }),
       providerRequestId: this.#providerRequestId,
     };
@@ -166,14 +172,15 @@ class RunRecorder implements RunObserver {
   }
 
   #beginTool({ data }: ToolCallEvent): void {
-    this.#toolCalls += 1;
-    this.#calls.set(data.id, { name: data.tool, arguments: data.arguments });
+    if (data.parent === undefined) this.#toolCalls += 1;
+    const { id, tool: name, arguments: args, parent } = data;
+    this.#calls.set(id, { name, arguments: args, parent });
   }
 
   #recordTool({ data }: ToolResultEvent): void {
-    const { id, tool: name, status: outcome, duration_ms: ms, output } = data;
+    const { id, tool: name, status: outcome, duration_ms: ms, output, parent } = data;
     const begun = { ...this.#decided.get(id), ...this.#calls.get(id) };
-    const entry: StepEntry = { ...begun, start: this.#start, kind: "tool", id, name, outcome, ms, output };
+    const entry: StepEntry = { ...begun, start: this.#start, kind: "tool", id, parent, name, outcome, ms, output };
     this.#calls.delete(id);
     this.#tools.push(entry);
     // A call that was declined took no time.

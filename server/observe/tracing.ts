@@ -171,10 +171,15 @@ function modelAttributes(model: string): Record<string, string> {
   return { "gen_ai.provider.name": PROVIDER_NAMES[provider] ?? provider, "gen_ai.request.model": name };
 }
 
+const USAGE_ATTRIBUTES: Readonly<Record<keyof Usage, string>> = {
+  input_tokens: "gen_ai.usage.input_tokens",
+  output_tokens: "gen_ai.usage.output_tokens",
+  cached_input_tokens: "gen_ai.usage.cache_read.input_tokens",
+  cache_write_tokens: "gen_ai.usage.cache_write.input_tokens",
+  reasoning_tokens: "gen_ai.usage.reasoning.output_tokens",
+};
+
 function usageAttributes(usage: Usage | undefined): Record<string, number> {
-  if (usage === undefined) return {};
-  return {
-    "gen_ai.usage.input_tokens": usage.input_tokens,
-    "gen_ai.usage.output_tokens": usage.output_tokens,
-  };
+  const entries = Object.entries(usage ?? {}) as [keyof Usage, number][];
+  return Object.fromEntries(entries.map(([field, count]) => [USAGE_ATTRIBUTES[field], count]));
 }

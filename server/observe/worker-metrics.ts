@@ -68,7 +68,7 @@ export function collectWorkerMetrics(): void {
 
 /** The largest or the smallest value of these counts; all others are added up. */
 const LARGEST = /^nodejs_eventloop_lag/;
-const SMALLEST = /^(?:process_start_time_seconds|parley_redis_up)\b/;
+const SMALLEST = /^(?:process_start_time_seconds|parley_redis_up|parley_mcp_up)\b/;
 
 /** Joins the metrics of several processes, series by series. */
 function mergeFamilies(all: readonly Family[]): Family[] {

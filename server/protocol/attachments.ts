@@ -5,23 +5,23 @@ export interface Attachment {
   type: AttachmentType;
   /** Shown to people and models; never a path. */
   name: string;
-  mime_type: MediaType;
+  mime_type: FileType;
   /** Strict base64 of the bytes: no `data:` prefix, no white space. */
   data: string;
 }
 
 /**
- * An attachment as the server keeps it. The URL is made where the message is parsed, which is a worker thread for large ones:
- * joining 28 MB of base64 to a few letters copies them, and every running answer would wait for it.
+ * An attachment as the server keeps it. URL and text are made where the message is parsed, which is a worker thread for large
+ * ones: joining 28 MB of base64 to a few letters copies them, and every running answer would wait for it.
  */
-export interface ReceivedFile extends Omit<Attachment, "data"> {
-  /** `data:` URL. */
-  url: string;
-}
+export type ReceivedFile =
+  /** `url` is a `data:` URL. */
+  | (Omit<Attachment, "data" | "mime_type"> & { mime_type: MediaType; url: string; text?: never })
+  | (Omit<Attachment, "data" | "mime_type"> & { mime_type: TextType; text: string; url?: never });
 
 export type AttachmentType = "image" | "file";
 
-/** Each media type that may be attached, and the `type` that it goes with. */
+/** Each media type of which models take the bytes, and the `type` that it goes with. */
 export const MEDIA_TYPES = {
   "image/jpeg": { type: "image", label: "JPEG" },
   "image/png": { type: "image", label: "PNG" },
@@ -31,18 +31,42 @@ export const MEDIA_TYPES = {
 } as const satisfies Record<string, { type: AttachmentType; label: string }>;
 
 export type MediaType = keyof typeof MEDIA_TYPES;
+export type ImageType = Exclude<MediaType, "application/pdf">;
 
-/** Every media type, in the order in which sentences name them. */
+/** Every such media type, in the order in which sentences name them. */
 export const ALL_MEDIA_TYPES = Object.keys(MEDIA_TYPES) as MediaType[];
 
-/** Largest file, in decoded bytes: 20 MiB. */
+/** The media types of text files, of the `type` "file", with what sentences call them. Any model takes them, as text. */
+export const TEXT_TYPES = {
+  "text/plain": "TXT",
+  "text/markdown": "Markdown",
+  "text/csv": "CSV",
+  "application/json": "JSON",
+} as const;
+
+export type TextType = keyof typeof TEXT_TYPES;
+
+/** A media type that an agent may accept. */
+export type FileType = MediaType | TextType;
+
+/** Largest file, in decoded bytes: 20 MiB, and 1 MiB of a text file. */
 export const MAX_ATTACHMENT_BYTES = 20 * 1024 * 1024;
+export const MAX_TEXT_BYTES = 1024 * 1024;
 
 /** How many leading bytes `sniffMediaType` looks at. */
 export const SNIFF_BYTES = 1024;
 
 export function isMediaType(value: string): value is MediaType {
   return Object.hasOwn(MEDIA_TYPES, value);
+}
+
+export function isTextType(value: string): value is TextType {
+  return Object.hasOwn(TEXT_TYPES, value);
+}
+
+/** What sentences call files of this media type. */
+export function labelOf(type: string): string {
+  return isTextType(type) ? TEXT_TYPES[type] : isMediaType(type) ? MEDIA_TYPES[type].label : type;
 }
 
 /** Proves a media type from a file's first bytes; `undefined` when they are none of ours. */
@@ -75,7 +99,7 @@ export function decodedBytes(base64: string): number {
 
 /** "JPEG, PNG and PDF": for sentences about what is taken. */
 export function listMediaTypes(types: readonly string[]): string {
-  const labels = types.map((type) => (isMediaType(type) ? MEDIA_TYPES[type].label : type));
+  const labels = types.map(labelOf);
   const last = labels.pop() ?? "no";
   return labels.length > 0 ? `${labels.join(", ")} and ${last}` : last;
 }

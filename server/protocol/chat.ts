@@ -1,6 +1,6 @@
 /** The shapes of requests and answers, named as on the wire. */
 
-import type { Attachment, MediaType } from "./attachments.ts";
+import type { Attachment, ImageType, MediaType } from "./attachments.ts";
 
 /**
  * Why a run ended, and whether that cut the answer: then `continue` has it go on. `stop`: the model was finished; `stopped`:
@@ -18,10 +18,18 @@ export const FINISH_REASONS = {
 
 export type FinishReason = keyof typeof FINISH_REASONS;
 
-/** Tokens of a whole run, as the provider counts them. */
+/** Tokens of a whole run. What no provider has reported is absent. */
 export interface Usage {
+  /** All of the input: what a cache gave and what was written into one, too. */
   input_tokens: number;
+  /** All of the output, with what was thought. */
   output_tokens: number;
+  /** Of the input, what a cache gave. */
+  cached_input_tokens?: number;
+  /** Of the input, what was written into a cache. */
+  cache_write_tokens?: number;
+  /** Of the output, what was thought. */
+  reasoning_tokens?: number;
 }
 
 export interface TextPart {
@@ -51,6 +59,8 @@ export type FilePart = { omitted?: OmittedFile } & (
   | { type: "file"; file: { filename: string; file_data: string } }
 );
 
+export type ImagePart = Extract<FilePart, { type: "image_url" }>;
+
 /** A part of a message of the history. */
 export type ContentPart = TextPart | FilePart | OmittedPart;
 
@@ -76,13 +86,13 @@ export interface AssistantMessage {
 }
 
 /** A part of a tool's result. */
-export type ToolContent = TextPart;
+export type ToolContent = TextPart | ImagePart;
 
 export interface ToolMessage {
   role: "tool";
   tool_call_id: string;
   /** A result of text alone is a plain string. */
-  content: string | ToolContent[];
+  content: string | (ToolContent | OmittedPart)[];
   /** Whether the call failed; never read from the text. */
   is_error?: boolean;
   /** All of it, where clients may not read it; the rest is empty then. */
@@ -164,6 +174,8 @@ export interface StartedToolCall {
   /** One complete JSON text, as the model wrote it. */
   arguments: string;
   status: "running";
+  /** Id of the call of which this one is a step. */
+  parent?: string;
 }
 
 export interface FinishedToolCall {
@@ -172,11 +184,24 @@ export interface FinishedToolCall {
   /** What people read in place of the name, now that the call has ended. */
   title?: ToolText | undefined;
   output: string;
+  /** Pictures of the result: at most 4, which have 1 MiB together. */
+  images?: ResultImage[];
+  /** How many more the model got. */
+  images_omitted?: number;
   status: "completed" | "failed";
   /** The person has declined the call: it was not carried out. */
   declined?: true;
   /** Milliseconds from the start of the tool to its end. */
   duration_ms: number;
+  /** Id of the call of which this one is a step. */
+  parent?: string;
+}
+
+/** A picture of a tool's result. */
+export interface ResultImage {
+  mime_type: ImageType;
+  /** Base64 of the bytes. */
+  data: string;
 }
 
 /** A tool call that waits until the person has approved or declined it. */
@@ -299,8 +324,8 @@ export interface AgentInfo {
   feedback?: true;
   /** Whether `continue` has an answer go on; absent for an agent with a `run` of its own. */
   continue?: true;
-  /** What may be attached to a message; `media_types` is empty when the model takes no files. */
-  attachments: { media_types: string[]; max_bytes: number; max_count: number };
+  /** What may be attached to a message; `media_types` is empty when the agent takes no files. `max_text_bytes` holds for text files. */
+  attachments: { media_types: string[]; max_bytes: number; max_text_bytes: number; max_count: number };
   /** Most that the body of one message may weigh, with its state; its files are base64 there: 4 bytes for 3. */
   max_body_bytes: number;
   /** Names the user whose token or cookie came with the request, in 22 characters; absent if they are not known. */

@@ -28,6 +28,17 @@ export interface ToolCallEvent {
   data: StartedToolCall;
 }
 
+/** What a running tool invocation does now. The last one of a call comes before its result. In no JSON form, and in no state. */
+export interface ToolProgressEvent {
+  type: "tool_progress";
+  data: {
+    /** That of the `tool_call`. */
+    id: string;
+    /** One plain line of at most 300 characters. */
+    text: string;
+  };
+}
+
 /** The end of a tool invocation. After a failed one the run goes on: the model knows of it. */
 export interface ToolResultEvent {
   type: "tool_result";
@@ -108,6 +119,7 @@ export type StreamEvent =
   | TokenEvent
   | ThinkingEvent
   | ToolCallEvent
+  | ToolProgressEvent
   | ToolResultEvent
   | ToolApprovalEvent
   | DoneEvent

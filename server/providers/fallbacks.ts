@@ -4,7 +4,7 @@ import { ConfigError } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { createProvider } from "./create-provider.ts";
 import { isModelFault, UpstreamRefusal } from "./failures.ts";
-import type { Model, ModelEvent, Provider } from "./provider.ts";
+import type { Model, Provider } from "./provider.ts";
 import { isRefusedContent } from "./transport/request.ts";
 
 /** A provider with the model string that it was made of. */
@@ -62,9 +62,10 @@ function oneOf(candidates: readonly NamedProvider[]): Model {
     for (const [index, candidate] of order.entries()) {
       let hasBegun = false;
       try {
+        yield [{ type: "model", model: candidate.name }];
         for await (const batch of candidate.provider.model(request, signal)) {
           hasBegun = true;
-          yield signed(batch, candidate.name);
+          yield batch;
         }
         restsUntil.delete(candidate);
         return;
@@ -88,12 +89,6 @@ function oneOf(candidates: readonly NamedProvider[]): Model {
  */
 function isOfMessage(cause: unknown): boolean {
   return isRefusedContent(cause) || isModelFault(cause) || (cause instanceof UpstreamRefusal && cause.status === 413);
-}
-
-/** Adds to the end which model has answered. */
-function signed(batch: ModelEvent[], model: string): ModelEvent[] {
-  if (batch.at(-1)?.type !== "end") return batch;
-  return batch.map((event) => (event.type === "end" ? { ...event, model } : event));
 }
 
 /** Whether another model may help. The message's own faults and an expired conversation are the same everywhere. */

@@ -8,6 +8,7 @@ import type {
   FilePart,
   HistoryMessage,
   HistoryToolCall,
+  ImagePart,
   OmittedFile,
   OmittedPart,
   TextPart,
@@ -30,25 +31,26 @@ export function toolMessage(id: string, content: readonly ToolContent[], failed:
   return { role: "tool", tool_call_id: id, content: plainIfText(content), ...(failed ? { is_error: true } : {}) };
 }
 
-/** A result in which all parts are text: where `tsc` refuses another, the API's form of it is missing. */
-interface TextResult extends ToolMessage {
-  content: string | TextPart[];
-}
-
-/** The result of a call for an API that has a flag for a failure. */
-export function outputText(result: TextResult): string {
+/** The text of a call's result, for an API that has a flag for a failure. */
+export function outputText(result: ToolMessage): string {
   return textOf(partsOf(result));
 }
 
-/** The result of a call for an API that has no flag for a failure. */
-export function resultText(result: TextResult): string {
+/** The pictures in a call's result. */
+export function picturesIn(result: ToolMessage): ImagePart[] {
+  return partsOf(result).filter((part) => part.type !== "text");
+}
+
+/** The text of a call's result, for an API that has no flag for a failure. */
+export function resultText(result: ToolMessage): string {
   return result.is_error === true ? `Error: ${outputText(result)}` : outputText(result);
 }
 
 export function userMessage(message: string, attachments: readonly ReceivedFile[]): UserMessage {
+  if (attachments.length === 0) return { role: "user", content: message };
   // Several APIs refuse an empty text part.
   const text = message === "" ? [] : textContent(message);
-  return { role: "user", content: plainIfText([...text, ...attachments.map(attachmentPart)]) };
+  return { role: "user", content: [...text, ...attachments.map(attachmentPart)] };
 }
 
 /** Parts as a message holds them. */
@@ -56,25 +58,48 @@ function plainIfText<Part extends ContentPart>(parts: readonly Part[]): string |
   return parts.every(({ type }) => type === "text") ? textOf(parts) : [...parts];
 }
 
-function attachmentPart({ type, name, url }: ReceivedFile): ContentPart {
+function attachmentPart({ type, name, url, text }: ReceivedFile): ContentPart {
+  if (text !== undefined) return { type: "text", text: fencedText(name, text) };
   if (type === "image") return { type: "image_url", image_url: { url } };
   return { type: "file", file: { filename: name, file_data: url } };
+}
+
+/** A text file as models get it: no text of the file ends its fence. */
+export function fencedText(name: string, text: string): string {
+  // There may be more of them than a function takes arguments.
+  const longest = (text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length), 2);
+  const fence = "`".repeat(longest + 1);
+  return `${name}\n${fence}\n${text}${text.endsWith("\n") ? "" : "\n"}${fence}`;
 }
 
 /** A part as models get it. */
 export type ReadPart = Exclude<ContentPart, OmittedPart>;
 
 /** What a message holds: plain text is one part, and a text stands for a file that was omitted. */
-export function partsOf<Part extends ContentPart>({ content }: { content: string | Part[] }): (Part & ReadPart)[];
-export function partsOf({ content }: { content: string | ContentPart[] }): ReadPart[] {
+export function partsOf<Part extends ContentPart>(message: {
+  role: HistoryMessage["role"];
+  content: string | Part[];
+}): (Part & ReadPart)[];
+export function partsOf({
+  role,
+  content,
+}: {
+  role: HistoryMessage["role"];
+  content: string | ContentPart[];
+}): ReadPart[] {
   if (typeof content === "string") return textContent(content);
-  return content.map((part) => (part.type === "omitted" ? noLongerIncluded(part.omitted) : part));
+  return content.map((part) => (part.type === "omitted" ? noLongerIncluded(part.omitted, role) : part));
 }
 
-/** What stands for a file that is left out. */
-function noLongerIncluded({ name = "an image", mime_type: mediaType, bytes }: Omit<OmittedFile, "sha256">): TextPart {
-  const file = `${name} (${MEDIA_TYPES[mediaType].label}, ${(bytes / 1e6).toFixed(1)} MB)`;
-  return { type: "text", text: `[${file} was attached here earlier and is no longer included]` };
+/** What stands for a file that is left out of a message of this role. */
+function noLongerIncluded(
+  { name = "an image", mime_type: mediaType, bytes }: Omit<OmittedFile, "sha256">,
+  role: HistoryMessage["role"],
+): TextPart {
+  const size = bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  const [what, where] = role === "tool" ? ["a picture", "in this result"] : [name, "attached here"];
+  const file = `${what} (${MEDIA_TYPES[mediaType].label}, ${size})`;
+  return { type: "text", text: `[${file} was ${where} earlier and is no longer included]` };
 }
 
 /** The text in these parts. */
@@ -157,32 +182,6 @@ export class StringBuilder {
   }
 }
 
-/** Google's ways to say that the model wrote a call that is none, or of a tool that it does not have; proxies and packages pass them on. */
-export const MALFORMED_CALL = /malformed|function_call_filter|unexpected_tool_call/i;
-
-/** The server gave up in the middle of the answer: DeepSeek's `insufficient_system_resource`, vLLM's `abort`, Zhipu's `network_error`. */
-const GIVEN_UP = /error|abort|cancel|fail|interrupt|insufficient_system_resource|time_?out/i;
-
-/** `undefined` for an answer that is not whole. An unknown word is an end: servers have dozens of them. */
-export function turnFinish(reason: string): TurnFinish | undefined {
-  if (GIVEN_UP.test(reason)) return undefined;
-  // Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT".
-  if (reason.startsWith("content_filter")) return "content_filter";
-  // The last two are Mistral's and Zhipu's, for a full context.
-  return ["length", "model_length", "model_context_window_exceeded"].includes(reason) ? "length" : "stop";
-}
-
-/** The events at the end of a turn: the message's calls, and the end. */
-export function endOfTurn(message: AssistantMessage, finish: TurnFinish, usage: Usage | undefined): ModelEvent[] {
-  const calls = (message.tool_calls ?? []).map(
-    ({ id, function: { name, arguments: written } }): ModelEvent => ({
-      type: "call",
-      call: { id, name, arguments: written },
-    }),
-  );
-  return [...calls, endEvent(finish, usage)];
-}
-
 export function endEvent(finish: TurnFinish, usage: Usage | undefined): ModelEvent {
   return { type: "end", finish, ...(usage === undefined ? {} : { usage }) };
 }
@@ -245,38 +244,12 @@ export function mayBeQuoted(words: RegExp, history: readonly HistoryMessage[]): 
   return words.test(JSON.stringify(history));
 }
 
-/** Whether these are the start and the end of parts of a text, in their order, that leave nothing out but blanks. */
-export function isWhole(spans: readonly unknown[], text: string): spans is readonly (readonly [number, number])[] {
-  let end = 0;
-  let outside = "";
-  for (const span of spans) {
-    if (!Array.isArray(span) || span.length !== 2 || !span.every(Number.isInteger)) return false;
-    if (span[0] < end || span[1] < span[0]) return false;
-    outside += text.slice(end, span[0]);
-    end = span[1];
-  }
-  return (outside + text.slice(end)).trim() === "";
-}
-
-/** The usage, if both counts are numbers. Some servers, and packages, count what was thought in the total alone. */
-export function usageOf(input: unknown, output: unknown, total?: unknown): Usage | undefined {
-  if (typeof input !== "number" || typeof output !== "number") return undefined;
-  const others = typeof total === "number" ? total - input : 0;
-  return { input_tokens: input, output_tokens: Math.max(output, others) };
-}
-
-/** Base64 characters of all files that one state may hold: 8 MiB. */
-const MAX_STATE_ATTACHMENT_CHARS = 8 * 1024 * 1024;
-
 /**
  * The history as it leaves the server. The client sends it back with each message, so it must not grow without bound:
- * attachments that alone are beyond the limit, and then the oldest ones until the rest is within it, are replaced by a text
- * that says what was there.
+ * files that alone have more characters of base64, and then the oldest ones until the rest is within the limit, are replaced by
+ * a text that says what was there.
  */
-export function slimHistory(
-  history: readonly HistoryMessage[],
-  maxChars = MAX_STATE_ATTACHMENT_CHARS,
-): HistoryMessage[] {
+export function slimHistory(history: readonly HistoryMessage[], maxChars: number): HistoryMessage[] {
   const dropped = partsToDrop(history, maxChars);
   if (dropped.size === 0) return [...history];
   return history.map((message) => {
@@ -297,7 +270,7 @@ function partsToDrop(history: readonly HistoryMessage[], maxChars: number): Map<
       const { name, mediaType, base64 } = fileOf(part);
       if (base64.length <= maxChars) chars += base64.length;
       if (base64.length <= maxChars && chars <= maxChars) continue;
-      dropped.set(part, noLongerIncluded({ name, mime_type: mediaType, bytes: decodedBytes(base64) }));
+      dropped.set(part, noLongerIncluded({ name, mime_type: mediaType, bytes: decodedBytes(base64) }, message.role));
     }
   }
   return dropped;

@@ -7,7 +7,13 @@ import { nearestName } from "../config/nearest-name.ts";
 import type { LoadPackage } from "../config/optional-package.ts";
 import { checkSettings, type ProviderSettingKey, requireSetting, type Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
-import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
+import {
+  ALL_MEDIA_TYPES,
+  type FileType,
+  isMediaType,
+  listMediaTypes,
+  type MediaType,
+} from "../protocol/attachments.ts";
 import { type AiSdkLanguageModel, modelName } from "./ai-sdk/language-model.ts";
 import type { ChatCompletionsOptions } from "./chat-completions/model.ts";
 import { createProvider } from "./create-provider.ts";
@@ -41,7 +47,12 @@ const PROVIDERS = {
     mediaTypes: ALL_MEDIA_TYPES,
     modelSettings: [...SAMPLING, "store", "hostedTools"],
     settings: ["openaiKey", "openaiUrl", "openaiOrganization", "openaiProject"],
-    create: async (setup) => (await import("./openai/provider.ts")).createOpenAi(setup),
+    create: async (setup) => {
+      const { hostedTools, extraBody } = setup.modelSettings;
+      // `extraBody` may ask for tools that OpenAI runs, too, such as those of an MCP server.
+      const tools = hostedTools || extraBody ? await import("./openai/hosted-tools.ts") : undefined;
+      return (await import("./openai/provider.ts")).createOpenAi(setup, tools);
+    },
   },
   litellm: {
     label: "LiteLLM",
@@ -135,8 +146,8 @@ export interface ResolveOptions {
   settings: Settings;
   /** Settings of the agent, for each of its models. */
   modelSettings: ModelSettings;
-  /** Which files models of the AI SDK take. Absent: all. */
-  accepts?: readonly MediaType[] | undefined;
+  /** Which files the agent takes: what is said of models of the AI SDK, and must hold of the others. */
+  accepts?: readonly FileType[] | undefined;
   loadPackage: LoadPackage;
 }
 
@@ -148,7 +159,7 @@ export async function resolveModels(
   models: readonly (string | AiSdkLanguageModel)[],
   options: ResolveOptions,
 ): Promise<Provider> {
-  const { modelSettings } = options;
+  const { modelSettings, accepts = [] } = options;
   const ids = models.map((model) => (typeof model === "string" ? readModel(model)[0] : OBJECTS));
   if (modelSettings.extraBody !== undefined && new Set(ids).size > 1) {
     throw new ConfigError(
@@ -163,6 +174,12 @@ export async function resolveModels(
     }),
   );
   if (first === undefined) throw new Error("an agent has at least one model");
+  for (const { name, provider } of [first, ...others]) {
+    const refused = accepts.find((type) => isMediaType(type) && !provider.mediaTypes.includes(type));
+    if (refused === undefined) continue;
+    const taken = listMediaTypes(provider.mediaTypes);
+    throw new ConfigError(`accepts names ${refused}, but ${name} takes ${taken} files alone. Remove it from accepts.`);
+  }
   if (others.length === 0) return first.provider;
   const { withFallbacks } = await import("./fallbacks.ts");
   return withFallbacks(first, others);
@@ -195,8 +212,9 @@ export async function resolveProvider(
 /** The provider of a model object. Rejects with a `ConfigError` for a field of the agent that its package cannot take. */
 async function resolveObject(
   model: AiSdkLanguageModel,
-  { settings, modelSettings, accepts: mediaTypes = ALL_MEDIA_TYPES }: ResolveOptions,
+  { settings, modelSettings, accepts }: ResolveOptions,
 ): Promise<Provider> {
+  const mediaTypes = accepts?.filter(isMediaType) ?? ALL_MEDIA_TYPES;
   for (const field of Object.keys(modelSettings) as (keyof ModelSettings)[]) {
     if (modelSettings[field] === undefined || takes(OBJECTS, field)) continue;
     if (field === "reasoningEffort" && model.specificationVersion === "v4") continue;

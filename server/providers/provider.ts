@@ -8,6 +8,7 @@ import type { Settings } from "../config/settings.ts";
 import type { MediaType } from "../protocol/attachments.ts";
 import type {
   AssistantMessage,
+  FinishedToolCall,
   FinishReason,
   HistoryMessage,
   StateKind,
@@ -27,19 +28,24 @@ export type ModelEvent =
   | { type: "text_begins_anew" }
   /** A whole tool call. The run starts it only after `end`. */
   | { type: "call"; call: ToolCall }
-  /** The provider runs a tool of its own: only to be shown. */
-  | { type: "hosted_call"; call: ToolCall }
+  /** The provider runs a tool of its own: only to be shown. `parent`: a step of that call, which stands in no history. */
+  | { type: "hosted_call"; call: ToolCall; parent?: string }
   /**
    * The result of a hosted call. `durationMs` counts from where the provider began with it. `isOpen`: it is not known yet, and
-   * `answer` says so to clients alone.
+   * `answer` says so to clients alone. `parent` as in its `hosted_call`.
    */
-  | { type: "hosted_result"; answer: ToolAnswer; durationMs: number; isOpen?: true }
+  | { type: "hosted_result"; answer: ToolAnswer; durationMs: number; isOpen?: true; parent?: string }
+  /** What a hosted call, or a step of one, does now. */
+  | { type: "progress"; id: string; text: string }
   /** An agent that is written elsewhere waits for a person, before it carries out a call of its own. */
   | { type: "approval"; asked: AskedCall }
   /** What the operator should know, such as that a model has failed and the next one is asked. For the log. */
   | { type: "report"; report: Error }
-  /** `model` is the model string of the model that answered; only of an agent with fallback models. */
-  | { type: "end"; finish: TurnFinish; usage?: Usage | undefined; model?: string };
+  /** The model string of the model that is asked from here on; only of an agent with fallback models. */
+  | { type: "model"; model: string }
+  /** What was counted so far: all that is known of an answer that does not come to its end. */
+  | { type: "usage"; usage: Usage }
+  | { type: "end"; finish: TurnFinish; usage?: Usage | undefined };
 
 /** Why a model turn ended. The calls say whether tools are to run, not this. */
 export type TurnFinish = Extract<FinishReason, "stop" | "length" | "content_filter">;
@@ -71,6 +77,8 @@ export interface ToolAnswer {
   id: string;
   name: string;
   content: readonly ToolContent[];
+  /** What clients get of its pictures. */
+  images?: Pick<FinishedToolCall, "images" | "images_omitted"> | undefined;
   /** What clients get in place of `content`, in events and in a history that leaves the server; absent if it is the same. */
   shown?: string | undefined;
   failed: boolean;
@@ -90,7 +98,7 @@ export interface ProviderFacts {
   readonly id: string;
   /** Names the provider in sentences for the operator: "OpenAI". */
   readonly label: string;
-  /** Which files may be attached to a message; others are refused before the model is asked. */
+  /** The files that its API takes. */
   readonly mediaTypes: readonly MediaType[];
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   readonly models?: readonly string[] | undefined;

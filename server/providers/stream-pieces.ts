@@ -1,11 +1,11 @@
-/** Puts together what a streamed answer brings in pieces: tool calls, and fields that have to go back as they came. */
+/** Puts together what a streamed answer brings in pieces: tool calls, fields that have to go back as they came, and its end. */
 
 import { randomUUID } from "node:crypto";
-import type { HistoryToolCall } from "../protocol/chat.ts";
+import type { AssistantMessage, HistoryToolCall, Usage } from "../protocol/chat.ts";
 import { asString, isRecord, type Json, textsOf, tryParse } from "../protocol/json.ts";
 import { UpstreamGarbage } from "./failures.ts";
-import { callArguments, callsOf } from "./history.ts";
-import type { ModelRequest, TurnFinish } from "./provider.ts";
+import { callArguments, callsOf, endEvent } from "./history.ts";
+import type { ModelEvent, ModelRequest, TurnFinish } from "./provider.ts";
 
 /** The API's own fields of a call, and of the function in it. */
 export const CALL_FIELDS: ReadonlySet<string> = new Set(["id", "type", "function"]);
@@ -220,4 +220,30 @@ function joinReasoningDetail(open: Json, piece: Json): Json | undefined {
   const given = Object.entries(piece).filter(([, value]) => value !== null);
   const text = asString(open[field]) + asString(piece[field]);
   return Object.fromEntries([...Object.entries(open), ...given, [field, text]]);
+}
+
+/** Google's ways to say that the model wrote a call that is none, or of a tool that it does not have; proxies and packages pass them on. */
+export const MALFORMED_CALL = /malformed|function_call_filter|unexpected_tool_call/i;
+
+/** The server gave up in the middle of the answer: DeepSeek's `insufficient_system_resource`, vLLM's `abort`, Zhipu's `network_error`. */
+const GIVEN_UP = /error|abort|cancel|fail|interrupt|insufficient_system_resource|time_?out/i;
+
+/** `undefined` for an answer that is not whole. An unknown word is an end: servers have dozens of them. */
+export function turnFinish(reason: string): TurnFinish | undefined {
+  if (GIVEN_UP.test(reason)) return undefined;
+  // Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT".
+  if (reason.startsWith("content_filter")) return "content_filter";
+  // The last two are Mistral's and Zhipu's, for a full context.
+  return ["length", "model_length", "model_context_window_exceeded"].includes(reason) ? "length" : "stop";
+}
+
+/** The events at the end of a turn: the message's calls, and the end. */
+export function endOfTurn(message: AssistantMessage, finish: TurnFinish, usage: Usage | undefined): ModelEvent[] {
+  const calls = (message.tool_calls ?? []).map(
+    ({ id, function: { name, arguments: written } }): ModelEvent => ({
+      type: "call",
+      call: { id, name, arguments: written },
+    }),
+  );
+  return [...calls, endEvent(finish, usage)];
 }

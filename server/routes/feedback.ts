@@ -20,9 +20,10 @@ export const feedback =
   (service: Service) =>
   (context: RequestContext, caller: Caller): Promise<void> =>
     service.runtime.use(async (served) => {
-      const { settings, hooks, runs } = service;
+      const { settings, runs } = service;
+      const { hooks } = served;
       const { onFeedback } = served.agent.hooks;
-      if (onFeedback === undefined)
+      if (onFeedback === undefined || hooks === undefined)
         throw new ApiError("not_found", "This agent takes no feedback: it has no onFeedback.");
       const memory = service.memory.openMessage();
       const parse = async (body: Buffer, { user }: Caller): Promise<Feedback> => {

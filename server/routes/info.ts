@@ -27,9 +27,10 @@ export function health({ res }: RequestContext): void {
 
 /** `GET /health/ready`: whether the server takes new messages. */
 export const ready =
-  ({ runs }: Service) =>
+  ({ runs, runtime }: Service) =>
   ({ res }: RequestContext): void => {
     runs.refuseWhenDraining();
+    runtime.current.refuseUnready();
     sendJson(res, 200, { status: "ready" });
   };
 

@@ -9,15 +9,19 @@ import type { Settings } from "../config/settings.ts";
 import {
   ALL_MEDIA_TYPES,
   decodedBytes,
+  type FileType,
   isMediaType,
   isStrictBase64,
+  isTextType,
+  labelOf,
   listMediaTypes,
   MAX_ATTACHMENT_BYTES,
+  MAX_TEXT_BYTES,
   MEDIA_TYPES,
-  type MediaType,
   type ReceivedFile,
   SNIFF_BYTES,
   sniffMediaType,
+  TEXT_TYPES,
 } from "../protocol/attachments.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, invalidField, invalidRequest } from "../protocol/errors.ts";
@@ -41,7 +45,7 @@ export interface MessageRules {
 export function messageRules(served: ServedAgent, settings: Settings, caller: Caller): MessageRules {
   return {
     state: served.stateBindingOf(caller),
-    attachments: { maxCount: settings.maxAttachments, mediaTypes: served.provider.mediaTypes },
+    attachments: { maxCount: settings.maxAttachments, accepts: served.accepts },
     maxMessageChars: settings.maxMessageChars,
     maxJsonDepth: settings.maxJsonDepth,
     canContinue: served.agent.ownRun === undefined,
@@ -204,7 +208,10 @@ export function parseMetadata(value: unknown): Readonly<Record<string, string>> 
 function digestOfMessage({ message, attachments, state, approvals, goesOn }: RunRequest, named: unknown): string {
   const about = [message, attachments.map(({ name }) => name), ...(goesOn ? [approvals ?? null] : [])];
   const hash = createHash("sha256").update(JSON.stringify(about));
-  for (const { url } of attachments) hash.update(`\n${url.length}\n`).update(url);
+  for (const file of attachments) {
+    const content = file.url ?? file.text;
+    hash.update(`\n${content.length}\n`).update(content);
+  }
   const digest = hash.digest("base64url");
   return named === "remembered" ? digest : `${digest}.${digestOfState(named ?? {}, state)}`;
 }
@@ -236,8 +243,8 @@ export function isGiven(value: unknown): boolean {
 /** Files are never dropped in silence. */
 interface AttachmentRules {
   readonly maxCount: number;
-  /** What the served model takes. */
-  readonly mediaTypes: readonly MediaType[];
+  /** What the agent takes. */
+  readonly accepts: readonly FileType[];
 }
 
 /** A longer file name is cut. */
@@ -275,48 +282,67 @@ function parseAttachment(item: unknown, at: string, rules: AttachmentRules): Rec
   if (type !== "image" && type !== "file") {
     throw invalidField(`${at}/type`, 'must be "image" or "file"', "invalid_attachment");
   }
-  if (!isMediaType(mediaType)) {
-    const known = ALL_MEDIA_TYPES.join(", ");
+  const isText = isTextType(mediaType);
+  if (!isText && !isMediaType(mediaType)) {
+    const known = [...ALL_MEDIA_TYPES, ...Object.keys(TEXT_TYPES)].join(", ");
     throw invalidField(`${at}/mime_type`, `must be one of ${known}`, "unsupported_attachment");
   }
-  if (MEDIA_TYPES[mediaType].type !== type) {
-    const right = MEDIA_TYPES[mediaType].type;
+  const right = isText ? "file" : MEDIA_TYPES[mediaType].type;
+  if (right !== type) {
     throw invalidField(`${at}/type`, `must be "${right}" for ${mediaType}`, "invalid_attachment");
   }
-  if (!rules.mediaTypes.includes(mediaType)) {
-    const taken = listMediaTypes(rules.mediaTypes);
-    const onlyImages = rules.mediaTypes.every((known) => MEDIA_TYPES[known].type === "image");
-    const problem = `is ${MEDIA_TYPES[mediaType].label}; this assistant takes ${taken} ${onlyImages ? "images" : "files"}`;
+  if (!rules.accepts.includes(mediaType)) {
+    const taken = listMediaTypes(rules.accepts);
+    const others = rules.accepts.filter((one) => !one.startsWith("image/"));
+    const kind = rules.accepts.length > 0 && others.length === 0 ? "images" : "files";
+    const problem = `is ${labelOf(mediaType)}; this assistant takes ${taken} ${kind}`;
     throw invalidField(`${at}/mime_type`, problem, "unsupported_attachment");
   }
   checkData(data, mediaType, `${at}/data`);
+  if (isText) return { type, name, mime_type: mediaType, text: readText(data, `${at}/data`) };
   return { type, name, mime_type: mediaType, url: `data:${mediaType};base64,${data}` };
 }
 
-function checkData(data: string, mediaType: MediaType, at: string): void {
+/** Without the byte order mark that it may begin with. */
+function readText(data: string, at: string): string {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(data, "base64"));
+    if (text === "") throw invalidField(at, "is empty", "invalid_attachment");
+    if (!text.includes("\0")) return text;
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+  }
+  throw invalidField(at, "is not text in UTF-8", "unsupported_attachment");
+}
+
+function checkData(data: string, mediaType: FileType, at: string): void {
   if (data.startsWith("data:")) {
     throw invalidField(at, "must be bare base64, not a data: URL", "invalid_attachment");
   }
   // Before the characters are looked at: the size follows from the length alone.
-  if (decodedBytes(data) > MAX_ATTACHMENT_BYTES) {
-    const limit = `${MAX_ATTACHMENT_BYTES} bytes (20 MiB)`;
-    throw invalidField(at, `is larger than ${limit}`, "attachment_too_large");
+  const max = isTextType(mediaType) ? MAX_TEXT_BYTES : MAX_ATTACHMENT_BYTES;
+  if (decodedBytes(data) > max) {
+    throw invalidField(at, `is larger than ${max} bytes (${max / 1024 / 1024} MiB)`, "attachment_too_large");
   }
   if (data === "") throw invalidField(at, "is empty", "invalid_attachment");
   if (!isStrictBase64(data)) throw invalidField(at, "is not base64", "invalid_attachment");
+  if (isTextType(mediaType)) return;
   const head = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), "base64");
   if (sniffMediaType(head) !== mediaType) {
     throw invalidField(at, `is not a file of type ${mediaType}`, "unsupported_attachment");
   }
 }
 
-/** The last part of a path, without characters that could deceive a reader, such as those that control the direction. */
+/**
+ * The last part of a path, without characters that could deceive a reader, such as those that control the direction, and
+ * without marks at its beginning that open a block of code: it stands above that of a text file.
+ */
 function displayName(name: string): string {
   const start = Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1;
   const clean = name
     .slice(start, start + MAX_READ_NAME)
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "")
-    .trim();
+    .replace(/^[`~\s]+|\s+$/g, "");
   return [...clean].slice(0, MAX_NAME).join("") || "attachment";
 }

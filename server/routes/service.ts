@@ -1,4 +1,3 @@
-import type { HookQueue } from "../agent/hook-queue.ts";
 import type { AgentRuntime } from "../agent/served-agent.ts";
 import type { Access } from "../auth/access.ts";
 import type { Origins } from "../auth/origins.ts";
@@ -25,8 +24,6 @@ export interface Service {
   readonly memory: MemoryBudget;
   readonly largeMessages: LargeMessages;
   readonly runs: RunRegistry;
-  /** Calls what runs after an answer. */
-  readonly hooks: HookQueue;
   readonly log: Log;
   readonly site: Site;
   /** The page for Prometheus; absent when metrics are switched off. */

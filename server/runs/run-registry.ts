@@ -84,7 +84,7 @@ export class RunRegistry {
 
   /**
    * Starts a run, or gives the one that this caller has named so: a message that is sent again after its connection was lost
-   * is not answered twice. @throws ApiError `shutting_down`, or `invalid_request` for the name of another message's run
+   * is not answered twice. @throws ApiError `shutting_down`, `overloaded` as `ServedAgent.refuseUnready` does, or `invalid_request` for the name of another message's run
    */
   async start(caller: Caller, options: StartOptions): Promise<StartedRun> {
     const { name } = options;
@@ -94,6 +94,7 @@ export class RunRegistry {
     const known = name === undefined ? undefined : await store.find(key);
     if (known !== undefined) return join(known, options);
     this.refuseWhenDraining();
+    options.served.refuseUnready();
     // A shutdown waits for a run also while its name is being claimed.
     this.#inFlight.enter();
     try {
@@ -225,6 +226,7 @@ export class RunRegistry {
           trace,
           agent: served.agent.agent,
           model: served.agent.model,
+          costOf: served.costOf,
         };
         return observeRun(start, served.sink);
       },

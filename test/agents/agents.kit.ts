@@ -53,8 +53,7 @@ const TRIED = Object.entries(JAVASCRIPT).filter(
 const PATHS = new Map(
   NODES.map((node) => {
     const own = TRIED.flatMap(([, agent]) => (agent.node === node ? [[agent.path, agent.whole] as const] : []));
-    const others =
-      node === 20 ? [...SERVERS.map(folderOf), AGENT_AS_TOOL].map((path) => [path, undefined] as const) : [];
+    const others = node === 20 ? SERVERS.map(folderOf).map((path) => [path, undefined] as const) : [];
     return [node, new Map([...own, ...others])];
   }),
 );
@@ -88,13 +87,13 @@ function pythonRow(name: string, AGENT_URL: string): Row {
 
 /** What a row cannot be asked is a row, too, with its reason. */
 function askAll(row: Row, questions: readonly Question[]): void {
-  for (const { title, needs, ask } of isShort ? [FIRST] : questions) {
+  for (const { title, needs, ask } of questions) {
     const skip = needs === undefined ? undefined : row.without?.[needs];
     test(`${row.name}: ${title}`, { skip }, (t) => ask(t, row));
   }
 }
 
-for (const [name, { path, node, questions = ALL, ...more }] of TRIED) {
+for (const [name, { path, node, questions = isShort ? [FIRST] : ALL, ...more }] of TRIED) {
   const serveWhole: Row["serve"] = (t, own) => serve(t, node, wholeOf(path), own);
   askAll({ name, ...more, serve: (t, own) => serve(t, node, path, own), serveWhole }, questions);
 }
@@ -106,7 +105,7 @@ for (const name of SERVERS) {
   if (PYTHON_VERSION !== undefined) urls.set(name, await startPython(name, folders.get(20)?.folder ?? "", MODEL_URL));
   else test(titleOf(name), { skip: isPythonAlone ? false : NO_PYTHON }, () => assert.fail(NO_PYTHON));
 }
-for (const [name, url] of urls) askAll(pythonRow(name, url), [FIRST, ...SHARED, ...APPROVALS]);
+for (const [name, url] of urls) askAll(pythonRow(name, url), isShort ? [FIRST] : [FIRST, ...SHARED, ...APPROVALS]);
 if (!isShort) askInPython(urls, model, (t, name, AGENT_URL) => serve(t, 20, folderOf(name), { AGENT_URL }));
 
 const inJavaScript = { skip: isPythonAlone };

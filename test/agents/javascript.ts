@@ -8,7 +8,7 @@ import { REPOSITORY } from "../support/command.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { twice } from "../support/twice.ts";
-import { FIRST, type Question, type Row } from "./questions.ts";
+import { FIRST, type Question, type Row, STEPS } from "./questions.ts";
 
 /** Lists of packages: some versions need Node 22. */
 const LISTS = { 20: "test/agents", 22: "test/agents/node-22" } as const;
@@ -49,6 +49,13 @@ const WHOLE_IN_AI_SDK: Edits = [
 
 const WHOLE_IN_LANGCHAIN: Edits = [['model: "gpt-5.2"', 'model: "gpt-5.2", disableStreaming: true']];
 
+/** An agent that has another one within a tool. */
+const nested = (path: string, node: NodeVersion, more: Partial<Agent> = {}): Agent =>
+  agent(path, node, { isShort: true, questions: [STEPS], ...more });
+
+/** An agent that is a tool of another one, with a tool that needs approval, too. */
+export const AGENT_AS_TOOL = "test/agents/agent-as-tool";
+
 const STREAMS = { "whole answers": "it cannot turn streaming of its model off" };
 
 const WITHOUT = {
@@ -72,10 +79,14 @@ export const JAVASCRIPT: Record<string, Agent> = {
   "AI SDK 7": agent("ai-sdk", 22, { whole: WHOLE_IN_AI_SDK }),
   "OpenAI Agents SDK 0.20": agent("openai-agents", 22, { isStored: true, without: STREAMS }),
   Mastra: agent("mastra", 22, { isShort: true, asksSingly: true, without: STREAMS }),
+  "AI SDK 6, an agent within a tool": nested("steps/ai-sdk", 20, { saysProgress: true }),
+  "OpenAI Agents SDK 0.14, an agent as a tool": nested("agent-as-tool", 20),
+  "LangGraph, an agent within a tool": nested("steps/langgraph", 20, { saysProgress: true }),
+  "LangChain, an agent within a tool": nested("steps/langchain", 20),
+  "AI SDK 7, an agent within a tool": nested("steps/ai-sdk", 22, { saysProgress: true }),
+  "OpenAI Agents SDK 0.20, an agent as a tool": nested("agent-as-tool", 22),
+  "Mastra, an agent of an agent": nested("steps/mastra", 22, { saysProgress: true }),
 };
-
-/** An agent that is a tool of another one, with a tool that needs approval. */
-export const AGENT_AS_TOOL = "test/agents/agent-as-tool";
 
 export const packagesOf = (node: NodeVersion): Record<string, string> =>
   JSON.parse(readFileSync(join(LISTS[node], "package.json"), "utf8")).dependencies;

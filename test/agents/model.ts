@@ -7,6 +7,9 @@ import { LLMock } from "@copilotkit/aimock";
 
 export const ANSWER = "Order 4711 is on its way.";
 
+/** What an agent within a tool says before it has an answer. */
+export const INNER_WORDS = "Let me look behind the desk.";
+
 /** Bodies of requests, as they came: what the fake keeps of them is less. */
 const asked: Record<string, unknown>[] = [];
 
@@ -25,6 +28,20 @@ callsFor("cancel them", cancel("A1"), cancel("B2"));
 callsFor("cancel, then look", cancel("then look"));
 callsFor("ask the desk", { name: "ask_desk", arguments: '{"input":"cancel A1"}' });
 callsFor("cancel A1", cancel("A1"));
+// Mastra names the tools that its agents are.
+model.addFixture({
+  match: {
+    userMessage: "have the desk look",
+    hasToolResult: false,
+    predicate: ({ tools }) => JSON.stringify(tools ?? []).includes("agent-desk"),
+  },
+  response: { toolCalls: [{ name: "agent-desk", arguments: '{"prompt":"look it up"}' }] },
+});
+callsFor("have the desk look", { name: "ask_desk", arguments: '{"input":"look it up"}' });
+model.addFixture({
+  match: { userMessage: "look it up", hasToolResult: false },
+  response: { content: INNER_WORDS, toolCalls: [LOOK, { name: "ask_carrier", arguments: '{"order":"4711"}' }] },
+});
 model.onMessage("slowly", { content: "word ".repeat(60) }, { latency: 50, chunkSize: 5 });
 model.onMessage("fail", { error: { message: "the key is sk-secret", type: "invalid_request_error" }, status: 400 });
 model.onMessage("never mind", { content: "As you like." });

@@ -7,7 +7,7 @@ import type { StartedCommand } from "../support/command.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
-import { ANSWER, lastAsked, lastBody, requests, saidSince, textsOf } from "./model.ts";
+import { ANSWER, INNER_WORDS, lastAsked, lastBody, requests, saidSince, textsOf } from "./model.ts";
 
 /** An agent behind the real command. */
 export interface Row {
@@ -24,6 +24,8 @@ export interface Row {
   decidesAlike?: boolean | undefined;
   /** It asks about one call after another. */
   asksSingly?: boolean | undefined;
+  /** Whether a tool of the agent within it says what it does. */
+  saysProgress?: boolean | undefined;
   /** What it does not do, and why. */
   without?: Partial<Record<Ability, string>> | undefined;
 }
@@ -81,6 +83,45 @@ export const FIRST: Question = {
     assert.deepEqual(JSON.parse(result.data.output), { order: "4711", status: "on its way" });
     assert.equal(outcomes.json.toolCalls?.length, 1);
     assert.doesNotMatch(server.command.stderr, /does not know/);
+  },
+};
+
+/** What is asked of agents with an agent within a tool, which has two tools: one of them says what it does, where it can. */
+export const STEPS: Question = {
+  title:
+    "what the agent within its tool does stands below the call and ends before it, and what that one says is not shown",
+  async ask(t, { serve, saysProgress = false }) {
+    const server = await serve(t);
+    const { events, last } = await send.sse(t, server, { message: "have the desk look" });
+    assert.deepEqual([last.type, last.data], ["done", ANSWER], JSON.stringify(last));
+    const rows = events.flatMap(({ type, data }) =>
+      type === "tool_call" || type === "tool_result" ? [{ type, ...data }] : [],
+    );
+    const [call, ...steps] = rows.slice(0, -1);
+    const end = rows.at(-1);
+    assert.match(call?.tool ?? "", /^(?:ask_|agent-)desk$/);
+    assert.deepEqual([end?.id, Object(end).status, Object(end).output], [call?.id, "completed", ANSWER]);
+    for (const { parent } of steps) assert.equal(parent, call?.id);
+    const tools = (type: string) => steps.flatMap((step) => (step.type === type ? [step.tool] : []));
+    assert.deepEqual(tools("tool_call"), ["get_order_status", "ask_carrier"]);
+    assert.deepEqual(tools("tool_result").toSorted(), ["ask_carrier", "get_order_status"]);
+    for (const step of steps)
+      assert.deepEqual(JSON.parse(Object(step).arguments ?? '{"order":"4711"}'), { order: "4711" });
+    for (const step of steps) assert.notEqual(Object(step).status, "failed");
+    assert.match(JSON.stringify(steps), /4711 is at the depot/);
+    const asked = steps.find(({ tool }) => tool === "ask_carrier");
+    const said = events.flatMap(({ type, data }) =>
+      type === "tool_progress" && data.id === asked?.id ? [data.text] : [],
+    );
+    if (saysProgress) assert.equal(said[0], "Calling the carrier");
+    assert.ok(saidSince(0).includes(INNER_WORDS));
+    assert.doesNotMatch(JSON.stringify(events), new RegExp(INNER_WORDS));
+    assert.doesNotMatch(server.command.stderr, /does not know/);
+    const { toolCalls } = await send.json(t, server, { message: "have the desk look" });
+    assert.deepEqual(
+      toolCalls?.map((one) => Object(one).parent !== undefined),
+      [false, true, true],
+    );
   },
 };
 

@@ -324,13 +324,13 @@ test("a question that wants words is answered in its card, or by a message, and 
   const answered = await turn();
   assert.deepEqual(answered.body.approvals, [{ id: "1", approved: true, reason: "Ada" }]);
   answered.send(result("1"), ask("2"), asked());
-  await part("approval").getByText("What is your name?").waitFor();
+  await page.locator("#asked-2").waitFor();
   await part("approval").getByRole("textbox", { name: "Your answer" }).fill("Ada");
   await press(part("decline"));
   const declined = await turn();
   assert.deepEqual(declined.body.approvals, [{ id: "2", approved: false }]);
   declined.send(ask("3"), asked());
-  await part("approval").waitFor();
+  await page.locator("#asked-3").waitFor();
   await chat.input.fill("Bob");
   assert.equal(await page.getByText("what is asked above is declined").count(), 0);
   await chat.input.press("Enter");

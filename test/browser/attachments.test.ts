@@ -126,6 +126,32 @@ test("a picture is pasted as a file, also beside its name, and formatted text be
   assert.equal(received(chat)?.[0]?.url, PNG_URL);
 });
 
+it("text files are picked, dropped and pasted where the agent accepts them, and named by their endings", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Read.")]],
+    agent: { accepts: ["text/markdown", "text/csv"] },
+  });
+  const text = (name: string) => ({ name, mimeType: "", buffer: Buffer.from(`the text of ${name}`) });
+  await chat.files.setInputFiles([text("picked.md")]);
+  await chat.messages.dispatchEvent("drop", { dataTransfer: await transferOf(chat.page, [text("dropped.csv")]) });
+  await chat.input.evaluate(
+    (field, clipboardData) => field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, cancelable: true })),
+    await transferOf(chat.page, [text("pasted.markdown"), text("notes.txt")]),
+  );
+  await chat.drafts.nth(2).waitFor();
+  await refusals(chat).getByText("notes.txt: only Markdown and CSV files are taken.").waitFor();
+  await chat.ask("See", "Read.");
+  assert.deepEqual(
+    received(chat)?.map(({ name, mime_type, text }) => [name, mime_type, text]),
+    [
+      ["picked.md", "text/markdown"],
+      ["dropped.csv", "text/csv"],
+      ["pasted.markdown", "text/markdown"],
+    ].map(([name, type]) => [name, type, `the text of ${name}`]),
+  );
+  await chat.questions.getByText("Markdown").first().waitFor();
+});
+
 test("a file can be taken out again, and with the keyboard several one after the other", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One file.")]] });
   const third = { ...document, name: "third.pdf", buffer: Buffer.from("%PDF-1.4\n") };

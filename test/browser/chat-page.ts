@@ -211,6 +211,17 @@ export function transferOf(page: Page, files: readonly { name: string; mimeType:
 export const contents = ({ server }: Pick<ChatPage, "server">, turn: number) =>
   server.model.asked[turn]?.messages.map(({ content }) => content);
 
+/** Resolves when an empty chat has loaded what it does while it is idle: it needs nothing more of the server for a conversation. */
+export async function untilLoaded({ page }: Pick<ChatPage, "page">): Promise<void> {
+  await page.waitForFunction(
+    (names) => {
+      const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+      return names.every((name) => loaded.some((url) => url.includes(`/${name}-`)));
+    },
+    ["talk", "indexed-db", "edit-in-place"],
+  );
+}
+
 /** Resolves when an answer is over: it can be copied then. */
 export const canCopy = (page: Page) =>
   page.locator('.answer-actions [part="copy"]').last().waitFor({ state: "attached" });
@@ -250,7 +261,13 @@ export async function hasFocus(locator: Locator, message?: string): Promise<void
 export async function untilSettled(button: Locator): Promise<void> {
   await button.scrollIntoViewIfNeeded();
   await button.evaluate(async (it) => {
-    while (it.closest("[data-settling]")) await new Promise(requestAnimationFrame);
+    // The chat looks at the place ten times in a second: what has just moved it may not have been seen.
+    for (let still = 0, box = ""; still < 10; still += 1) {
+      await new Promise(requestAnimationFrame);
+      const now = JSON.stringify(it.getBoundingClientRect());
+      if (now !== box || it.closest("[data-settling]")) still = -1;
+      box = now;
+    }
   });
 }
 

@@ -8,6 +8,7 @@ import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
+import { RED_PIXEL } from "../support/files.ts";
 import { it, test } from "../support/rows.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
 import { type ChatPage, chatIn, hasFocus, isFocused, openChat, shown } from "./chat-page.ts";
@@ -78,6 +79,81 @@ test("a new conversation ends nothing: the one before is in the list, goes on wi
   await chatIn(other).replies.getByText("More apples!").waitFor();
 });
 
+test("what is being written stays in its conversation, with its files, over a look elsewhere and an undone deletion, and but for the files over a reload", async (t) => {
+  const chat = await openChat(t, browser, { turns: answers("One", "Two", "Dear Bob") });
+  const { page, server } = chat;
+  const dot = { name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL };
+  const sees = async (text: string, files = 0) => {
+    await page.waitForFunction(([field, wanted]) => (field as HTMLTextAreaElement).value === wanted, [
+      await chat.input.elementHandle(),
+      text,
+    ] as const);
+    await chat.drafts.nth(files).waitFor({ state: "detached" });
+    if (files > 0) await chat.drafts.nth(files - 1).waitFor();
+  };
+  const open = async (title: string, text: string, files = 0) => {
+    await row(page, title).click();
+    await chat.replies.getByText(`${title}!`).waitFor();
+    await sees(text, files);
+  };
+  await chat.ask("One", "One!");
+  await talk(chat, "Two");
+  await chat.input.fill("Dear Bob");
+  // It is still being read when another conversation is opened.
+  await chat.files.setInputFiles([dot]);
+  await open("One", "");
+  await chat.input.fill("Of one");
+  await open("Two", "Dear Bob", 1);
+  await begin(page);
+  await sees("");
+  await chat.input.fill("Of a new one");
+  await open("One", "Of one");
+  await chat.files.setInputFiles([dot]);
+  await open("Two", "Dear Bob", 1);
+  await chat.input.press("Enter");
+  await chat.replies.getByText("Dear Bob!").waitFor();
+  assert.equal(server.model.asked[2]?.start.attachments.length, 1);
+  await sees("");
+  await open("One", "Of one", 1);
+  await row(page, "One").press("Delete");
+  await sees("Of a new one");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await open("One", "Of one", 1);
+  await untilKept(page, /Of one/);
+  await page.reload();
+  await sees("Of one");
+  await page.getByText("dot.png: no longer here, please attach again.").first().waitFor();
+  await open("Two", "");
+  await begin(page);
+  await sees("Of a new one");
+});
+
+test("an answer goes on while another conversation is shown: its row says so, and then that it was not read, until it is opened in any tab", async (t) => {
+  const rest = gate();
+  const turns = [[say("Half"), wait(rest.opened), say(" and the rest.")], ...answers("Bread")];
+  const chat = await openChat(t, browser, { turns });
+  const { page, server } = chat;
+  await chat.say("Apples");
+  await chat.replies.getByText("Half").waitFor();
+  await talk(chat, "Bread");
+  const dot = (there: Page, name: string) =>
+    row(there, "Apples").filter({ has: there.getByRole("img", { name, exact: true }) });
+  await dot(page, "Answering…").waitFor();
+  rest.open();
+  await dot(page, "Answer not read yet").waitFor();
+  await page.reload();
+  await dot(page, "Answer not read yet").waitFor();
+  const before = await titles(page);
+  const other = await page.context().newPage();
+  await other.goto(server.url);
+  await dot(other, "Answer not read yet").click();
+  await chatIn(other).replies.getByText("Half and the rest.").waitFor();
+  await chatIn(other).answered();
+  for (const it of [page, other]) await row(it, "Apples").getByRole("img").waitFor({ state: "detached" });
+  assert.deepEqual(await titles(page), before, "to read it is no reason to go up");
+  assert.equal(server.model.asked.length, 2);
+});
+
 test("an answer that is left in the middle, or whose tab is closed, has a dot, and goes on when it is opened, also from another tab", async (t) => {
   const [one, two] = [gate(), gate()];
   const half = ({ opened }: typeof one) => [say("Half"), wait(opened), say(" and the rest.")];
@@ -88,7 +164,7 @@ test("an answer that is left in the middle, or whose tab is closed, has a dot, a
   await talk(chat, "Bread");
   const dotted = (there: Page, title: string) =>
     row(there, title).filter({ has: there.getByRole("img", { name: "Answer not read yet" }) });
-  await dotted(page, "Apples").waitFor();
+  await row(page, "Apples").getByRole("img", { name: "Answering…" }).waitFor();
   const closed = await page.context().newPage();
   await closed.goto(server.url);
   await chatIn(closed).say("Cheese");
@@ -108,11 +184,36 @@ test("an answer that is left in the middle, or whose tab is closed, has a dot, a
     rest.open();
     await there.answered();
     assert.equal(await shown(there.answer), "Half and the rest.");
-    await dotted(page, title).waitFor({ state: "detached" });
+    await row(page, title).getByRole("img").waitFor({ state: "detached" });
   }
   await row(page, "Apples").click();
   await chat.replies.getByText("Half and the rest.").waitFor();
   assert.equal(server.model.asked.length, 3);
+});
+
+it("what waits to be sent in another conversation is mentioned in its row, also after a reload, until it is sent", async (t) => {
+  const rest = gate();
+  const turns = [[say("Half"), wait(rest.opened), say(" and the rest.")], ...answers("Bread", "Pears")];
+  const chat = await openChat(t, browser, { turns });
+  const { page } = chat;
+  await chat.say("Apples");
+  await chat.replies.getByText("Half").waitFor();
+  await chat.say("And pears?");
+  await page.locator('[part="pending"]').waitFor();
+  await talk(chat, "Bread");
+  const mark = row(page, "Apples").getByRole("img", { name: "Waiting to be sent" });
+  await mark.waitFor();
+  assert.equal(await row(page, "Bread").getByRole("img").count(), 0);
+  await page.reload();
+  await mark.waitFor();
+  await row(page, "Apples").click();
+  await chat.replies.getByText("Half").waitFor();
+  await mark.waitFor({ state: "detached" });
+  rest.open();
+  await chat.replies.getByText("Pears!").waitFor();
+  await row(page, "Bread").click();
+  await chat.replies.getByText("Bread!").waitFor();
+  assert.equal(await row(page, "Apples").getByRole("img").count(), 0);
 });
 
 it("what is deleted in the middle of its answer is ended at the server, and comes back as far as it went", async (t) => {
@@ -213,14 +314,14 @@ it("while an answer comes it alone is stored, the list is not read again, and an
   const second = [say("Half"), wait(more.opened), say(" and more"), wait(rest.opened), say(" and the rest.")];
   const chat = await openChat(t, browser, { turns: [[say(long)], second] });
   const { page, server } = chat;
-  await page.addInitScript(() => {
+  await page.context().addInitScript(() => {
     const { put, getAll } = IDBObjectStore.prototype;
     const work: string[] = [];
     Object.assign(window, { work });
     IDBObjectStore.prototype.put = function (value, ...given) {
       const { length } = JSON.stringify(value);
-      if (this.name === "conversations")
-        work.push(length > 40_000 ? "all" : length < 1_000 && "answer" in value ? "answer" : "other");
+      const isSmall = length < 1_000 && "operation" in value;
+      if (this.name === "conversations") work.push("tree" in value ? "all" : isSmall ? value.operation.type : "other");
       return put.call(this, value, ...given);
     };
     IDBObjectStore.prototype.getAll = function (...given) {
@@ -228,17 +329,19 @@ it("while an answer comes it alone is stored, the list is not read again, and an
       return getAll.apply(this, given);
     };
   });
-  const worked = (pattern: RegExp) =>
-    page.waitForFunction((source) => new RegExp(source).test(String(Reflect.get(window, "work"))), pattern.source);
+  const worked = (it: Page, pattern: RegExp) =>
+    it.waitForFunction((source) => new RegExp(source).test(String(Reflect.get(window, "work"))), pattern.source);
   await page.reload();
   await chat.say("One");
   await chat.answered();
   await chat.say("Two");
   await chat.replies.getByText("Half").waitFor();
-  // A second later the first piece is stored.
-  await worked(/all(,list)+(,answer)*$/);
+  // The list is read again for the question, before or after the first event is stored.
+  await worked(page, /all(,list)+,ask(?=.*,list)(?=.*,event)/);
+  await page.evaluate(`work.push("more")`);
   more.open();
-  await worked(/answer/);
+  // What comes within a second is stored together.
+  await worked(page, /,more,event$/);
   const other = await page.context().newPage();
   const there = chatIn(other);
   await other.goto(server.url);
@@ -248,7 +351,13 @@ it("while an answer comes it alone is stored, the list is not read again, and an
   await there.replies.getByText("Half and more and the rest.").waitFor();
   await there.answered();
   assert.equal(await there.questions.count(), 2);
-  await worked(/^((?!answer,list).)*answer,all(,list)+$/);
+  // Whichever tab has the end first stores it, for both.
+  await worked(page, /ask(,list|,event)+,more(,event)+(,all)?(,list)+$/);
+  await worked(other, /^(list,)+(event,)*(all,)?list(,list)*$/);
+  const ends = await Promise.all(
+    [page, other].map((it) => it.evaluate<string[]>("work.slice(work.indexOf('ask') + 1)")),
+  );
+  assert.equal(ends.flat().filter((it) => it === "all").length, 1);
 });
 
 it("where the browser keeps nothing, a new conversation can be taken back for a while", async (t) => {
@@ -321,7 +430,7 @@ test("a conversation has the name that its agent gives it, or else the person; i
           const change = opening.result.transaction(["conversations", "summaries"], "readwrite");
           const reading = change.objectStore("conversations").getAll();
           reading.onsuccess = () => {
-            const { id } = reading.result.find(({ tree }) => tree[0].text !== "Bread");
+            const { id } = reading.result.find(({ tree }) => tree && tree[0].text !== "Bread");
             for (const name of ["conversations", "summaries"]) change.objectStore(name).delete(id);
           };
           change.oncomplete = () => {
@@ -418,10 +527,11 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   await page.evaluate(fillList(199, 4));
   await page.addInitScript(`{
     const { get, getAll } = IDBObjectStore.prototype;
-    window.readRows = 0;
+    window.readIds = [];
     for (const [name, read] of Object.entries({ get, getAll })) {
       IDBObjectStore.prototype[name] = function (...given) {
-        if (this.name === "conversations") window.readRows += 1;
+        const [key] = given;
+        if (this.name === "conversations") window.readIds.push(String(key?.lower ?? key).split(" ")[0]);
         return read.apply(this, given);
       };
     }
@@ -429,7 +539,7 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   await page.reload();
   await row(page, "Number 198").waitFor({ state: "attached" });
   await chat.replies.getByText("Cherries!").waitFor();
-  assert.equal(await page.evaluate("window.readRows"), 1, "that of the tab");
+  assert.equal(await page.evaluate("new Set(window.readIds).size"), 1, "that of the tab");
   /** The heading of each group, and how many rows it has. */
   const groups = () =>
     page
@@ -458,11 +568,11 @@ it("of two hundred conversations the list reads no messages, and finds by title 
     () => document.querySelector("agent-chat")?.shadowRoot?.querySelectorAll('[part="conversation"]').length === 199,
   );
   assert.equal(await page.evaluate("window.hadNothing"), false, "it is not known before all texts were searched");
-  const readOnce = await page.evaluate("window.readRows");
+  const readOnce = await page.evaluate("window.readIds.length");
   await search.fill("PEARS. They");
   await search.fill("pears");
   await untilHeard(page, spoken, "Results: 199");
-  assert.equal(await page.evaluate("window.readRows"), readOnce, "another word reads nothing again");
+  assert.equal(await page.evaluate("window.readIds.length"), readOnce, "another word reads nothing again");
   // What stands in another branch would not be in sight there.
   await search.fill("apples");
   await untilHeard(page, spoken, "Nothing found.");

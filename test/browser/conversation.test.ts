@@ -445,7 +445,7 @@ const NOT_LISTED = "/?embed=1";
 const close = (chat: ChatPage) => chat.page.getByRole("button", { name: "New conversation" }).click();
 const undo = (chat: ChatPage) => chat.page.getByRole("button", { name: "Undo" });
 
-/** How many conversations the browser keeps. An answer that goes on for a second or more has a row of its own beside its conversation's. */
+/** How many conversations the browser keeps. What has happened since a row was written stands in rows of its own behind it. */
 const kept = async ({ page }: ChatPage) =>
   page.evaluate(
     (name) =>
@@ -455,7 +455,7 @@ const kept = async ({ page }: ChatPage) =>
           const ids = opening.result.transaction("conversations").objectStore("conversations").getAllKeys();
           ids.onsuccess = () => {
             opening.result.close();
-            resolve(new Set(ids.result.map((id) => String(id).replace(/ answer$/, ""))).size);
+            resolve(new Set(ids.result.map((id) => String(id).replace(/ op .*$/, ""))).size);
           };
         };
       }),

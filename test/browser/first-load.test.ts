@@ -11,6 +11,7 @@ import { say, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, openChat, shown } from "./chat-page.ts";
+import { untilKept } from "./kept.ts";
 import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
@@ -41,7 +42,8 @@ async function hold(page: Page, name: string, until: Promise<unknown>): Promise<
 }
 
 test("an empty chat asks for nothing but itself until the page is idle, and for a list when the first answer has ended", async (t) => {
-  const server = await startServer(t, { turns: [[say("**Hello!**")]] });
+  const rest = gate();
+  const server = await startServer(t, { turns: [[say("**Hello"), wait(rest.opened), say("!**")]] });
   const { page } = await openPage(t, browser);
   await page.addInitScript(BUSY);
   const asked = watchChunks(page);
@@ -54,9 +56,14 @@ test("an empty chat asks for nothing but itself until the page is idle, and for 
   const loaded = page.waitForResponse(/\/chunks\/talk-/);
   await page.evaluate("beIdle()");
   await loaded;
-  await chat.ask("Hi", "Hello!");
+  await chat.say("Hi");
+  await chat.answer.getByText("Hello").waitFor();
+  await untilKept(page, /Hello/);
+  assert.deepEqual(asked, ["talk", "indexed-db"]);
+  rest.open();
   await page.getByRole("button", { name: "Conversations" }).waitFor();
-  assert.deepEqual(asked, ["talk", "library", "conversation-list"]);
+  assert.equal(await shown(chat.answer), "Hello!");
+  assert.deepEqual(asked, ["talk", "indexed-db", "all-conversations", "conversation-list"]);
 });
 
 test("while the code that draws messages is still on its way, the question is seen; then its answer, whole and spoken", async (t) => {

@@ -3,12 +3,15 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { Locator, Page } from "playwright-core";
+import { toolResult } from "../../server/parley-agent.ts";
+import type { FileType } from "../../server/protocol/attachments.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { within } from "../support/deadline.ts";
-import { RED_PIXEL } from "../support/files.ts";
+import { attachment, RED_PIXEL } from "../support/files.ts";
 import { it, test } from "../support/rows.ts";
-import { fail, say } from "../support/scripted-provider.ts";
+import { call, fail, hang, say, type Turn } from "../support/scripted-provider.ts";
+import { define } from "../support/test-tools.ts";
 import { type ChatElement, type ChatPage, chatIn, dropLargePdf, isDrawn, openChat } from "./chat-page.ts";
 import { fillList, keptName } from "./kept.ts";
 
@@ -18,6 +21,7 @@ const SECRET = { PARLEY_STATE_SECRET: "a-secret-of-thirty-two-characters" };
 
 const dot = { name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL };
 const offer = { name: "offer.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7 an offer") };
+const notes = { name: "notes.md", mimeType: "", buffer: Buffer.from("# To do") };
 const DATA = [dot, offer].map(({ buffer }) => buffer.toString("base64"));
 
 /** Does something with the rows of files that the browser has, and their table. */
@@ -49,7 +53,7 @@ async function send(chat: ChatElement, files: readonly (typeof dot)[], text: str
 
 const told = ({ server }: Pick<ChatPage, "server">) => JSON.stringify(server.model.asked.at(-1)?.messages);
 const attached = ({ server }: Pick<ChatPage, "server">) =>
-  server.model.asked.at(-1)?.start.attachments.map(({ url }) => url.replace(/.*,/, ""));
+  server.model.asked.at(-1)?.start.attachments.map(({ url, text }) => text ?? url?.replace(/.*,/, ""));
 const row = (page: Page, title: string) => page.locator('[part="conversation"]').filter({ hasText: title });
 const picture = (chat: ChatElement) => chat.questions.getByRole("img", { name: "dot.png" });
 const turnsOf = (...texts: string[]) => texts.map((text) => [say(text)]);
@@ -99,14 +103,17 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
       [fail(new ApiError("internal", "Ill."))],
       [say("Well.")],
     ];
-    const chat = await openChat(t, browser, { turns, stateKind, env: SECRET });
+    const accepts: FileType[] = ["image/png", "application/pdf", "text/markdown"];
+    const chat = await openChat(t, browser, { turns, stateKind, env: SECRET, agent: { accepts } });
     const { page } = chat;
-    await send(chat, [dot, offer], "What is it?", "A dot.");
+    const data = [DATA[0], "# To do", DATA[1]];
+    await send(chat, [dot, notes, offer], "What is it?", "A dot.");
+    await untilFiles(page, 3);
     await page.reload();
     await isDrawn(picture(chat));
     await page.getByRole("button", { name: "Answer again" }).click();
     await chat.replies.getByText("Red.").waitFor();
-    assert.deepEqual(attached(chat), DATA);
+    assert.deepEqual(attached(chat), data);
     await page.reload();
     await isDrawn(picture(chat));
     await page.getByRole("button", { name: "Change this message" }).click();
@@ -114,12 +121,14 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
     await chat.edited.fill("Which colour?");
     await chat.edited.press("Enter");
     await chat.replies.getByText("Still red.").waitFor();
-    assert.deepEqual(attached(chat), DATA);
+    assert.deepEqual(attached(chat), data);
     await page.getByRole("button", { name: "New conversation" }).click();
     await chat.files.setInputFiles([dot]);
     await chat.drafts.waitFor();
     await chat.say("Once more");
     await chat.retry.waitFor();
+    // The changed message has its own again, where no state has their digests; of a text file none has it.
+    await untilFiles(page, stateKind === "conversation_history" ? 5 : 7);
     await page.reload();
     await isDrawn(picture(chat));
     await chat.retry.click();
@@ -127,6 +136,68 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
     assert.deepEqual(attached(chat), DATA.slice(0, 1));
   });
 }
+
+for (const stateKind of ["conversation_history", "previous_response_id"] as const) {
+  it(`pictures of a tool are in its row, open large and are there after a reload and in another tab, with ${stateKind}`, async (t) => {
+    const red = { data: RED_PIXEL, mimeType: "image/png" } as const;
+    const large = { data: String(attachment("image/png", { bytes: 1_100_000 }).data), mimeType: "image/png" } as const;
+    const images = [red, red, large, large, large];
+    const draw = define("draw", () => toolResult({ text: "A dot", images }));
+    const turns: Turn[] = [[call("c1", "draw")], [say("Drawn.")]];
+    const chat = await openChat(t, browser, { turns, stateKind, env: SECRET, agent: { tools: [draw] } });
+    const { page } = chat;
+    await chat.ask("Draw a dot", "Drawn.");
+    const isWhole = async (on: Page) => {
+      const pictures = on.locator('[part="tool"] .pictures');
+      await isDrawn(pictures.getByRole("img", { name: "draw" }).first());
+      assert.equal(await pictures.getByRole("img").count(), 2);
+      await pictures.getByText("3 pictures are not shown.").waitFor();
+      await pictures.getByRole("button").first().click();
+      await isDrawn(on.locator("dialog:modal img"));
+      await on.locator("dialog:modal").getByText("1 / 2").waitFor();
+      await on.keyboard.press("Escape");
+    };
+    await isWhole(page);
+    // The same picture is kept once, and once more as the agent's state names it.
+    await untilFiles(page, stateKind === "previous_response_id" ? 1 : 3);
+    await page.reload();
+    await isWhole(page);
+    const other = await page.context().newPage();
+    await other.goto(chat.server.url);
+    await row(other, "Draw a dot").click();
+    await isWhole(other);
+  });
+}
+
+it("a picture of a tool that the browser has lost is counted in its row", async (t) => {
+  const draw = define("draw", () => toolResult({ images: [{ data: RED_PIXEL, mimeType: "image/png" }] }));
+  const turns: Turn[] = [[call("c1", "draw")], [say("Drawn.")]];
+  const chat = await openChat(t, browser, { turns, agent: { tools: [draw] } });
+  const { page } = chat;
+  await chat.ask("Draw a dot", "Drawn.");
+  await untilFiles(page, 2);
+  await inFiles(page, "for (const { id } of rows) table.delete(id);");
+  await page.reload();
+  await page.getByText("1 picture is not shown.").waitFor();
+});
+
+it("the files of a message are kept before its answer ends, also of one that is not the first", async (t) => {
+  const half = [say("Half"), hang];
+  const chat = await openChat(t, browser, { turns: [...turnsOf("Hello."), half, half] });
+  const { page } = chat;
+  await chat.ask("Hi", "Hello.");
+  for (const count of [1, 2]) {
+    await chat.files.setInputFiles([dot]);
+    await chat.drafts.waitFor();
+    await chat.say("See");
+    await chat.replies.nth(count).getByText("Half").waitFor();
+    await untilFiles(page, count);
+    await page.reload();
+    await isDrawn(picture(chat).nth(count - 1));
+    await chat.stop.click();
+    await chat.answered(count + 1);
+  }
+});
 
 it("a file whose data is damaged, or that the browser has lost, is a card, cannot be sent again, and the agent is told of it", async (t) => {
   const chat = await openChat(t, browser, { turns: turnsOf("A dot.", "Seen."), env: SECRET });
@@ -185,13 +256,15 @@ it("of more than 200 MB in all, the files of the oldest conversations go", async
   );
   await untilFiles(page, 11);
   await send(chat, [offer], "And this?", "Hello.");
+  // The new one is written before an old one goes.
+  const isDone = 'return rows.length === 11 && rows.some(({ file }) => file.type === "application/pdf");';
+  const done = async () => {
+    while (!(await inFiles<boolean>(page, isDone))) await page.evaluate(() => new Promise(requestAnimationFrame));
+  };
+  await within(done(), "the newest file in the place of an old one");
   await page.reload();
   await isDrawn(picture(chat));
-  const [count, hasNewest] = await inFiles<[number, boolean]>(
-    page,
-    'return [rows.length, rows.some(({ file }) => file.type === "application/pdf")];',
-  );
-  assert.deepEqual([count, hasNewest], [11, true]);
+  assert.equal(await countFiles(page), 11);
 });
 
 it("what is deleted takes its files with it, and brings them back", async (t) => {

@@ -29,9 +29,9 @@ const TOOLS = `
     for (const row of rows) change.objectStore(TABLE).put(row);
     const summaries = change.objectStore("summaries");
     for (const summary of await settled(summaries.getAll())) {
-      const { revision } = rows.find(({ id }) => id === summary.id) ?? {};
-      if (revision) summaries.put({ ...summary, revision });
-      else summaries.delete(summary.id);
+      const { clock } = rows.find(({ id }) => id === summary.id) ?? {};
+      if (clock === undefined) summaries.delete(summary.id);
+      else summaries.put({ ...summary, clock });
     }
     await new Promise((resolve) => { change.oncomplete = resolve; });
     database.close();

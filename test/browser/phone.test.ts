@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { tool } from "../../server/parley-agent.ts";
 import { MARKDOWN_SAMPLE } from "../../server/providers/demo/demo.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
@@ -9,7 +10,7 @@ import { call, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
-import { chatIn, openChat } from "./chat-page.ts";
+import { chatIn, openChat, standsAt, untilSettled } from "./chat-page.ts";
 import { visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -179,6 +180,40 @@ test("on a phone the widget's panel fills the screen and closes by its own butto
   await page.getByRole("button", { name: "Close chat" }).tap();
   await panel.waitFor({ state: "hidden" });
   assert.equal(await page.getByRole("button", { name: "Open chat" }).isVisible(), true);
+});
+
+it("the buttons of the card are as wide as it, side by side, and a time stands nearer to its message than to the answer", async (t) => {
+  const pay = tool({
+    name: "pay",
+    description: "Pays.",
+    parameters: { type: "object" },
+    needsApproval: true,
+    execute: () => "",
+  });
+  const chat = await openChat(t, browser, {
+    agent: { tools: [pay] },
+    turns: [[say("Gladly."), call("c1", "pay")]],
+    browser: phone(390, 844),
+  });
+  await chat.say("Pay");
+  await untilSettled(chat.page.locator('[part="approve"]'));
+  const boxOf = async (selector: string) => (await chat.page.locator(selector).boundingBox()) ?? assert.fail(selector);
+  // Sending has made the message glide to the top.
+  await standsAt(chat.messages);
+  const [card, decline, approve] = [
+    await boxOf(".asked"),
+    await boxOf('[part="decline"]'),
+    await boxOf('[part="approve"]'),
+  ];
+  assert.equal(decline.y, approve.y);
+  // The padding of the card on both sides, and the gap between them.
+  assert.ok(
+    Math.abs(card.width - decline.width - approve.width - 2 * 16 - 8) <= 1,
+    `${decline.width}, ${approve.width}`,
+  );
+  const [bubble, time, answer] = [await boxOf(".bubble"), await boxOf(".said .time"), await boxOf(".markdown")];
+  const [above, below] = [time.y - bubble.y - bubble.height, answer.y - time.y - time.height];
+  assert.ok(above >= 0 && below >= 2 * above, `${above} px above, ${below} px below`);
 });
 
 test("what a page offers to ask next is one row that is pushed sideways, and leaves the answer its place", async (t) => {

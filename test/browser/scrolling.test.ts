@@ -5,7 +5,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
 import { it, test } from "../support/rows.ts";
 import { type Step, say, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, openChat, shown, standsAt } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -341,6 +341,25 @@ it("a reload in the middle of an answer moves its message to the top again", asy
   await chat.replies.getByText("The end.").waitFor({ state: "attached" });
   await chat.send.waitFor();
   assertAtTop(await gapAbove(chat));
+});
+
+test("a reload leaves the last exchange where it stands, however short it is", async (t) => {
+  // Of a message that is higher than a third of the view, only the last lines are in it.
+  const question = Array.from({ length: 9 }, (_, index) => `Line ${index + 1}`).join("\n");
+  const chat = await openChat(t, browser, { turns: [[say("First.")], [say("Second.")], [say("Third.")]] });
+  for (const [text, reply] of [
+    ["One", "First."],
+    ["Two", "Second."],
+    [question, "Third."],
+  ] as const) {
+    await chat.ask(text, reply);
+    const { top } = await standsAt(chat.answer);
+    await chat.page.reload();
+    await chat.replies.getByText(reply).waitFor();
+    const now = await standsAt(chat.answer);
+    assert.ok(Math.abs(now.top - top) <= 1, `${reply} stands at ${now.top}, not at ${top}`);
+    assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
+  }
 });
 
 test("a reader who leaves a message at the top is left in peace", async (t) => {

@@ -6,8 +6,8 @@ import { type Gate, gate } from "../support/deadline.ts";
 import { it, test } from "../support/rows.ts";
 import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
-import { type ChatPage, hasFocus, holdTime, isFocused, openChat, shown } from "./chat-page.ts";
-import { listen, untilHeard } from "./listening.ts";
+import { type ChatPage, hasFocus, holdTime, isFocused, openChat, shown, stopTime } from "./chat-page.ts";
+import { allHeard, listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -154,11 +154,14 @@ it("a group with a failed tool says so, with alarm only if the answer has failed
   assert.notEqual(await colour(steps.last()), neutral);
 });
 
-test("waiting is said in words from two seconds on and in seconds from ten on; a running tool counts its seconds, unheard", async (t) => {
-  const [first, second] = [gate(), gate()];
+test("waiting is said in words from two seconds on and in seconds from ten on, also behind a text that has stopped; a running tool counts its seconds, unheard", async (t) => {
+  const [first, second, third] = [gate(), gate(), gate()];
   const chat = await openChat(t, browser, {
     agent: { agent: "Ada", tools: [define("slow", () => second.opened)] },
-    turns: [[wait(first.opened), call("c1", "slow")], [say("Done.")]],
+    turns: [
+      [wait(first.opened), call("c1", "slow")],
+      [say("Nearly"), wait(third.opened), say(" done.")],
+    ],
   });
   const pass = await holdTime(chat.page);
   const heard = await listen(chat.page);
@@ -196,7 +199,16 @@ test("waiting is said in words from two seconds on and in seconds from ten on; a
   });
   await row.getByText(/^24s$/).waitFor();
   second.open();
+  // A text to which nothing comes any more is no sign of work.
+  await chat.answer.getByText("Nearly").waitFor();
+  assert.equal(await waiting.count(), 0);
+  await pass(2_000);
+  assert.equal(await waiting.count(), 0);
+  await pass(3_000);
+  assert.equal(await shown(waiting), "Ada is working");
+  third.open();
   await chat.answered();
+  assert.equal(await waiting.count(), 0);
   assert.deepEqual(
     heard.filter((text) => /working|\d/.test(text)),
     [],
@@ -249,4 +261,78 @@ it("a long output that is JSON is laid out when all of it is asked for", async (
     return selection?.toString();
   });
   assert.equal(selected, whole);
+});
+
+/** An agent that is written elsewhere: a call with two steps, which goes on as the test says. */
+async function openLongCall(t: TestContext) {
+  const [searched, ended] = [gate(), gate()];
+  const event = (type: string, data: object) => ({ type, data });
+  async function* run() {
+    yield event("tool_call", { id: "c1", tool: "research", arguments: { topic: "contract" } });
+    yield event("tool_progress", { id: "c1", text: "Reading page 3 of 9" });
+    yield event("tool_call", { id: "s1", tool: "search_web", parent: "c1" });
+    yield event("tool_progress", { id: "s1", text: "Asking the archive" });
+    await searched.opened;
+    yield event("tool_result", { id: "s1", output: "page 7" });
+    yield event("tool_call", { id: "s2", tool: "open_page", parent: "c1" });
+    await ended.opened;
+    yield event("tool_result", { id: "c1", output: "three months" });
+    yield "It is three months.";
+  }
+  const chat = await openChat(t, browser, { agent: { model: undefined, run } as never });
+  return { chat, searched, ended, steps: chat.page.locator("agent-chat-step agent-chat-steps") };
+}
+
+test("a long call shows in its row what it does, and its steps folded below it, also after a reload", async (t) => {
+  const { chat, searched, ended, steps } = await openLongCall(t);
+  await chat.say("Go");
+  await chat.page.getByRole("button", { name: "Research Reading page 3 of 9 running" }).waitFor();
+  const folded = (name: string) => steps.getByRole("button", { name, expanded: false, exact: true });
+  await folded("Search web Asking the archive").waitFor();
+  await chat.page.reload();
+  await chat.page.getByRole("button", { name: "Research Reading page 3 of 9 running" }).waitFor();
+  await folded("Search web Asking the archive").waitFor();
+  searched.open();
+  await folded("Open page").click();
+  await steps.getByRole("button", { name: "Search web completed" }).waitFor();
+  ended.open();
+  await chat.replies.getByText("It is three months.").waitFor();
+  await chat.page.getByRole("button", { name: "Research contract completed" }).waitFor();
+  await steps.getByRole("button", { name: "Open page failed" }).waitFor();
+  assert.equal(await chat.page.getByText("Reading page").count(), 0, "what it did is over");
+  const json = await chat.page.locator("agent-chat").evaluate((it) => {
+    return (it as HTMLElementTagNameMap["agent-chat"]).exportTranscript("json");
+  });
+  const [, { blocks }] = JSON.parse(json);
+  assert.deepEqual(
+    blocks[0].steps.map(({ tool, status }: Record<string, string>) => [tool, status]),
+    [
+      ["search_web", "completed"],
+      ["open_page", "failed"],
+    ],
+  );
+});
+
+it("what a long call does is said once in ten seconds", async (t) => {
+  const { chat, searched, ended } = await openLongCall(t);
+  const heard = await listen(chat.page);
+  await chat.page.clock.install();
+  await chat.say("Go");
+  await untilHeard(chat.page, heard, "Using Research…");
+  await stopTime(chat.page);
+  const secondsUntil = async (text: string) => {
+    let seconds = 0;
+    for (; !heard.includes(text); seconds++) {
+      await chat.page.clock.runFor(1_000);
+      await allHeard(chat.page);
+    }
+    return seconds;
+  };
+  await secondsUntil("Search web");
+  searched.open();
+  const seconds = await secondsUntil("Open page");
+  assert.ok(seconds >= 9, `${seconds} seconds`);
+  ended.open();
+  await secondsUntil("Research: completed");
+  assert.equal(heard.filter((text) => /Search web|Reading|Open page/.test(text)).length, 2, heard.join("; "));
 });

@@ -9,16 +9,23 @@ import { launchBrowser, openPage } from "../support/browser.ts";
 import { it, test } from "../support/rows.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, failOnComplaints, openRows } from "./chat-page.ts";
+import { chatIn, failOnComplaints, isDrawn, openRows } from "./chat-page.ts";
 import { kept } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 
-const STORED = readFileSync(new URL("../fixtures/stored/rows.json", import.meta.url), "utf8");
+const stored = (name: string) => readFileSync(new URL(`../fixtures/stored/${name}`, import.meta.url), "utf8");
+const ROWS = stored("rows.json");
+const ROWS_5 = stored("rows-5.json");
 
 /** Puts everything where it was, in a page without a chat. */
-const PUT = `async ({ version, stores, session }) => {
-  const opening = indexedDB.open("agent-chat", version);
+const PUT = `async ({ database = "agent-chat", version, stores, session }) => {
+  const blobOf = (url) => {
+    const [, type, data] = /^data:(.*);base64,(.*)$/.exec(url);
+    return new Blob([Uint8Array.from(atob(data), (char) => char.charCodeAt(0))], { type });
+  };
+  const made = ({ file, ...row }) => (file ? { ...row, file: blobOf(file) } : row);
+  const opening = indexedDB.open(database, version);
   opening.onupgradeneeded = () => {
     for (const { name, keyPath, indexes } of stores) {
       const store = opening.result.createObjectStore(name, { keyPath });
@@ -27,7 +34,7 @@ const PUT = `async ({ version, stores, session }) => {
   };
   await new Promise((resolve) => { opening.onsuccess = resolve; });
   const change = opening.result.transaction(stores.map(({ name }) => name), "readwrite");
-  for (const { name, rows } of stores) for (const row of rows) change.objectStore(name).put(JSON.parse(row));
+  for (const { name, rows } of stores) for (const row of rows) change.objectStore(name).put(made(JSON.parse(row)));
   await new Promise((resolve) => { change.oncomplete = resolve; });
   opening.result.close();
   for (const [name, value] of session) sessionStorage.setItem(name, value);
@@ -38,13 +45,13 @@ type Row = Record<string, unknown>;
 /** `damages` change the rows of the first conversations, and `summaries` those of the list. */
 async function openStored(
   t: TestContext,
-  { user = "", damages = [] as ((row: Row) => Row)[], summaries = [] as Row[] } = {},
+  { text = ROWS, user = "", damages = [] as ((row: Row) => Row)[], summaries = [] as Row[] } = {},
 ) {
   const server = await startServer(t, { ...PAGE_SERVER, turns: Array.from({ length: 3 }, () => [say("Noted.")]) });
   const { page, complaints } = await openPage(t, browser);
   // The run that was still going on is no longer known.
   failOnComplaints(t, complaints, /404/);
-  const { stores, session, version }: StoredRows = JSON.parse(STORED.replaceAll("SERVER", server.url));
+  const { stores, session, ...database }: StoredRows = JSON.parse(text.replaceAll("SERVER", server.url));
   const change = (name: string, changes: readonly ((row: Row) => Row)[]) => {
     const { rows = [] } = stores.find((it) => it.name === name) ?? {};
     for (const [index, to] of changes.entries()) rows[index] = JSON.stringify(to(JSON.parse(rows[index] ?? "")));
@@ -59,11 +66,11 @@ async function openStored(
   await page.goto(`${server.url}/health`);
   // What the tab has is nobody's: it would become that of the user.
   const tab = user === "" ? session : [];
-  await page.evaluate(`(${PUT})(${JSON.stringify({ version, stores, session: tab })})`);
+  await page.evaluate(`(${PUT})(${JSON.stringify({ ...database, stores, session: tab })})`);
   await page.clock.setFixedTime("2026-11-30T12:00:00Z");
   await page.goto(server.url);
   await row(page).first().waitFor();
-  return { server, page, chat: chatIn(page), rows };
+  return { server, page, chat: chatIn(page), rows, stores };
 }
 
 const row = (page: Page, title = "") => page.locator('[part="conversation"]').filter({ hasText: title });
@@ -217,10 +224,76 @@ test("an earlier build finds what it has kept as it was, but for what was delete
   );
   await page.evaluate(EMPTY_OLDER);
   await page.reload();
+  await chat.replies.getByText("Noted.").waitFor();
   await chat.ask("And then?", "Noted.");
   await page.reload();
   await chat.replies.getByText("Noted.").nth(1).waitFor();
   assert.equal((await titles(page)).length, others.length - 1);
+});
+
+/** What is in the database of the build before, without the data of files. */
+const before = (page: Page): Promise<Record<string, string[]>> =>
+  page.evaluate(`(async () => {
+    const settled = (request) => new Promise((resolve) => { request.onsuccess = () => resolve(request.result); });
+    const { name } = (await indexedDB.databases()).find((it) => it.name.startsWith("agent-chat-5:"));
+    const database = await settled(indexedDB.open(name));
+    const all = {};
+    for (const table of database.objectStoreNames) {
+      const rows = await settled(database.transaction(table).objectStore(table).getAll());
+      all[table] = rows.map((row) => (row.file ? row.id : JSON.stringify(row)));
+    }
+    database.close();
+    return all;
+  })()`);
+
+test("an answer that came with the build before, what waits for its end, and files are there, and stay as they are for that build", async (t) => {
+  const { server, page, chat, stores } = await openStored(t, { text: ROWS_5 });
+  assert.equal(await chat.input.inputValue(), "Half a thou");
+  assert.deepEqual(await titles(page), ["Count", "I am Bob"]);
+  await chat.replies.getByText("One, two,").waitFor();
+  await page.getByText("The connection was lost").first().waitFor();
+  assert.deepEqual(await page.locator(".pending-text").allInnerTexts(), ["Ships?", "And this?"]);
+  await page.locator(".pending-files").getByText("dot.png: no longer here").waitFor();
+  const lastAsked = () => JSON.stringify(server.model.asked.at(-1)?.messages);
+  await page.getByRole("button", { name: "Send anyway?" }).first().click();
+  await chat.answered(2);
+  assert.match(lastAsked(), /Ships\?.*And this\?/);
+  assert.equal(await page.locator(".pending-message").count(), 0);
+  await row(page, "I am Bob").click();
+  await isDrawn(chat.questions.getByRole("img", { name: "dot.png" }));
+  await chat.questions.getByText("offer.pdf").waitFor();
+  await chat.ask("Who am I?", "Noted.");
+  assert.match(lastAsked(), /I am Bob.*A dot\..*Who am I\?/);
+  const files = stores.flatMap(({ rows }) => rows.map((it): Row => JSON.parse(it))).filter(({ file }) => file);
+  assert.equal(files.length, 2);
+  for (const { file } of files) assert.ok(lastAsked().includes(`${file}`.replace(/.*,/, "")), "with its files");
+  const known = stores.map(({ name, rows }) => {
+    const all = rows.map((it): Row => JSON.parse(it));
+    return [name, all.map((it) => (it.file ? it.id : JSON.stringify(it)))];
+  });
+  assert.deepEqual(await before(page), Object.fromEntries(known));
+  await row(page, "I am Bob").press("Delete");
+  await row(page, "I am Bob").waitFor({ state: "detached" });
+  const [id] = `${files[0]?.id}`.split(" ");
+  const left = known.map(([name, rows]) => [name, [...(rows ?? [])].filter((it) => !`${it}`.includes(`${id}`))]);
+  assert.deepEqual(await before(page), Object.fromEntries(left), "what is deleted is deleted there, too");
+});
+
+it("an answer beside its conversation that is damaged takes neither that nor what waits with it", async (t) => {
+  const answers = [
+    7,
+    { role: "assistant" },
+    { role: "assistant", id: "m4", blocks: [{ type: "text" }], status: "done" },
+  ];
+  for (const answer of answers) {
+    const same = (it: Row) => it;
+    const { page, chat } = await openStored(t, { text: ROWS_5, damages: [same, same, (it) => ({ ...it, answer })] });
+    await chat.questions.getByText("Count").waitFor();
+    await chat.replies.getByText("One,").waitFor();
+    await page.getByText("The connection was lost").first().waitFor();
+    assert.equal(await page.getByText("two,").count(), 0);
+    assert.equal(await page.locator(".pending-message").count(), 2);
+  }
 });
 
 it("what the browser fails to change in the list stays as it is, is said, and works as soon as the browser does", async (t) => {

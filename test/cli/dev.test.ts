@@ -395,7 +395,8 @@ test("the terminal tells each run as a story: question, tools with their argumen
       import { lookup } from "./lib/lookup.ts";
       const parameters = { type: "object", properties: { order: { type: "string" } }, required: ["order"] };
       const tool = (name, execute) => ({ name, description: "Finds the order.", parameters, execute });
-      export default { name: "Acme", model: "demo", tools: [
+      const prices = { demo: { input: 1000, output: 1000 } };
+      export default { name: "Acme", model: "demo", prices, tools: [
         tool("track", ({ order }) => order), tool("lookup", lookup), tool("refuse", () => { throw new ToolError("no such order"); }),
       ] };`,
     "lib/lookup.ts": `\nexport function lookup(): never {\n  throw new TypeError("no database for key-of-the-shop");\n}`,
@@ -403,13 +404,13 @@ test("the terminal tells each run as a story: question, tools with their argumen
   });
   const { command, url } = await startDev(t, folder);
   await post({ url }, { message: 'Please track, lookup and refuse the order "4711"', stream: false });
-  await command.printed("stderr", /tokens {2}[\d.]+ s\n/);
+  await command.printed("stderr", /tokens {2}\$[\d.]+ {2}[\d.]+ s\n/);
   const story = command.stderr;
   assert.match(story, /^\d\d:\d\d:\d\d "Please track, lookup and refuse the order "4711""\n/m);
   assert.match(story, /^ {9}✓ track \{"order":"4711"\} {2}\d+ ms\n/m);
   assert.match(story, /^ {9}✗ lookup .* ms\n {11}no database for \[key\] \(lib\/lookup\.ts:3\)\n/m);
-  assert.match(story, /^ {9}✗ refuse .* ms\n {11}no such order \(agent\.ts:7\)\n/m);
-  assert.match(story, /^ {9}demo {2}\d+ tokens {2}\d+\.\d s\n/m);
+  assert.match(story, /^ {9}✗ refuse .* ms\n {11}no such order \(agent\.ts:8\)\n/m);
+  assert.match(story, /^ {9}demo {2}\d+ tokens {2}\$0\.\d+ {2}\d+\.\d s\n/m);
   assert.ok(!story.includes("\u001b") && !story.includes("key-of-the-shop") && !story.includes("failure:"));
 });
 

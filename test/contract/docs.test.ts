@@ -8,15 +8,18 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
+import { text as textOf } from "node:stream/consumers";
 import { after, describe, it, type TestContext, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { WebSocket } from "ws";
 import { readEnvironment } from "../../server/config/environment.ts";
+import { startHttpServer, textResult, toolNamed } from "../mcp/http-server.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY } from "../support/command.ts";
 import { ask, newFolder, serve, shell } from "../support/document-commands.ts";
 import * as pages from "../support/document-pages.ts";
+import { RED_PIXEL } from "../support/files.ts";
 import { listen } from "../support/listen.ts";
 import { type CodeBlock, codeBlocks, DOCUMENTS, readMarkdown } from "../support/markdown-file.ts";
 import { NO_REDIS, startRedis } from "../support/redis-server.ts";
@@ -75,6 +78,9 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/agents.md", "sh", "npm install zod", installs],
   ["docs/agents.md", "ts", "node:test", runsAsATest],
   ["docs/agents.md", "ts", 'from "zod"', quotesAPrice],
+  ["docs/agents.md", "ts", "accepts: [", takesATextFile],
+  ["docs/agents.md", "ts", "toolResult", showsAPicture],
+  ["docs/agents.md", "ts", "prices", startsWithARealModel],
   ["docs/agents.md", "ts", "", runsItsTool],
 
   ["docs/api.md", "text", "> {", conversesOverWebSocket],
@@ -100,6 +106,14 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
 
   ["docs/hosting.md", "ts", "get_order_status", runsItsTool],
   ["docs/hosting.md", "ts", "agUi(", asksAnAgent],
+  ["docs/hosting.md", "js", "tool_progress", showsWhatItDoes],
+
+  ["docs/mcp.md", "sh", "npm install", installs],
+  ["docs/mcp.md", "ts", "needsApproval", asksBeforeItWrites],
+  ["docs/mcp.md", "ts", "server-filesystem", readsAFile],
+  ["docs/mcp.md", "ts", "authenticate", knowsWhoAsksTheServer],
+  ["docs/mcp.md", "ts", "auth: {", fetchesItsToken],
+  ["docs/mcp.md", "ts", "", sendsItsHeaders],
 
   ["docs/providers.md", "ts", "fallbacks", fallsBack],
   ["docs/providers.md", "ts", "", startsWithARealModel],
@@ -149,7 +163,8 @@ const MODEL_OBJECT = "import { anthropic }";
 const HOOKS_RECIPES = [
   "import { appendFile",
   'import { defineAgent } from "parley-agent";\n\nconst CARD',
-  'import { defineAgent } from "parley-agent";\nimport pg',
+  'import { defineAgent } from "parley-agent";\nimport pg from "pg";\n\nconst pool',
+  'import { defineAgent } from "parley-agent";\nimport pg from "pg";\n\nconst USD',
   "import { DatabaseSync",
   "import sqlite",
 ];
@@ -320,7 +335,8 @@ async function servesThePage(t: TestContext, { text }: CodeBlock): Promise<void>
 async function installs(t: TestContext, { text }: CodeBlock): Promise<void> {
   const folder = await newFolder(t);
   await shell(text, { cwd: folder.path, env: folder.env });
-  assert.ok(existsSync(join(folder.path, "node_modules", text.trim().split(" ").at(-1) ?? "", "package.json")));
+  const [, name = ""] = /(\S+?)(?:@\d+)?\s*$/.exec(text) ?? [];
+  assert.ok(existsSync(join(folder.path, "node_modules", name, "package.json")));
 }
 
 async function servesWhatIsSaved(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -350,6 +366,30 @@ async function runsItsTool(t: TestContext, { text }: CodeBlock): Promise<void> {
   );
 }
 
+async function showsAPicture(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const folder = temporaryProject(t, { "agent.ts": text });
+  writeFileSync(join(folder, "plan.png"), RED_PIXEL);
+  const { url } = await serveProject(t, folder);
+  const { tool_calls: calls } = await (await ask(url, "Show me the floor plan.")).json();
+  assert.deepEqual(calls[0].images, [{ mime_type: "image/png", data: RED_PIXEL.toString("base64") }]);
+}
+
+async function showsWhatItDoes(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await serveProject(t, { "agent.js": text });
+  const body = await (await post({ url }, { message: "When can I leave?", stream: true })).text();
+  assert.match(body, /tool_progress.*Reading the contract.*"parent":"1".*three months/s);
+}
+
+async function takesATextFile(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await serveProject(t, { "agent.ts": text });
+  const attachments = [{ type: "file", name: "a.md", mime_type: "text/markdown", data: btoa("# Hello") }];
+  const { state } = await (await post({ url }, { message: "Read this.", stream: false, attachments })).json();
+  assert.deepEqual(state.conversation_history[0].content, [
+    { type: "text", text: "Read this." },
+    { type: "text", text: "a.md\n```\n# Hello\n```" },
+  ]);
+}
+
 /** Stands for the reader's own, as LangGraph streams. */
 const GRAPH = `
   type Input = { messages: { role: string; content: string }[] };
@@ -374,6 +414,72 @@ async function asksAnAgent(t: TestContext, { text }: CodeBlock): Promise<void> {
   const code = text.replace("http://127.0.0.1:8000", await listen(t, agent));
   const { url } = await serveProject(t, { "agent.ts": code });
   assert.equal((await (await ask(url, "Hi")).json()).response, "Hello");
+}
+
+/** Serves an agent of docs/mcp.md, whose program is one that does the same without a package. */
+async function serveFiles(t: TestContext, text: string): Promise<{ url: string; folder: string }> {
+  const folder = temporaryProject(t, { "hours.txt": "Open from nine to five." });
+  const args = JSON.stringify([join(REPOSITORY, "test/fixtures/mcp/files.mjs"), folder]);
+  const program = /"npx",\s+args: \["-y", "@modelcontextprotocol\/server-filesystem", "\.\/files"\]/;
+  assert.match(text, program);
+  return { folder, ...(await serveProject(t, { "agent.ts": text.replace(program, `"node", args: ${args}`) })) };
+}
+
+async function readsAFile(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await serveFiles(t, text);
+  const { tool_calls: calls } = await (await ask(url, 'Read the text file "hours.txt".')).json();
+  assert.deepEqual([calls.length, calls[0].tool], [1, "files__read_text_file"]);
+  assert.equal(calls[0].output, "Open from nine to five.");
+}
+
+async function asksBeforeItWrites(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url, folder } = await serveFiles(t, text);
+  const { approvals, state } = await (await ask(url, 'Write "notes.txt".')).json();
+  assert.deepEqual([approvals.length, approvals[0].text], [1, "Write the file notes.txt?"]);
+  const file = join(folder, "notes.txt");
+  assert.ok(!existsSync(file));
+  await post({ url }, { approvals: [{ id: approvals[0].id, approved: true }], state, stream: false });
+  assert.ok(existsSync(file));
+}
+
+/** Serves an agent of docs/mcp.md, and returns what the server's tool says to each of these users: by which authorization it was called. */
+async function ticketsOf(t: TestContext, text: string, tokens: string[], env = {}): Promise<string[]> {
+  const { url: crm } = await startHttpServer(t, {
+    tools: [toolNamed("list_tickets")],
+    call: ({ headers }) => textResult(`Tickets of ${headers.authorization}`),
+  });
+  const { url } = await serveProject(t, { "agent.ts": text.replace("https://crm.example.com/mcp", crm) }, env);
+  const outputs = tokens.map(async (token) => {
+    const answer = await ask(url, "List my tickets.", { "x-user-token": token });
+    return (await answer.json()).tool_calls[0].output;
+  });
+  return Promise.all(outputs);
+}
+
+async function sendsItsHeaders(t: TestContext, { text }: CodeBlock): Promise<void> {
+  assert.deepEqual(await ticketsOf(t, text, [""], { CRM_TOKEN: "a" }), ["Tickets of Bearer a"]);
+}
+
+async function knowsWhoAsksTheServer(t: TestContext, { text }: CodeBlock): Promise<void> {
+  assert.deepEqual(await ticketsOf(t, text, ["session-of-ada", "session-of-bob"]), [
+    "Tickets of Bearer crm-token-of-ada",
+    "Tickets of Bearer crm-token-of-bob",
+  ]);
+}
+
+async function fetchesItsToken(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const asked: string[] = [];
+  const login = createServer(async (request, response) => {
+    asked.push(request.headers.authorization ?? "", await textOf(request));
+    response.end('{"access_token":"of-parley"}');
+  });
+  const code = text.replace("https://login.example.com", await listen(t, login));
+  assert.deepEqual(await ticketsOf(t, code, [""], { CRM_CLIENT_SECRET: "b" }), ["Tickets of Bearer of-parley"]);
+  const [client, wanted] = asked;
+  assert.deepEqual(
+    [client, wanted],
+    [`Basic ${btoa("parley:b")}`, "grant_type=client_credentials&scope=tickets%3Aread"],
+  );
 }
 
 async function knowsItsUser(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -424,7 +530,7 @@ async function startsWithARealModel(t: TestContext, { text }: CodeBlock): Promis
   const dotEnv = isEnv ? text : blockOf("docs/providers.md", "ini");
   const project = { "agent.ts": agent, ".env": dotEnv.replace("sk-...", "sk-of-a-test") };
   const { summary } = await serveProject(t, project);
-  assert.match(summary, /model +openai\/gpt-5\.2\n/);
+  assert.match(summary, /model +openai\/gpt-5\.2(?:, else .+)?\n/);
 }
 
 /** The project of docs/agents.md, with the packages that it installs. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { ChatResponse, HistoryMessage } from "../../server/protocol/chat.ts";
 import { outputText } from "../../server/providers/history.ts";
+import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import { ask } from "../support/document-commands.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -60,6 +61,27 @@ test("examples/tools-agent names the package that its zod comes from", () => {
   assert.deepEqual(Object.keys(dependencies), needed);
   // The example promises the version that the tests run.
   assert.equal(dependencies.zod, `^${read("package.json").devDependencies.zod}`);
+});
+
+test("examples/mcp calls the tools of its server, and asks before one that changes something", async (t) => {
+  const { url } = await start(t, ["examples/mcp"], { cwd: REPOSITORY });
+  const { suggestions } = await (await fetch(new URL("api/info", url))).json();
+  const [looked, reserved] = await Promise.all(suggestions.map(async (it: string) => (await ask(url, it)).json()));
+  assert.deepEqual(
+    looked.tool_calls.map(({ title, output }: { title: string; output: string }) => [title, output]),
+    [["Bikes in stock", "city bike: 4 in stock"]],
+  );
+  assert.equal(reserved.approvals[0].text, "Reserve a city bike until the evening?");
+  const approvals = [{ id: reserved.approvals[0].id, approved: true }];
+  const answer = await (await post({ url }, { approvals, state: reserved.state, stream: false })).json();
+  assert.equal(answer.tool_calls[0].output, "One city bike is reserved until the evening.");
+});
+
+test("examples/mcp names the package that its servers need", () => {
+  const read = (path: string) => JSON.parse(readFileSync(join(REPOSITORY, path), "utf8"));
+  const name = "@modelcontextprotocol/client";
+  const { [name]: version } = read("package.json").devDependencies;
+  assert.deepEqual(read("examples/mcp/package.json").dependencies, { [name]: `^${version}` });
 });
 
 test("examples/embed-page loads the widget with a key that its README's settings let in, from its page only", async (t) => {

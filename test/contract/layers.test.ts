@@ -104,7 +104,7 @@ test("an import while the server runs is for what most installations never need"
   for (const target of [...lazyImports("server/"), ...lazyImports("cli.ts")]) {
     assert.match(
       target,
-      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/dev|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/agent\/(?:approvals|decisions)\.ts$|^\.\/(?:approvals|decisions|upstream|ag-ui-thread|responses|feedback)\.ts$|^jiti$/,
+      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|mcp\/servers|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/dev|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/agent\/(?:approvals|decisions|hook-queue|prices)\.ts$|^\.\/(?:approvals|decisions|tools|upstream|ag-ui-thread|responses|feedback)\.ts$|^jiti$/,
       target,
     );
   }
@@ -116,7 +116,7 @@ test("an import while the chat runs is for what most chats never need, or not be
   for (const target of targets) {
     assert.match(
       target,
-      /\/(?:add-part-texts|alternatives|approval|clipboard|code-blocks|highlight|footnote-list|feedback|message-fold|lightbox|files|key-prompt|read-file|export|http|identity|kept-files|library|shrink|site-diagnosis|steps|conversation-list|pending|plain-question|read-row|talk)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
+      /\/(?:add-part-texts|all-conversations|alternatives|approval|check|clipboard|code-blocks|edit-in-place|highlight|footnote-list|feedback|message-fold|lightbox|files|file-notes|key-prompt|read-file|export|http|identity|indexed-db|kept-files|send-queued|shrink|site-diagnosis|steps|conversation-list|pending|plain-question|ratings|read-row|talk|warnings|ways-on)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
       target,
     );
   }
@@ -160,9 +160,10 @@ test("the protocol imports no package and no part of Node: both sides share it",
   }
 });
 
-test("session and transport draw nothing: they import no package", () => {
+test("conversations, session and transport draw nothing: they import no package", () => {
   for (const [file, targets] of GRAPH) {
-    if (/^widget\/(?:session|transport)\//.test(file)) assert.deepEqual(targets.filter(isPackage), [], file);
+    if (/^widget\/(?:conversations|session|transport)\//.test(file))
+      assert.deepEqual(targets.filter(isPackage), [], file);
   }
 });
 
@@ -178,12 +179,14 @@ test("the button of a launcher and its bubble, which are bundled apart, have no 
 });
 
 /** What a client outside of a page needs: a conversation, its run, and the connection. */
-const CLIENT = ["chat-session", "reconnect-policy", "server"].map((name) => `widget/session/${name}.ts`);
+const CLIENT = ["conversations/chat-session", "conversations/reconnect-policy", "session/server", "transport/fallback"];
 
 test("a conversation and its connection need nothing of a page: neither its document nor its storage", () => {
-  const needed = new Set([...CLIENT, "widget/transport/fallback.ts"]);
+  const needed = new Set(CLIENT.map((name) => `widget/${name}.ts`));
   for (const file of needed) for (const target of GRAPH.get(file) ?? []) needed.add(target);
-  const others = [...needed].filter((file) => !/^server\/protocol\/|^widget\/(?:session|transport)\//.test(file));
+  const others = [...needed].filter(
+    (file) => !/^server\/protocol\/|^widget\/(?:conversations|session|transport)\//.test(file),
+  );
   assert.deepEqual(others, []);
   for (const file of needed) {
     const code = readFileSync(file, "utf8").replaceAll(/\/\*.*?\*\/|\/\/[^\n]*/gs, "");

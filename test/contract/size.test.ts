@@ -52,7 +52,7 @@ test("what few visitors need, or none before the first message, is in no file th
   assert.ok(names.includes("widget/element/agent-chat.ts"), String(names));
   assert.deepEqual(
     names.filter((name) =>
-      /widget\/(?:dev|launcher|i18n\/locales|markdown\/code-blocks)\/|(?:markdown\/(?:footnote-list|lexer)|ui\/(?:talk|message|message-list)|ui\/(?:alternatives|feedback|message-fold|lightbox|files|key-prompt)|composer\/read-file|transport\/http|session\/(?:read-row|kept-files|older-rows|shrink))\.ts|speed-highlight|node_modules\/marked\//.test(
+      /widget\/(?:dev|launcher|i18n\/locales|markdown\/code-blocks)\/|(?:markdown\/(?:footnote-list|lexer)|ui\/(?:talk|message|message-list)|ui\/(?:alternatives|feedback|message-fold|lightbox|files|key-prompt)|composer\/read-file|transport\/http|conversations\/(?:read-row|kept-files|older-rows|shrink))\.ts|speed-highlight|node_modules\/marked\//.test(
         name,
       ),
     ),

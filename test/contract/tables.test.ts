@@ -1,12 +1,12 @@
 /** The tables of the documents, and the files of examples/deploy, against the server. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { renderAll } from "../../build/docs.ts";
 import { readSettings, SETTINGS } from "../../server/config/settings.ts";
-import { MAX_ATTACHMENT_BYTES, MEDIA_TYPES } from "../../server/protocol/attachments.ts";
+import { MAX_ATTACHMENT_BYTES, MAX_TEXT_BYTES, MEDIA_TYPES, TEXT_TYPES } from "../../server/protocol/attachments.ts";
 import { FINISH_REASONS } from "../../server/protocol/chat.ts";
 import { ApiError, ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
 import { REPOSITORY } from "../support/command.ts";
@@ -49,14 +49,34 @@ test("docs/api.md lists exactly the events, close codes and attachment types", (
   const attachments = tableRows(section(api, "## Attachments"), "`type`");
   assert.deepEqual(
     attachments.flatMap(([type, list = ""]) => list.split(", ").map((name) => [name, type])),
-    Object.entries(MEDIA_TYPES).map(([name, { type }]) => [name, type]),
+    [
+      ...Object.entries(MEDIA_TYPES).map(([name, { type }]) => [name, type]),
+      ...Object.keys(TEXT_TYPES).map((name) => [name, "file"]),
+    ],
   );
-  assert.ok(api.includes(`${MAX_ATTACHMENT_BYTES.toLocaleString("en")} bytes`));
+  for (const most of [MAX_ATTACHMENT_BYTES, MAX_TEXT_BYTES]) {
+    assert.ok(api.includes(`${most.toLocaleString("en")} bytes`));
+  }
 });
 
 test("docs/api.md lists exactly the reasons for which a run ends", () => {
   const listed = tableRows(section(api, "### `finish_reason`"), "value").map(([reason]) => reason);
   assert.deepEqual(sorted(listed), sorted(Object.keys(FINISH_REASONS)));
+});
+
+test("docs/mcp.md quotes the log as the server writes it", () => {
+  const folders = ["server/mcp", "server/agent", "server/config"];
+  const code = folders.flatMap((folder) =>
+    readdirSync(join(REPOSITORY, folder)).map((name) => source(`${folder}/${name}`)),
+  );
+  const names = /\b(?:files|crm|300|30)\b|"[^"]*"|…|(?<=none:)/;
+  const parts = tableRows(readMarkdown("docs/mcp.md"), "the log says").flatMap(([quoted = ""]) => quoted.split(names));
+  assert.ok(parts.length > 16);
+  const words = parts.map((part) => part.trim().replace(/\.$/, ""));
+  assert.deepEqual(
+    words.filter((part) => !code.some((text) => text.includes(part))),
+    [],
+  );
 });
 
 // docs/settings.md, and the settings that other documents name, against the table in server/config/settings.ts.

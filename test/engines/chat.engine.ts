@@ -336,7 +336,7 @@ engineTest(
     await page.click(await page.button("New conversation"));
     await page.shown('[part="empty"]');
     await closeOther();
-    await page.shown('[part="conversation"] [aria-label="Answer not read yet"]');
+    await page.shown('[part="conversation"] [aria-label="Answering…"]');
     await page.click(await page.shown('[part="conversation"]', "First"));
     await page.shown('[part="markdown"]', "Half");
     await page.button("Stop answering");

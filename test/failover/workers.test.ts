@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { post, readEventStream, send } from "../support/chat-transports.ts";
-import { run, type StartedCommand, start, startInATerminal } from "../support/command.ts";
+import { REPOSITORY, run, type StartedCommand, start, startInATerminal } from "../support/command.ts";
 import { type RedisServer, testWithRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import type { Cleanup } from "../support/start-server.ts";
@@ -37,6 +37,20 @@ testWithRedis("workers print one summary and one URL, serve one port, and end to
   server.command.kill("SIGTERM");
   assert.equal((await server.command.end()).code, 0);
 });
+
+testWithRedis(
+  "an MCP server that each worker has started is up, and the page counts the calls of all",
+  async (t, redis) => {
+    const env = { PARLEY_REDIS_URL: redis.url };
+    const server = await start(t, ["examples/mcp", "--workers", "2"], { cwd: REPOSITORY, env });
+    while ((await metric(server, 'parley_info{model="demo"}')) < 2) await pause(50);
+    const message = "What is in stock?";
+    const answers = Array.from({ length: 12 }, async () => (await post(server, { message, stream: false })).text());
+    for (const answer of await Promise.all(answers)) assert.match(answer, /city bike: 4 in stock/);
+    assert.equal(await metric(server, 'parley_mcp_up{server="shop"}'), 1);
+    assert.equal(await metric(server, 'parley_mcp_call_duration_seconds_count{server="shop",outcome="ok"}'), 12);
+  },
+);
 
 testWithRedis("a run is read on at whichever worker, each event once and in order", async (t, redis) => {
   const server = await startWorkers(t, redis, 3);

@@ -13,8 +13,9 @@ import type { ConversationState, HistoryMessage, StateKind } from "../../server/
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { DoneEvent } from "../../server/protocol/events.ts";
 import { createProvider } from "../../server/providers/create-provider.ts";
-import { assistantMessage, callsOf, endOfTurn, toHistoryCall } from "../../server/providers/history.ts";
+import { assistantMessage, callsOf, toHistoryCall } from "../../server/providers/history.ts";
 import type { ModelEvent, ModelRequest, ToolCall, TurnFinish } from "../../server/providers/provider.ts";
+import { endOfTurn } from "../../server/providers/stream-pieces.ts";
 import { type ChatMessage, type Outcome, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { randomFrom } from "../support/random.ts";
 import { newRun } from "../support/run-lines.ts";

@@ -22,7 +22,7 @@ import { binding, isJudged, MAX_JSON_DEPTH } from "./judged.ts";
 
 const rules = (more: Partial<StateBinding>): MessageRules => ({
   state: { ...binding, ...more },
-  attachments: { maxCount: 3, mediaTypes: ALL_MEDIA_TYPES },
+  attachments: { maxCount: 3, accepts: ALL_MEDIA_TYPES },
   maxMessageChars: 1000,
   maxJsonDepth: MAX_JSON_DEPTH,
   canContinue: true,

@@ -86,7 +86,7 @@ for (const name of ["gemini", "vertex"]) {
     const from = upstream.calls.length;
     const { seen: shown, usage } = await converse(weatherProject(t, name));
     assert.deepEqual(shown, [[["thinking", "I look."], CALL, RESULT, ...ended("Mild.")], ended("Welcome.")]);
-    assert.deepEqual(usage, { input_tokens: 20, output_tokens: 14 });
+    assert.deepEqual([usage?.input_tokens, usage?.output_tokens], [20, 14]);
     const [, loop, next] = bodies(from);
     const called = loop.contents[1];
     assert.equal(called.role, "model");
@@ -119,7 +119,7 @@ test("gpt-responses: summaries are asked for and shown, and calls come back with
     ],
     ended("Grüß Gott 👋!"),
   ]);
-  assert.deepEqual(usage, { input_tokens: 117, output_tokens: 53 });
+  assert.deepEqual([usage?.input_tokens, usage?.output_tokens], [117, 53]);
   const [first, loop, next] = bodies(from);
   assert.deepEqual(first.reasoning, { effort: "low", summary: "detailed" });
   const types = ["message", "function_call", "function_call"];
@@ -156,7 +156,7 @@ test("ollama: thinking is shown, counted and comes back with its calls", { skip 
   const from = upstream.calls.length;
   const { seen: shown, usage } = await converse(weatherProject(t, "ollama"));
   assert.deepEqual(shown, [[["thinking", "I look."], CALL, RESULT, ...ended("Mild.")], ended("Welcome.")]);
-  assert.deepEqual(usage, { input_tokens: 20, output_tokens: 14 });
+  assert.deepEqual([usage?.input_tokens, usage?.output_tokens], [20, 14]);
   const [, loop, next] = bodies(from);
   assert.equal(loop.messages[2].thinking, "I look.");
   assert.deepEqual(next.messages[2], loop.messages[2]);

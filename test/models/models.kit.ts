@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { LLMock } from "@copilotkit/aimock";
+import type { Usage } from "../../server/protocol/chat.ts";
 import type { AiSdkLanguageModel } from "../../server/providers/ai-sdk/language-model.ts";
 import { type Outcome, send, stateOf, typesOf } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
@@ -459,6 +460,51 @@ for (const version of VERSIONS) {
 }
 
 /** The block of the page that has a model of the AI SDK. */
+/** An answer from a cache, as each API reports it, and what every version of its package must come to. */
+const COUNTED: [name: string, reply: string, usage: Usage][] = [
+  [
+    "anthropic",
+    fixture("anthropic/cached"),
+    { input_tokens: 2003, output_tokens: 6, cached_input_tokens: 1800, cache_write_tokens: 200 },
+  ],
+  [
+    "google",
+    eventStream({
+      candidates: [{ content: { role: "model", parts: [{ text: "Hi" }] }, index: 0, ...GEMINI_STOP }],
+      usageMetadata: {
+        ...{ promptTokenCount: 20, cachedContentTokenCount: 8, candidatesTokenCount: 5, thoughtsTokenCount: 7 },
+        totalTokenCount: 32,
+      },
+    }),
+    { input_tokens: 20, output_tokens: 12, cached_input_tokens: 8, reasoning_tokens: 7 },
+  ],
+  [
+    "openai-compatible",
+    eventStream(
+      chatChunk({ content: "Hi" }),
+      {
+        ...chatChunk({}, "stop"),
+        usage: {
+          ...{ prompt_tokens: 20, completion_tokens: 12, total_tokens: 32 },
+          ...{ prompt_tokens_details: { cached_tokens: 8 }, completion_tokens_details: { reasoning_tokens: 7 } },
+        },
+      },
+      "[DONE]",
+    ),
+    { input_tokens: 20, output_tokens: 12, cached_input_tokens: 8, reasoning_tokens: 7 },
+  ],
+];
+
+for (const [name, reply, usage] of COUNTED) {
+  for (const version of VERSIONS) {
+    test(`@ai-sdk/${name}, ${version}: what a cache gave counts as input, and thoughts count as output`, async (t) => {
+      const { server } = await played(t, name, version, [{ body: [reply] }]);
+      const { last } = await send.json(t, server, QUESTION);
+      assert.deepEqual(last.type === "done" && last.usage, usage, JSON.stringify(last));
+    });
+  }
+}
+
 const [, EXAMPLE = ""] = /```ts\n(import \{ anthropic \}.*?)```/s.exec(readFileSync("docs/providers.md", "utf8")) ?? [];
 
 test("docs/providers.md: the agent answers behind the command", async (t) => {

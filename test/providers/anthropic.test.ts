@@ -173,7 +173,7 @@ test("anthropic: an image and a PDF go as base64 blocks before the question, the
 
 test("anthropic: what was read from the cache or written to it counts as input", async () => {
   const { events } = await askOnce(claude, stream("cached"));
-  const usage = { input_tokens: 2003, output_tokens: 6 };
+  const usage = { input_tokens: 2003, output_tokens: 6, cached_input_tokens: 1800, cache_write_tokens: 200 };
   assert.deepEqual(events.at(-1), { type: "end", finish: "stop", usage });
 });
 
@@ -259,31 +259,46 @@ test("anthropic: only thinking blocks that the API can take go back, without wha
   ]);
 });
 
-for (const layout of [
-  "thinking",
-  [[0, 3], "thinking"],
-  [[0, 5], "thinking", "thinking"],
-  [[3, 5], "thinking", [0, 3]],
-  [[0, 5], "thinking", "tool_use"],
-  [{}, "thinking"],
+const [THOUGHT, CALL] = [{ type: "reasoning" }, { type: "call" }];
+const span = (start: number, end: number) => ({ type: "text", span: [start, end] });
+const partsOf = (parts: unknown) => ({ answer_parts: { provider: "claude", parts } });
+
+for (const fields of [
+  { anthropic_layout: "thinking" },
+  { anthropic_layout: [[0, 3], "thinking"] },
+  { anthropic_layout: [[0, 5], "thinking", "thinking"] },
+  { anthropic_layout: [[3, 5], "thinking", [0, 3]] },
+  { anthropic_layout: [[0, 5], "thinking", "tool_use"] },
+  { anthropic_layout: [{}, "thinking"] },
+  partsOf("reasoning"),
+  partsOf([span(0, 3), THOUGHT]),
+  partsOf([span(0, 5), THOUGHT, THOUGHT]),
+  partsOf([span(3, 5), THOUGHT, span(0, 3)]),
+  partsOf([span(0, 5), THOUGHT, CALL]),
+  partsOf([{ type: "text", span: {} }, THOUGHT]),
+  partsOf([THOUGHT]),
 ]) {
-  test(`anthropic: an altered layout loses nothing of a turn: ${JSON.stringify(layout)}`, async () => {
+  test(`anthropic: altered parts lose nothing of a turn: ${JSON.stringify(fields)}`, async () => {
     const { messages } = await sentWith([
       { role: "user", content: "Hi" },
-      { role: "assistant", content: "Hello", thinking_blocks: [SIGNED], anthropic_layout: layout },
+      { role: "assistant", content: "Hello", thinking_blocks: [SIGNED], ...fields },
     ]);
     assert.deepEqual(messages[1].content, [SIGNED, { type: "text", text: "Hello" }]);
   });
 }
 
-test("anthropic: a forged layout makes no gigabytes of a text", async () => {
+test("anthropic: forged parts make no gigabytes of a text", async () => {
   const content = "x".repeat(1_000_000);
-  const anthropic_layout = ["thinking", ...Array(1000).fill([0, content.length])];
-  const { messages } = await sentWith([
-    { role: "user", content: "Hi" },
-    { role: "assistant", content, thinking_blocks: [SIGNED], anthropic_layout },
-  ]);
-  assert.deepEqual(messages[1].content, [SIGNED, { type: "text", text: content }]);
+  for (const fields of [
+    { anthropic_layout: ["thinking", ...Array(1000).fill([0, content.length])] },
+    partsOf([THOUGHT, ...Array(1000).fill(span(0, content.length))]),
+  ]) {
+    const { messages } = await sentWith([
+      { role: "user", content: "Hi" },
+      { role: "assistant", content, thinking_blocks: [SIGNED], ...fields },
+    ]);
+    assert.deepEqual(messages[1].content, [SIGNED, { type: "text", text: content }]);
+  }
 });
 
 test("anthropic: a request that cannot think takes no thinking along", async () => {

@@ -30,7 +30,12 @@ const text = () => stream("chat-completions/text-and-usage");
 const TEXTS: [name: string, provider: Parameters<typeof askOnce>[0], reply: UpstreamReply, usage: Usage][] = [
   ["Chat Completions", chatProvider, text(), { input_tokens: 19, output_tokens: 10 }],
   ["Claude", claude, claudeStream("text"), { input_tokens: 25, output_tokens: 15 }],
-  ["Bedrock", bedrock, bedrockStream("text"), { input_tokens: 19, output_tokens: 10 }],
+  [
+    "Bedrock",
+    bedrock,
+    bedrockStream("text"),
+    { input_tokens: 19, output_tokens: 10, cached_input_tokens: 5, cache_write_tokens: 1 },
+  ],
   [
     "Gemini",
     ({ url }) => serve("gemini/gemini-3-flash-preview", { GEMINI_API_KEY: "AIza-test", GEMINI_BASE_URL: url }),
@@ -433,7 +438,12 @@ test("Mistral, Zhipu: a full context ends the turn as length", async () => {
 
 test("what Parley keeps for other APIs on a message is not sent to this one", async () => {
   await using upstream = await startUpstream(text());
-  const kept = { openai_output: [{ type: "item", item: {} }], anthropic_layout: ["thinking"] };
+  const kept = {
+    answer_parts: { provider: "acme", parts: [] },
+    openai_output: [{}],
+    anthropic_layout: ["thinking"],
+    ai_sdk: {},
+  };
   const conversation_history: HistoryMessage[] = [
     { role: "user", content: "Hello" },
     { role: "assistant", content: "Hi", ...kept },

@@ -117,7 +117,7 @@ test("attachments stay in the state up to the limit; beyond it the oldest become
   const [first, ...rest] = slimHistory(full, 999);
   assert.deepEqual(first?.content, [
     { type: "text", text: "See:" },
-    noticeOf("[an image (PNG, 0.0 MB) was attached here earlier and is no longer included]"),
+    noticeOf("[an image (PNG, 1 kB) was attached here earlier and is no longer included]"),
   ]);
   assert.deepEqual(rest, full.slice(1));
 });

@@ -21,6 +21,7 @@ import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import type { AgentDefinition } from "../../server/agent/define.ts";
+import type { Usage } from "../../server/protocol/chat.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import { PROCESS_MS, within } from "../support/deadline.ts";
@@ -47,6 +48,12 @@ const folder = temporaryProject({ after } as Cleanup, {
   "wasm/agent.ts": recipe("node-sqlite3-wasm"),
   "sqlite/agent.ts": recipe("node:sqlite"),
   "checks/agent.ts": recipe("onAnswer"),
+  "budget/agent.ts": recipe("USD_PER_DAY"),
+  "budget-for-users/agent.ts": `
+    export * from "./recipe.ts";
+    export { default } from "./recipe.ts";
+    export const authenticate = ({ token = "" }) => ({ id: token });`,
+  "budget-for-users/recipe.ts": recipe("USD_PER_DAY").replace("USD_PER_DAY = 0.5", "USD_PER_DAY = 0.0005"),
   "traced/agent.ts": `
     import { defineAgent, tool } from "parley-agent";
     const about = { description: "Looks.", parameters: { type: "object" } } as const;
@@ -179,6 +186,42 @@ test("conversations are kept in Postgres", { skip: bin === undefined && "there i
   await client.connect();
   const { rows } = await client.query(DISLIKED);
   assertDisliked(rows, JSON.stringify((await client.query("select * from runs")).rows));
+  await client.end();
+});
+
+test("a budget is one for all processes", { skip: bin === undefined && "there is no Postgres here" }, async (t) => {
+  const DATABASE_URL = await startPostgres(t, bin ?? assert.fail());
+  const env = { DATABASE_URL, PARLEY_STATE_SECRET: "a secret of states" };
+  const project = join(folder, "budget-for-users");
+  const processes = [await start(t, [project], { env }), await start(t, [project], { env })] as const;
+  const client = new (installed("pg").Client)({ connectionString: DATABASE_URL });
+  await client.connect();
+  const ask = async ({ url }: { url: string }, token: string, message = "Tell me what you can do.") => {
+    const headers = { "content-type": "application/json", "x-user-token": token };
+    return (await post({ url }, { message, stream: false }, { headers })).json();
+  };
+  /** What a user has spent, once so many answers are counted. */
+  const spent = async (user: string, cost: number) => {
+    for (;;) {
+      const { rows } = await client.query("select usd from spent where user_id = $1", [user]);
+      if (rows[0]?.usd >= cost - 1e-9) return rows[0].usd;
+    }
+  };
+  const costOf = ({ usage }: { usage: Usage }) => (usage.input_tokens * 2 + usage.output_tokens * 10) / 1e6;
+
+  const first = await ask(processes[0], "ada");
+  assert.equal(first.finish_reason, "stop");
+  assert.ok(costOf(first) >= 0.0005, JSON.stringify(first.usage));
+  await spent("ada", costOf(first));
+  for (const one of processes) {
+    const { finish_reason: reason, response } = await ask(one, "ada");
+    assert.deepEqual([reason, response.slice(0, 20)], ["refused", "You have used up wha"]);
+  }
+
+  const answers = await Promise.all(processes.map((one) => ask(one, "eve")));
+  const cost = answers.reduce((sum, answer) => sum + costOf(answer), 0);
+  assert.ok(Math.abs((await spent("eve", cost)) - cost) < 1e-9);
+  assert.equal((await ask(processes[1], "eve")).finish_reason, "refused");
   await client.end();
 });
 

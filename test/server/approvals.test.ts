@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { z } from "zod";
 import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
-import type { RunRecord } from "../../server/agent/hooks.ts";
+import type { RunRecord } from "../../server/agent/run-record.ts";
 import { type ToolDefinition, tool } from "../../server/agent/tool-definition.ts";
 import type { StandardSchema } from "../../server/agent/tool-schema.ts";
 import type { ConversationState, ToolApproval } from "../../server/protocol/chat.ts";

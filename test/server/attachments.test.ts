@@ -108,7 +108,12 @@ test("a model that takes no PDF refuses one by its name, and /api/info says what
   assert.equal(error.code, "unsupported_attachment");
   assert.match(error.message, /PDF; this assistant takes PNG and JPEG images/);
   const info = await (await fetch(`${server.url}/api/info`)).text();
-  assert.deepEqual(JSON.parse(info).attachments, { media_types: mediaTypes, max_bytes: 20_971_520, max_count: 10 });
+  assert.deepEqual(JSON.parse(info).attachments, {
+    media_types: mediaTypes,
+    max_bytes: 20_971_520,
+    max_text_bytes: 1_048_576,
+    max_count: 10,
+  });
 });
 
 test("PARLEY_MAX_ATTACHMENTS sets how many files a message may have; 0 allows none, and messages without one", async (t) => {
@@ -167,7 +172,7 @@ test("a name of many megabytes is not taken apart, which would take gigabytes", 
       ownSecrets: [],
       limits,
     },
-    attachments: { maxCount: 1, mediaTypes: ALL_MEDIA_TYPES },
+    attachments: { maxCount: 1, accepts: ALL_MEDIA_TYPES },
     maxMessageChars: 1,
     maxJsonDepth: 64,
     canContinue: true,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
 import { HookQueue } from "../../server/agent/hook-queue.ts";
-import type { RunRecord } from "../../server/agent/hooks.ts";
+import type { RunRecord } from "../../server/agent/run-record.ts";
 import { ModuleLife } from "../../server/agent/served-agent.ts";
 import { ToolError } from "../../server/agent/tool-definition.ts";
 import {
@@ -18,12 +18,13 @@ import {
 } from "../support/chat-transports.ts";
 import { gate, turns } from "../support/deadline.ts";
 import { onceCalled } from "../support/once-called.ts";
-import { call, cut, end, hang, say, think, wait } from "../support/scripted-provider.ts";
+import { call, cut, end, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 import { define } from "../support/test-tools.ts";
 
 const PNG = "iVBORw0KGgo=";
+const NOTHING = "I have nothing to add.";
 
 for (const how of TRANSPORTS) {
   test(`onRunEnd gets what was said, done and answered over ${how}`, async (t) => {
@@ -57,15 +58,17 @@ for (const how of TRANSPORTS) {
       message: "How is it?",
       attachments: [{ name: "a.png", mimeType: "image/png", bytes: 8 }],
       answer: "It is sunny.",
+      said: "Let me look.\n\nIt is sunny.",
       approvals: [],
       suggestions: [],
       title: undefined,
       usage: { input_tokens: 12, output_tokens: 5 },
+      cost: undefined,
       finishReason: "stop",
       error: undefined,
     });
-    const known = toolCalls.map(({ durationMs, decision, ...known }) => {
-      assert.equal(decision, undefined);
+    const known = toolCalls.map(({ durationMs, decision, parent, ...known }) => {
+      assert.deepEqual([decision, parent], [undefined, undefined]);
       return { ...known, isTimed: durationMs >= 0 };
     });
     const byId = known.sort((one, other) => one.id.localeCompare(other.id));
@@ -81,6 +84,70 @@ for (const how of TRANSPORTS) {
 }
 
 const usage = (input_tokens: number, output_tokens: number) => ({ input_tokens, output_tokens });
+
+const lookUp = define("look", () => "sunny");
+const LOOKS = [say("Let me look. "), call("c1", "look")];
+async function* parted() {
+  yield "Let me ";
+  yield "look.";
+  yield { type: "tool_call", data: { id: "c1", tool: "look" } };
+  yield { type: "tool_result", data: { id: "c1", output: "sunny" } };
+  yield "\n\nIt is sunny.";
+}
+
+const SAID: [what: string, agent: object, turns: Turn[] | undefined, said: string, answer: string][] = [
+  [
+    "a blank line between turns",
+    {},
+    [LOOKS, [say("It is "), say("sunny.")]],
+    "Let me look.\n\nIt is sunny.",
+    "It is sunny.",
+  ],
+  ["the sentence in place of an empty answer", {}, [LOOKS, []], `Let me look.\n\n${NOTHING}`, NOTHING],
+  [
+    "no text that was thinking",
+    {},
+    [[say("Hm."), { type: "text_was_thinking" }, say("Let me look."), call("c1", "look")], [say("It is sunny.")]],
+    "Let me look.\n\nIt is sunny.",
+    "It is sunny.",
+  ],
+  ["what was said before the turn limit", { maxTurns: 1 }, [LOOKS], "Let me look.", "Let me look. "],
+  [
+    "what onAnswer lets pass",
+    { onAnswer() {} },
+    [LOOKS, [say("It is sunny.")]],
+    "Let me look.\n\nIt is sunny.",
+    "It is sunny.",
+  ],
+  [
+    "nothing that onAnswer refuses",
+    { onAnswer: () => ({ refuse: "No." }) },
+    [LOOKS, [say("It is sunny.")]],
+    "No.",
+    "No.",
+  ],
+  ["why onMessage refuses", { onMessage: () => ({ refuse: "No." }) }, [], "No.", "No."],
+  ["what was said before a failure", {}, [LOOKS, [say("It "), cut]], "Let me look.\n\nIt", "It "],
+  ["nothing that onAnswer has not let pass", { onAnswer() {} }, [LOOKS, [say("It "), cut]], "", ""],
+  [
+    "what run says around its tools",
+    { model: undefined, run: parted },
+    undefined,
+    "Let me look.\n\nIt is sunny.",
+    "\n\nIt is sunny.",
+  ],
+];
+
+for (const [what, agent, turns, said, answer] of SAID) {
+  test(`onRunEnd gets all that was said: ${what}`, async (t) => {
+    const { hook: onRunEnd, next } = onceCalled<RunRecord>();
+    const tools = "run" in agent ? {} : { tools: [lookUp] };
+    const server = await startServer(t, { agent: { ...tools, ...agent, onRunEnd }, ...(turns && { turns }) });
+    await send.sse(t, server, { message: "How is it?" });
+    const record = await next();
+    assert.deepEqual([record.said, record.answer], [said, answer]);
+  });
+}
 
 test("onRunEnd gets runs that failed, were stopped or were left, with what was said so far", async (t) => {
   const { hook: onRunEnd, next } = onceCalled<RunRecord>();

@@ -53,7 +53,8 @@ const serve = (t: Cleanup, run: RunFunction, more: object = {}, rest: Partial<Se
 
 const FINISHED = { type: "RUN_FINISHED", threadId: "t", runId: "r" };
 const PDF = { type: "file", name: "a.pdf", mime_type: "application/pdf", data: "JVBERi0=" };
-const COMPLETED = { type: "response.completed", response: { id: "r1", usage: { input_tokens: 3, output_tokens: 2 } } };
+const REPORTED = { input_tokens: 3, output_tokens: 2, input_tokens_details: { cached_tokens: 1 }, total_tokens: 5 };
+const COMPLETED = { type: "response.completed", response: { id: "r1", usage: REPORTED } };
 
 test("an agent that speaks AG-UI gets the conversation and its own state with each message", async (t) => {
   const remote = await remoteAgent(
@@ -133,7 +134,10 @@ test("an agent behind the Responses API shows its own tools, and gets the conver
     ["search", "The tool failed."],
   ]);
   assert.ok(first.last.type === "done");
-  assert.deepEqual([first.last.data, first.last.usage], ["Here it is.", { input_tokens: 3, output_tokens: 2 }]);
+  assert.deepEqual(
+    [first.last.data, first.last.usage],
+    ["Here it is.", { input_tokens: 3, output_tokens: 2, cached_input_tokens: 1 }],
+  );
   await send.json(t, server, { message: "And?", state: first.last.state });
   assert.deepEqual(remote.asked[1]?.body, {
     input: [

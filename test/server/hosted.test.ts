@@ -162,7 +162,7 @@ test("run gets the message, the conversation as texts, files, its last state and
   assert.deepEqual(two?.state, { n: 1 });
   assert.equal(two?.ctx.conversation, first.last.state?.conversation);
   assert.deepEqual(two?.messages, [
-    { role: "user", content: "One\n[an image (PNG, 0.0 MB) was attached here earlier and is no longer included]" },
+    { role: "user", content: "One\n[an image (PNG, 1 kB) was attached here earlier and is no longer included]" },
     { role: "assistant", content: "Answer 1.\n\nDone." },
     { role: "user", content: "Two" },
   ]);
@@ -892,8 +892,7 @@ const MISTAKES: [agent: object, sentence: RegExp][] = [
   [{ run: "x" }, /^run must be a function/],
   [{ run: { stream: () => {} } }, /^run must be a function/],
   [{ run: () => "x", accepts: "image/png" }, /^accepts must be an array/],
-  [{ run: () => "x", accepts: ["text/plain"] }, /^accepts names "text\/plain"/],
-  [{ model: "demo", accepts: ["image/png"] }, /^accepts says which files run takes/],
+  [{ run: () => "x", accepts: ["text/html"] }, /^accepts names "text\/html"/],
 ];
 
 for (const [agent, sentence] of MISTAKES) {

@@ -100,7 +100,8 @@ interface Row {
   setup(fails: () => never): ServerOptions;
   /** What a client sees of its run, or of the request that calls the function. */
   seen: string[];
-  ask?(server: TestServer): Promise<string[]>;
+  /** The answer of that request: its status, and its text. */
+  ask?(server: TestServer): Promise<[status: string, text: string]>;
   /** Something that it must not return, and what the log says of that. */
   nonsense?: [returned: unknown, said: RegExp];
 }
@@ -183,7 +184,8 @@ const ROWS: Row[] = [
     async ask({ url }) {
       const init = { method: "POST", headers: { "content-type": "application/json" } };
       const body = JSON.stringify({ run: "run-of-this-test-0001", rating: "up" });
-      return [String((await fetch(`${url}/api/feedback`, { ...init, body })).status)];
+      const response = await fetch(`${url}/api/feedback`, { ...init, body });
+      return [String(response.status), await response.text()];
     },
   },
   { name: "close", setup: (close) => ({ close, agent: { tools: [pay({})] } }), seen: WITH_TITLE },
@@ -206,9 +208,11 @@ for (const { name, late = name, setup, seen, ask, nonsense } of ROWS) {
     test(`${name} that ${way}, ${Object.keys(options).join(" and ")}: clients see ${seen.join(", ")}, the log why`, async (t) => {
       const turns = [[call("c1", "pay")], [say("Done.")]];
       const server = await startServer(t, { turns, hookMs: 50, authenticateMs: 50, ...options });
-      const shown = await (ask?.(server) ??
-        send.sse(t, server, { message: "Hi" }).then(({ events }) => events.flatMap(seenOf)));
-      assert.deepEqual(shown, seen);
+      if (ask === undefined) {
+        const { events } = await send.sse(t, server, { message: "Hi" });
+        assert.deepEqual(events.flatMap(seenOf), seen);
+        assert.doesNotMatch(JSON.stringify(events), /out of order/, "what it threw");
+      } else assert.deepEqual(await ask(server), [...seen, ""]);
       await server.close();
       const failures = server.log.map((record) => JSON.parse(record)).filter(({ msg }) => msg === "failure");
       assert.equal(failures.length, 1, JSON.stringify(failures));

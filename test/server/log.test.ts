@@ -306,14 +306,13 @@ function ownLog(format: "json" | "pretty", env: Environment = {}) {
 function runEntry(entry: Partial<RunEntry>): RunEntry {
   const about = { start: START, model: "demo", end: "stop", failed: false, ms: 4210, queueMs: 0, turns: 1 } as const;
   const unknown = {
-    inputTokens: undefined,
-    outputTokens: undefined,
     firstTokenMs: undefined,
     providerRequestId: undefined,
     last: undefined,
     usage: undefined,
+    cost: undefined,
   };
-  const said = { message: (entry.start ?? START).message, said: "", openCalls: [] };
+  const said = { message: (entry.start ?? START).message, answer: "", said: "", openCalls: [] };
   return { ...about, ...unknown, ...said, toolCalls: entry.tools?.length ?? 0, tools: [], ...entry };
 }
 
@@ -359,7 +358,7 @@ const TOOLS = [
 const PRETTY: [what: string, entry: Partial<RunEntry>, env: Environment, line: string][] = [
   [
     "the first words of the question, the tools, the model, the tokens and the seconds",
-    { start: WEATHER, tools: TOOLS, model: "openai/gpt-5.2", inputTokens: 912, outputTokens: 240 },
+    { start: WEATHER, tools: TOOLS, model: "openai/gpt-5.2", usage: { input_tokens: 912, output_tokens: 240 } },
     {},
     '"What is the weather in Paris today? What is the weather in…"  ✓ get_weather 120 ms  ✗ look_up 3 ms  openai/gpt-5.2  1152 tokens  4.2 s',
   ],

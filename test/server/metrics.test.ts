@@ -82,7 +82,8 @@ const echo = {
 };
 
 test("runs, tokens, tools, requests and errors are counted as they happen", async (t) => {
-  const usage = { input_tokens: 7, output_tokens: 3 };
+  const counts = { input_tokens: 7, output_tokens: 3 };
+  const usage = { ...counts, cached_input_tokens: 4, cache_write_tokens: 1, reasoning_tokens: 2 };
   const broken = fail(new ApiError("provider_overloaded", "Too busy."));
   const server = await startServer(t, {
     agent: { tools: [echo] },
@@ -107,6 +108,9 @@ test("runs, tokens, tools, requests and errors are counted as they happen", asyn
     'parley_errors_total{code="provider_overloaded"}': 2,
     'parley_tokens_total{direction="input",model="demo"}': 14,
     'parley_tokens_total{direction="output",model="demo"}': 6,
+    'parley_token_details_total{detail="cached_input",model="demo"}': 8,
+    'parley_token_details_total{detail="cache_write",model="demo"}': 2,
+    'parley_token_details_total{detail="reasoning",model="demo"}': 4,
     parley_run_duration_seconds_count: 4,
     parley_run_first_token_seconds_count: 2,
     'parley_model_request_duration_seconds_count{outcome="stop"}': 2,
@@ -201,6 +205,28 @@ test("each limit that refuses something counts under its own name", async (t) =>
   for (const limit of ["wrong_keys", "sockets", "all_sockets", "runs", "messages", "all_runs"]) {
     assert.equal(value(`parley_limited_total{limit="${limit}"}`), 1, limit);
   }
+});
+
+test("who is refused by their key, or by their origin, is counted by code, in each transport", async (t) => {
+  const env = {
+    PARLEY_API_KEY: "api-key",
+    PARLEY_CHAT_KEY: "chat-key",
+    PARLEY_ALLOWED_ORIGINS: "https://shop.example",
+  };
+  const server = await startServer(t, { env, turns: [] });
+  const evil = { authorization: "Bearer api-key", origin: "https://evil.example" };
+  for (const [headers, status] of [
+    [evil, 403],
+    [{ authorization: "Bearer chat-key" }, 403],
+    [{ authorization: "Bearer wrong" }, 401],
+  ] as const) {
+    assert.equal((await post(server, { message: "Hi" }, { headers })).status, status);
+  }
+  const socket = await connect(t, server.socketUrl, { headers: evil });
+  assert.equal((await socket.run({ message: "Hi" })).at(-1)?.type, "error");
+  const value = await read(server, "api-key");
+  assert.equal(value('parley_errors_total{code="forbidden"}'), 3);
+  assert.equal(value('parley_errors_total{code="unauthorized"}'), 1);
 });
 
 test("a page of another site cannot read /metrics of a server without keys", async (t) => {

@@ -69,7 +69,7 @@ for (const [served, reply] of APIS) {
       assert.equal(last.type, "done", last.data);
       assert.match(
         asked(),
-        /My name is Bob\..*\[an image \(PNG, 0\.0 MB\) was attached here earlier and is no longer included\].*\[offer\.pdf \(PDF, 0\.0 MB\) was attached here earlier and is no longer included\].*Who am I\?/,
+        /My name is Bob\..*\[an image \(PNG, 1 kB\) was attached here earlier and is no longer included\].*\[offer\.pdf \(PDF, 1 kB\) was attached here earlier and is no longer included\].*Who am I\?/,
       );
       assert.ok(!asked().includes(String(PNG.data)) && !asked().includes(String(PDF.data)));
       assert.doesNotMatch(asked(), /omitted|sha256/);

@@ -219,6 +219,7 @@ test("/api/info says who the agent is and what the chat page needs", async (t) =
     attachments: {
       media_types: ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"],
       max_bytes: 20_971_520,
+      max_text_bytes: 1_048_576,
       max_count: 10,
     },
     max_body_bytes: 67_108_864,

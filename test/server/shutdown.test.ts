@@ -151,7 +151,7 @@ test("a message whose name is still being claimed when the server stops is waite
   const starting = runs.start(
     { keyKind: "none", keyId: "", address: "" },
     {
-      served: { life: new ModuleLife(undefined) } as ServedAgent,
+      served: { life: new ModuleLife(undefined), refuseUnready: () => {} } as ServedAgent,
       request: { message: "Hi", attachments: [], state: {} },
       name: undefined,
       digest: "",

@@ -89,7 +89,9 @@ for (const [name, make] of RUBBISH) {
     const server = await startServer(t, { turns, agent: { tools: [weather(words)] } });
     const { events, last } = await send.sse(t, server, { message: "Hi" });
     assert.equal(last.data, "Done");
-    const titles = events.flatMap(({ data }) => (typeof data === "object" ? [data.title, Object(data).status] : []));
+    const titles = events.flatMap(({ data }) =>
+      typeof data === "object" ? [Object(data).title, Object(data).status] : [],
+    );
     assert.deepEqual(titles, ["Weather", "running", "Weather", "completed"]);
     const records = server.log.filter((record) => /(running|done) of the tool \\"get_weather\\" failed/.test(record));
     assert.equal(records.length, 2, server.log.join(""));
@@ -523,7 +525,10 @@ const MISTAKES: [agent: object, sentence: RegExp][] = [
   [{ toolTexts: { a: { expose: "title" } } }, /^The tool "a" has expose: "title" and no title/],
   [{ toolTexts: { a: { approvalText: "Sure?" } } }, /^approvalText of the tool "a" must be a function/],
   [{ toolTexts: { a: { danger: 1 } } }, /^danger of the tool "a" must be true or false/],
-  [{ run: undefined, model: "demo", toolTexts: {} }, /^toolTexts is for tools that run elsewhere, but there is no run/],
+  [
+    { run: undefined, model: "demo", toolTexts: {} },
+    /^toolTexts is for tools that run elsewhere, but there is neither run nor mcp/,
+  ],
 ];
 
 test("toolTexts that would do nothing stop the start", () => {

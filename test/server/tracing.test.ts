@@ -125,7 +125,8 @@ const MODEL = { "gen_ai.provider.name": "aws.bedrock", "gen_ai.request.model": "
 
 for (const transport of ["json", "sse", "ws"] as const) {
   test(`a run over ${transport} is a tree of spans in the trace of its request, and a tool's own spans are in it`, async (t) => {
-    const usage = { input_tokens: 7, output_tokens: 3 };
+    const counts = { input_tokens: 7, output_tokens: 3 };
+    const usage = { ...counts, cached_input_tokens: 4, cache_write_tokens: 1, reasoning_tokens: 2 };
     const server = await start(t, [
       [call("call_1", "look_up", { secret: "private argument" }), end("stop", usage)],
       [say("private answer"), end("length", usage)],
@@ -168,6 +169,9 @@ for (const transport of ["json", "sse", "ws"] as const) {
       "gen_ai.response.finish_reasons": ["length"],
       "gen_ai.usage.input_tokens": 14,
       "gen_ai.usage.output_tokens": 6,
+      "gen_ai.usage.cache_read.input_tokens": 8,
+      "gen_ai.usage.cache_write.input_tokens": 2,
+      "gen_ai.usage.reasoning.output_tokens": 4,
       "parley.transport": transport,
     });
     assert.deepEqual(second?.attributes, {
@@ -176,6 +180,9 @@ for (const transport of ["json", "sse", "ws"] as const) {
       "gen_ai.response.finish_reasons": ["length"],
       "gen_ai.usage.input_tokens": 7,
       "gen_ai.usage.output_tokens": 3,
+      "gen_ai.usage.cache_read.input_tokens": 4,
+      "gen_ai.usage.cache_write.input_tokens": 1,
+      "gen_ai.usage.reasoning.output_tokens": 2,
     });
     assert.deepEqual(tool?.attributes, {
       "gen_ai.operation.name": "execute_tool",
@@ -246,8 +253,8 @@ for (const [how, deaf, errorType] of LEAVING) {
 }
 
 test("a model that stands in for another is named by its own span", async (t) => {
-  const answered = { type: "end", finish: "stop", model: "gemini/flash" } as Step;
-  const server = await start(t, [[say("A"), answered]]);
+  const asked: Step = { type: "model", model: "gemini/flash" };
+  const server = await start(t, [[asked, say("A")]]);
   await post(server, { message: "Hi", stream: false });
   const spans = await spansOf(server);
   for (const name of ["chat flash", "invoke_agent Concierge"]) {

@@ -1,7 +1,7 @@
 /** Runs of several servers with one Redis: a client reads on anywhere, each event once and in order. */
 
 import assert from "node:assert/strict";
-import type { RunRecord } from "../../server/agent/hooks.ts";
+import type { RunRecord } from "../../server/agent/run-record.ts";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { fieldOf, post, timeless } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
@@ -11,7 +11,7 @@ import { ask, LINES, newRun, openLine } from "../support/run-lines.ts";
 import { call, endlessTurn, hang, say, settled, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
-import { echo } from "../support/test-tools.ts";
+import { define, echo } from "../support/test-tools.ts";
 
 /** Thinking, two tools at once, and text that comes in pieces. */
 const TURNS: Turn[] = [
@@ -61,6 +61,31 @@ testWithRedis("a reader at another server gets tokens as they come, and keeps th
   await new Promise((resolve) => setTimeout(resolve, 2500));
   held.open();
   assert.deepEqual(fieldOf(await second.rest(), "data"), ["B", "AB"]);
+});
+
+testWithRedis("what a tool says while it runs is read on at another server, up to its last word", async (t, redis) => {
+  const held = gate();
+  const scan = define("scan", async (_args, { progress }) => {
+    progress("Page 1");
+    await held.opened;
+    progress("Page 2");
+    return "scanned";
+  });
+  const [owner, other] = await startTwo(t, redis, {
+    turns: [[call("c1", "scan")], [say("Done")]],
+    agent: { tools: [scan] },
+  });
+  const run = newRun();
+  const first = await openLine.sse(t, owner, { message: "Hi", run });
+  await first.next();
+  const { data: said } = await first.next();
+  assert.deepEqual(said, { id: "c1", text: "Page 1" });
+  await first.cut();
+  const second = await openLine.socket(t, other, { resume: run, after: 0 });
+  assert.equal((await second.next()).type, "tool_call");
+  assert.deepEqual((await second.next()).data, said);
+  held.open();
+  assert.deepEqual(fieldOf(await second.rest(), "type"), ["tool_progress", "tool_result", "token", "done"]);
 });
 
 testWithRedis(

@@ -93,6 +93,7 @@ export async function openPage(
   const context = await browser.newContext(options);
   atEnd(t, () => context.close());
   context.setDefaultTimeout(DEADLINE_MS);
+  context.on("page", slowDown);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
@@ -100,6 +101,15 @@ export async function openPage(
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
   return { page, complaints };
+}
+
+/** With `SLOW=6` in the environment a page has a sixth of the processor: it loses the races that it loses on a slow machine. */
+function slowDown(page: Page): void {
+  const rate = Number(process.env.SLOW);
+  if (!rate) return;
+  const slow = async () => (await page.context().newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate });
+  // A page that has been closed by then needs it no more.
+  slow().catch(() => {});
 }
 
 /** Waits until the page has complained so. The console reaches a test by another way than what is shown, and may come later. */

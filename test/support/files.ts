@@ -33,8 +33,19 @@ export function received({ data, ...about }: ReturnType<typeof attachment>) {
   return { ...about, url: `data:${about.mime_type};base64,${data}` };
 }
 
+/** A text file of a message, as a model's conversation begins with it. */
+export const TEXT_FILE: ReceivedFile = {
+  type: "file",
+  name: "notes.md",
+  mime_type: "text/markdown",
+  text: "Say ```hello``` to Zoë 👋",
+};
+
+/** The same as models get it. */
+export const SENT_TEXT_FILE = "notes.md\n````\nSay ```hello``` to Zoë 👋\n````";
+
 /** As a provider is given them: with addresses that hold their bytes. */
-export const IMAGE_AND_PDF: readonly ReceivedFile[] = [
+export const IMAGE_AND_PDF: readonly Extract<ReceivedFile, { url: string }>[] = [
   { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
   { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
 ];

@@ -5,12 +5,13 @@ import { Exchange, type ExchangeStart } from "../../server/agent/exchange.ts";
 import { ModelTurn } from "../../server/agent/model-turn.ts";
 import type { RunContext } from "../../server/agent/run-context.ts";
 import { modelSource } from "../../server/agent/served-agent.ts";
-import type { End } from "../../server/agent/states.ts";
+import { type End, MAX_FILE_CHARS } from "../../server/agent/states.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import type { ConversationState, WaitingCalls } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { createChatCompletions } from "../../server/providers/chat-completions/model.ts";
 import { PROVIDER_ROWS, type ProviderId } from "../../server/providers/index.ts";
+import * as hostedTools from "../../server/providers/openai/hosted-tools.ts";
 import { createOpenAi } from "../../server/providers/openai/provider.ts";
 import type {
   ModelEvent,
@@ -49,7 +50,8 @@ export function setupOf(id: ProviderId, env: Record<string, string>, options: Te
 
 export function responsesProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
   const { apiKey = "sk-test" } = options;
-  return createOpenAi(setupOf("openai", { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: upstream.url }, options));
+  const env = { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: upstream.url };
+  return createOpenAi(setupOf("openai", env, options), hostedTools);
 }
 
 export function chatProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
@@ -72,7 +74,8 @@ export class Conversation {
   }
 
   async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
-    const turn = new ModelTurn(this.#exchange, { answered() {}, report() {}, end() {} }, Number.POSITIVE_INFINITY);
+    const observer = { answered() {}, report() {}, end() {} };
+    const turn = new ModelTurn(this.#exchange, observer, this.#setup, Number.POSITIVE_INFINITY);
     const context = { signal } as RunContext;
     for await (const batch of this.#source.ask(this.#exchange, { setup: this.#setup, context })) {
       turn.read(batch);
@@ -104,7 +107,7 @@ export class Conversation {
   }
 
   #stateAt(end: End): ConversationState {
-    return this.#source.stateOf(this.#exchange, end).state;
+    return this.#source.stateOf(this.#exchange, end, MAX_FILE_CHARS).state;
   }
 }
 
@@ -131,7 +134,8 @@ export async function ask(
   const events: ModelEvent[] = [];
   try {
     for await (const batch of conversation.ask(signal)) {
-      events.push(...batch);
+      // What was counted so far is for records of what does not end.
+      events.push(...batch.filter(({ type }) => type !== "usage"));
       batch.forEach(onEvent);
     }
     return { events, error: undefined };

@@ -7,7 +7,7 @@ import { type ChatPage, hasFocus, openChat } from "../browser/chat-page.ts";
 import { allHeard, listen, untilHeard } from "../browser/listening.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate, within } from "../support/deadline.ts";
-import { call, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { call, end, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { broken, echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
@@ -33,6 +33,11 @@ const CASES: readonly {
       ],
     ],
     expected: ["Answering…", "Result", "Pong came back.", "See the page.", "one", "two", "js", "x()", "A B", "1 2"],
+  },
+  {
+    what: "why an answer was cut",
+    turns: [[say("Half an answer"), end("length")]],
+    expected: ["Answering…", "Half an answer", "This answer was cut off because it reached the length limit."],
   },
   {
     what: "tools as they begin and end, and thinking not at all",

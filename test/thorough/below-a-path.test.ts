@@ -124,20 +124,25 @@ test("in a server of one's own the page and an element of the host's page chat b
   const { page, complaints } = await openPage(t, browser);
   failOnComplaints(t, complaints);
   const seen = watchAddresses(page);
-  const chats = async (chat: ReturnType<typeof chatIn>) => {
+  const chats = async (chat: ReturnType<typeof chatIn>, count: number) => {
     await chat.say("Hi");
-    await chat.answer.getByText("demo model").waitFor();
-    await chat.answered();
+    await chat.replies
+      .nth(count - 1)
+      .getByText("demo model")
+      .waitFor();
+    await chat.answered(count);
   };
   await page.goto(`${url}/team/support`);
-  await chats(chatIn(page));
+  await chats(chatIn(page), 1);
   assert.equal(page.url(), `${url}/team/support/`);
   await page.goto(`${url}/shop/`);
-  await chats(chatIn(page.locator("agent-chat")));
-  assert.deepEqual(
-    seen.sockets.map((address) => new URL(address).pathname),
-    ["/team/support/ws/chat", "/team/support/ws/chat"],
-  );
+  // The conversation of the page goes on.
+  const element = chatIn(page.locator("agent-chat"));
+  await element.replies.getByText("demo model").waitFor();
+  await chats(element, 2);
+  // The page may have been left before the end of the answer was stored, which the element then resumes.
+  assert.ok(seen.sockets.length >= 2);
+  for (const address of seen.sockets) assert.equal(new URL(address).pathname, "/team/support/ws/chat");
 });
 
 test("the bare path leads to the page, in a frame of another site, too", async (t) => {

@@ -3,8 +3,8 @@
 import "../support/dom.ts";
 import assert from "node:assert/strict";
 import type { TemplateResult } from "lit";
+import type { ToolBlock } from "../../widget/conversations/messages.ts";
 import { en } from "../../widget/i18n/strings.ts";
-import type { ToolBlock } from "../../widget/session/messages.ts";
 import { ApprovalElement } from "../../widget/ui/approval.ts";
 import type { ChatActions, ChatContext } from "../../widget/ui/context.ts";
 import { PlainQuestion } from "../../widget/ui/plain-question.ts";

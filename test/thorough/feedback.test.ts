@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Feedback, RunRecord } from "../../server/agent/hooks.ts";
+import type { Feedback } from "../../server/agent/hooks.ts";
+import type { RunRecord } from "../../server/agent/run-record.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import type { AgentChatFeedbackEvent } from "../../widget/element/public-types.ts";
 import { hasFocus, isFocused, openChat, standsAt } from "../browser/chat-page.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { chatIn, openChat } from "../browser/chat-page.ts";
+import { chatIn, openChat, untilLoaded } from "../browser/chat-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -98,10 +98,10 @@ test("thumbs whose code could not be loaded are on the answer as soon as the net
   assert.equal(asked(), 2);
 });
 
-test("a conversation needs nothing of the server's files any more once what draws it is there", async (t) => {
+test("a conversation needs nothing of the server's files any more once an empty chat has loaded what it does while it is idle", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]], expectedComplaints });
   await chat.greeting.waitFor();
-  await chat.page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
+  await untilLoaded(chat);
   await chat.page.route("**/chunks/*", (route) => route.abort());
   await chat.ask("First", "One.");
   await chat.input.press("ArrowUp");

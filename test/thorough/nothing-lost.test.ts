@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { type ChatPage, chatIn, contents, openChat, watchAddresses } from "../browser/chat-page.ts";
+import { type ChatPage, chatIn, contents, openChat, untilLoaded, watchAddresses } from "../browser/chat-page.ts";
 import { goBack, holdKept, leave, untilForgotten } from "../browser/kept.ts";
 import { chatTag, visit } from "../browser/launcher-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
@@ -111,13 +111,16 @@ test("a page that is gone back to shows what was said on another one meanwhile",
   await chat.greeting.waitFor();
 });
 
-test("a waiting message that is taken up again leaves alone what is being written", async (t) => {
+test("a waiting message that is taken up again leaves alone what is being written, also before what changes others is loaded", async (t) => {
   const chat = await openChat(t, browser, {
     proxy: { upgrades: "pass" },
     expectedComplaints: /^WebSocket connection to|^Failed to load resource: net::/,
     turns: [],
   });
+  await chat.page.route("**/chunks/edit-in-place-*", (route) => route.abort());
+  await chat.page.reload();
   await chat.greeting.waitFor();
+  await untilLoaded(chat);
   await chat.proxy.down();
   await chat.say("First");
   const queued = chat.page.locator('[part="queued"]');

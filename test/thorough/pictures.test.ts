@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
-import { tool } from "../../server/parley-agent.ts";
+import { tool, toolResult } from "../../server/parley-agent.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { failOnComplaints, press, untilTaken } from "../browser/chat-page.ts";
@@ -99,6 +99,38 @@ const never = define(
     new Promise((_resolve, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason));
     }),
+);
+
+/** A call with progress and steps, of which one goes on. */
+async function* research() {
+  const event = (type: string, data: object) => ({ type, data });
+  yield event("tool_call", { id: "c1", tool: "research_order", arguments: { order: "4711" } });
+  yield event("tool_call", { id: "s1", tool: "search_web", arguments: { words: "Parcel tracking" }, parent: "c1" });
+  yield event("tool_result", { id: "s1", output: "three pages" });
+  yield event("tool_call", { id: "s2", tool: "open_page", arguments: { url: "https://example.org" }, parent: "c1" });
+  yield event("tool_progress", { id: "s2", text: "Page 3 of 12" });
+  yield event("tool_progress", {
+    id: "c1",
+    text: "Reading what the carrier says of the parcel and of the way that it goes",
+  });
+  await gate().opened;
+}
+
+const RESEARCHER = { model: undefined, run: research } as never;
+
+/** A picture of that size, in base64. */
+async function picture(width: number, height: number): Promise<string> {
+  const page = await browser.newPage({ viewport: { width, height } });
+  await page.setContent('<body style="background: linear-gradient(135deg, teal, gold)">');
+  const bytes = await page.screenshot();
+  await page.close();
+  return bytes.toString("base64");
+}
+
+const CHARTS = [await picture(900, 300), await picture(160, 480)];
+
+const renderChart = define("render_chart", () =>
+  toolResult({ text: "drawn", images: CHARTS.map((data) => ({ mimeType: "image/png" as const, data })) }),
 );
 
 /** The parts of the chat by name, in any language. */
@@ -325,6 +357,49 @@ const STATES: Record<string, State> = {
     },
     { agent: { tools: [echo, broken] } },
   ),
+  steps: {
+    agent: RESEARCHER,
+    async reach(chat) {
+      await chat.say("Where is order 4711?");
+      await chat.root.getByText("Page 3 of 12").first().waitFor();
+      await chat.part("steps").nth(1).locator(".step-row").first().click();
+      await chat.root.getByText("Open page").last().waitFor();
+    },
+  },
+  "tool-pictures": talk(
+    [[call("a", "render_chart", { week: 31 })], [say("Two charts, of which one is high.")]],
+    async (chat) => {
+      await chat.say("Draw the week");
+      await chat.answered(1);
+      await chat.part("tool").locator("img").nth(1).waitFor();
+    },
+    { agent: { tools: [renderChart] } },
+  ),
+  "tool-pictures-among-steps": talk(
+    [
+      [
+        call("a", "echo", { text: "ping" }),
+        call("b", "render_chart", { week: 31 }),
+        call("c", "echo", { text: "pong" }),
+      ],
+      [say("Two charts.")],
+    ],
+    async (chat) => {
+      await chat.say("Draw the week");
+      await chat.answered(1);
+      await chat.part("steps").locator("img:visible").nth(1).waitFor();
+    },
+    { agent: { tools: [echo, renderChart] } },
+  ),
+  "panel-steps": {
+    agent: RESEARCHER,
+    site: 'data-tools="auto"',
+    async reach(chat) {
+      await chat.part("launcher").click();
+      await chat.say("Where is order 4711?");
+      await chat.root.getByText("Page 3 of 12").first().waitFor();
+    },
+  },
   approval: asking(["cancel_order"]),
   approvals: asking(["cancel_order", "write_to_customer"], async (chat) => {
     await press(chat.part("approve").first());

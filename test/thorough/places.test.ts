@@ -1,4 +1,4 @@
-/** Several chats of one server in one tab, in the page and in its frames: each keeps a conversation of its own. */
+/** Several chats of one server in one tab, in the page and in its frames: each `id` has a conversation of its own. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -22,9 +22,10 @@ async function openSite(t: TestContext) {
   const chat = (id: string) => `<agent-chat ${id} style="height: 250px"></agent-chat>`;
   const site = await startSite(t, {
     "/": sitePage(`${script}${chat("")}${chat("id=two")}<iframe src="/left"></iframe><iframe src="/right"></iframe>`),
-    "/left": sitePage(script + chat("")),
-    "/right": sitePage(script + chat("")),
+    "/left": sitePage(script + chat("id=left")),
+    "/right": sitePage(script + chat("id=right")),
     "/named": sitePage(script + chat("id=two")),
+    "/same": sitePage(`${script}${chat("id=two")}<iframe src="/named"></iframe>`),
   });
   const { page, complaints } = await openPage(t, browser);
   failOnComplaints(t, complaints);
@@ -117,4 +118,25 @@ test("a chat that is told to keep nothing before its conversation is there forge
   await page.goto(`${url}/named`);
   await chatIn(page.locator("agent-chat")).greeting.waitFor();
   assert.match(await kept(page), /I am one/);
+});
+
+test("chats with the same id, in the page and in its frame, show one conversation, and each can go on with it", async (t) => {
+  const { page, url } = await openSite(t);
+  await page.goto(`${url}/same`);
+  const [first, framed] = [chatIn(page.locator("agent-chat")), chatIn(await frame(page, "/named"))];
+  await framed.greeting.waitFor();
+  await framed.input.fill("I am three");
+  await first.ask("I am one", "It is one.");
+  await framed.replies.getByText("It is one.").waitFor();
+  assert.equal(await framed.input.inputValue(), "I am three");
+  await first.ask("I am two", "It is two.");
+  await framed.replies.getByText("It is two.").waitFor();
+  await framed.answered(2);
+  await framed.ask("I am three", "It is three.");
+  await first.replies.getByText("It is three.").waitFor();
+  await page.reload();
+  for (const chat of [first, chatIn(await frame(page, "/named"))]) {
+    await chat.replies.getByText("It is three.").waitFor();
+    assert.equal(await chat.questions.count(), 3);
+  }
 });

@@ -110,5 +110,5 @@ test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refu
   const [attachment] = chat.server.model.asked[0]?.start.attachments ?? [];
   const sent = Buffer.alloc(MAX_ATTACHMENT_BYTES);
   sent.write("%PDF-");
-  assert.equal(Buffer.from(attachment?.url.split(",")[1] ?? "", "base64").equals(sent), true);
+  assert.equal(Buffer.from(attachment?.url?.split(",")[1] ?? "", "base64").equals(sent), true);
 });

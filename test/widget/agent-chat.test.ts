@@ -120,6 +120,8 @@ test("values of properties that do not exist are named once, and the default hol
   chat.setAttribute("toolRenderers", "[object Object]");
   await chat.updateComplete;
   assert.deepEqual([chat.tools, chat.actions, chat.theme, chat.toolRenderers], ["auto", "all", "auto", undefined]);
+  // What warns is loaded with the first mistake.
+  while (warnings.length < 3) await new Promise(setImmediate);
   assert.deepEqual(warnings, [
     '<agent-chat> tools must be one of auto, open, closed, hidden, titles, not "folded"',
     '<agent-chat> actions must be words out of all, none, copy, retry, edit, code, table, not "copy,edit"',
@@ -170,6 +172,14 @@ test("stop in the same moment as send stops that answer, and nobody is asked", a
   assert.deepEqual(reasons, ["stopped", "stop"]);
 });
 
+/** A call that waits for approval, and the end of the run that asks. */
+const payAsks = (text: string, expires_at = "2099-01-01T00:00:00Z"): StreamEvent =>
+  ({
+    type: "tool_approval",
+    data: { id: "1", tool: "pay", arguments: "{}", text, expires_at },
+  }) as unknown as StreamEvent;
+const ASKED = { ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent;
+
 test("a page draws a call that needs approval itself, and decides about it", async (t) => {
   const server = await startScriptedServer(t);
   const page = await mount(t, { server: server.url });
@@ -189,11 +199,7 @@ test("a page draws a call that needs approval itself, and decides about it", asy
   const asked: (string | undefined)[] = [];
   chat.addEventListener("agent-chat-tool", ({ status, approval }) => asked.push(`${status} ${approval?.expires_at}`));
   const sent = chat.send("Pay");
-  const waiting = { id: "1", tool: "pay", arguments: "{}", text: "Pay 5 €?", expires_at: "2026-01-01T00:00:00Z" };
-  (await server.turn()).send(
-    { type: "tool_approval", data: waiting } as unknown as StreamEvent,
-    { ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent,
-  );
+  (await server.turn()).send(payAsks("Pay 5 €?", "2026-01-01T00:00:00Z"), ASKED);
   await sent;
   const button = await until(chat, () => buttons[0]);
   assert.deepEqual([button.textContent, asked], ["Pay 5 €?", ["waiting 2026-01-01T00:00:00Z"]]);
@@ -206,6 +212,37 @@ test("a page draws a call that needs approval itself, and decides about it", asy
     done("Paid."),
   );
   await until(chat, () => /Paid/.test(page.text(".markdown")));
+});
+
+test("a page draws a call's pictures itself, and where it does not they stand in its row", async (t) => {
+  const server = await startScriptedServer(t);
+  const page = await mount(t, { server: server.url });
+  const { chat } = page;
+  const drawn: unknown[] = [];
+  chat.toolRenderers = {
+    chart: ({ images }) => {
+      drawn.push(images);
+      return images && document.createElement("figure");
+    },
+  };
+  const data = "iVBORw0KGgo=";
+  const images = [{ mime_type: "image/png" as const, data }];
+  const call = (id: string, tool: string): StreamEvent[] => [
+    { type: "tool_call", data: { id, tool, arguments: "{}", status: "running" } },
+    {
+      type: "tool_result",
+      data: { id, tool, output: "", images, images_omitted: 2, status: "completed", duration_ms: 1 },
+    },
+  ];
+  const sent = chat.send("Draw");
+  (await server.turn()).send(...call("1", "chart"), ...call("2", "map"), done("Drawn."));
+  await sent;
+  const row = await page.shown('[part="tool"] .pictures');
+  assert.deepEqual(drawn.at(-1), images);
+  assert.equal(row.querySelector("img")?.src, `data:image/png;base64,${data}`);
+  assert.match(row.textContent ?? "", /2 pictures are not shown\./);
+  chat.tools = "titles";
+  await until(chat, () => page.find(".pictures") === null);
 });
 
 test("a page's own card may decide before the run that asks has ended", async (t) => {
@@ -221,12 +258,41 @@ test("a page's own card may decide before the run that asks has ended", async (t
   };
   void chat.send("Pay");
   const { send } = await server.turn();
-  const waiting = { id: "1", tool: "pay", arguments: "{}", text: "Pay?", expires_at: "2030-01-01T00:00:00Z" };
-  send({ type: "tool_approval", data: waiting } as unknown as StreamEvent);
+  send(payAsks("Pay?"));
   await pressed.opened;
-  send({ ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent);
+  send(ASKED);
   const { body } = await server.turn();
   assert.deepEqual(body.approvals, [{ approved: true, id: "1" }]);
+});
+
+test("what a user has decided as another one came is not sent for that one", async (t) => {
+  const info = { user: "ada" };
+  const server = await startScriptedServer(t, { info });
+  const page = await mount(t, { server: server.url });
+  const { chat } = page;
+  chat.userToken = () => info.user;
+  let press: (() => void) | undefined;
+  chat.toolRenderers = {
+    pay: ({ status }, { decide }) => {
+      if (status === "waiting") press = () => decide({ approved: true });
+      return undefined;
+    },
+  };
+  const sent = chat.send("Pay");
+  (await server.turn()).send(payAsks("Pay?"), ASKED);
+  await sent;
+  const asAda = await until(chat, () => press);
+  // The chat hears of it as it asks whose the decision is.
+  info.user = "bob";
+  asAda();
+  await page.shown(".greeting");
+  for (const message of ["Bob here", "Bob again"]) {
+    const answered = chat.send(message);
+    const turn = await server.turn();
+    assert.equal(turn.body.message, message);
+    turn.send(done("ok"));
+    await answered;
+  }
 });
 
 test("a page adds messages that the server never sees: behind a running answer, below a failure that can still be tried again", async (t) => {

@@ -30,7 +30,7 @@ for (const socket of [true, false]) {
     const server = await startScriptedServer(t, { key: "good", socket });
     const { client } = await openClient(t, server);
     await client.submitKey("good");
-    const { ended } = client.session.send(text("Hi"));
+    const { ended } = await client.session.send(text("Hi"));
     const turn = await server.turn();
     assert.deepEqual([turn.over, turn.authorization], socket ? ["socket", undefined] : ["http", "Bearer good"]);
     turn.send(done("ok"));
@@ -97,7 +97,7 @@ test("a key about which the server cannot be asked is stored once an answer has 
   assert.equal(client.key.prompt, undefined);
   assert.equal(stored(server.url), null);
   isDown = false;
-  const { ended } = client.session.send(text("Hi"));
+  const { ended } = await client.session.send(text("Hi"));
   (await server.turn()).send(done("ok"));
   await ended;
   assert.equal(stored(server.url), "good");
@@ -108,7 +108,7 @@ async function meetRefusal(t: Parameters<typeof openClient>[0], socket = true) {
   const server = await startScriptedServer(t, { key: "good", socket });
   localStorage.setItem(`agent-chat-key:${server.url}`, "revoked");
   const chat = await openClient(t, server);
-  const { ended } = chat.client.session.send(text("Important"));
+  const { ended } = await chat.client.session.send(text("Important"));
   await chat.until(({ session }) => session.status === "locked");
   assert.equal(chat.client.key.prompt, "refused");
   assert.equal(chat.client.session.messages.length, 1, "the message stays in sight, without an answer");
@@ -117,14 +117,14 @@ async function meetRefusal(t: Parameters<typeof openClient>[0], socket = true) {
 
 for (const [what, end] of [
   ["stopped", ({ session }: Client) => session.stop()],
-  ["removed with its conversation", ({ session }: Client) => void session.reset()],
+  ["removed with its conversation", ({ library }: Client) => void library.reset()],
 ] as const) {
   test(`a message that waits for a key is over when it is ${what}`, async (t) => {
     const { client, server, ended } = await meetRefusal(t);
     end(client);
     await ended;
     await client.submitKey("good");
-    const next = client.session.send(text("Another"));
+    const next = await client.session.send(text("Another"));
     const turn = await server.turn();
     assert.equal(turn.body.message, "Another");
     turn.send(done("ok"));
@@ -135,13 +135,13 @@ for (const [what, end] of [
 test("a key that the site brings is sent but never stored, and visitors are not asked for another", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
   const { client } = await openClient(t, { url: server.url, siteKey: "revoked" });
-  await client.session.send(text("Hi")).ended;
+  await (await client.session.send(text("Hi"))).ended;
   assert.deepEqual(lastAnswer(client)?.failure?.code, "unauthorized");
   assert.equal(lastAnswer(client)?.failure?.detail, undefined, "the server's sentence is for the site's owner");
   assert.equal(client.key.prompt, undefined);
   assert.equal(Object.keys(localStorage).length, 0);
   client.setSiteKey("good");
-  client.session.send(text("Again"));
+  await client.session.send(text("Again"));
   assert.equal((await server.turn()).body.message, "Again");
 });
 
@@ -149,7 +149,7 @@ test("where the site takes its key away again, visitors are asked for theirs", a
   const server = await startScriptedServer(t, { key: "good" });
   const { client, until } = await openClient(t, { url: server.url, siteKey: "revoked" });
   client.setSiteKey(null);
-  client.session.send(text("Hi"));
+  await client.session.send(text("Hi"));
   await until(({ session }) => session.status === "locked");
   await client.submitKey("good");
   assert.equal((await server.turn()).body.message, "Hi");

@@ -4,8 +4,8 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { html, render } from "lit";
+import type { AssistantMessage, Block } from "../../widget/conversations/messages.ts";
 import { en } from "../../widget/i18n/strings.ts";
-import type { AssistantMessage, Block } from "../../widget/session/messages.ts";
 import type { BlockModule } from "../../widget/ui/block-module.ts";
 import { type BlockKind, blockKinds } from "../../widget/ui/blocks.ts";
 import type { ChatContext } from "../../widget/ui/context.ts";
@@ -61,7 +61,7 @@ const context = {
   strings: en,
   agent: "Ada",
   modes: { thinking: "auto", tools: "auto", feedback: false },
-  actions: {},
+  actions: { holdScroll() {} },
   renderers: {},
   toolRenderers: {},
   messageActions: [],
@@ -127,7 +127,12 @@ test("what is said of a block follows the texts of its answer", async () => {
   });
   const blocks = [place("Rome"), text("There.")];
   const element = await drawn(answer(blocks));
-  const voice = new AnswerAnnouncer({ announcer, context: () => context, drawn: () => Promise.resolve(element) });
+  const voice = new AnswerAnnouncer({
+    announcer,
+    context: () => context,
+    find: () => element,
+    drawn: () => Promise.resolve(element),
+  });
   voice.watch(answer([], { status: "streaming" }));
   const said = new Promise<void>((resolve) => {
     draw = resolve;
@@ -151,4 +156,42 @@ test("a block is exported as its file says, and stays a part of its message", as
     { type: "text", text: "There." },
     { type: "place", name: "Rome" },
   ]);
+});
+
+test("calls that wait are a kind of their own: drawn together and exported, also where tools are hidden", async () => {
+  const call = (callId: string, more: object) =>
+    ({ type: "tool", callId, tool: "pay", arguments: '{"sum":1}', status: "completed", ...more }) as Block;
+  const waiting = (callId: string) => call(callId, { status: "waiting", approval: { text: `Pay ${callId}?` } });
+  const message = answer([text("A"), call("c1", {}), waiting("c2"), text("B"), waiting("c3")]);
+  const hidden = { ...context, modes: { ...context.modes, tools: "hidden" } } as ChatContext;
+  const element = Object.assign(new MessageElement(), { context: hidden, message, canDecide: true });
+  document.body.append(element);
+  await customElements.whenDefined("agent-chat-approval");
+  await element.updateComplete;
+  const parts = [...element.querySelectorAll("agent-chat-markdown, agent-chat-approval, agent-chat-steps")];
+  assert.deepEqual(
+    parts.map(({ localName }) => localName),
+    ["agent-chat-markdown", "agent-chat-markdown", "agent-chat-approval"],
+  );
+  assert.deepEqual(
+    [...(parts[2]?.querySelectorAll(".question") ?? [])].map(({ textContent }) => textContent.trim()),
+    ["Pay c2?", "Pay c3?"],
+  );
+  // Each has its own button for what the person is most likely to want, and none is for all.
+  const filled = () => [...element.querySelectorAll(".filled")].map((it) => it.id);
+  assert.deepEqual(filled(), ["approve-c2", "approve-c3"]);
+  element.querySelector<HTMLElement>("#decline-c2")?.click();
+  await element.updateComplete;
+  assert.deepEqual(filled(), ["decline-c2", "approve-c3"]);
+  const [exported] = JSON.parse(await exportTranscript("json", [message], hidden));
+  assert.deepEqual(
+    exported.blocks.map((it: { text?: string; question?: string }) => it.text ?? it.question),
+    ["A", "Pay c2?", "B", "Pay c3?"],
+  );
+  // Nobody can decide about a call that the agent no longer knows of.
+  element.message = answer([waiting("c2")], { forgotten: true });
+  element.context = context;
+  await element.updateComplete;
+  assert.equal(element.querySelector("agent-chat-approval"), null);
+  assert.ok(element.querySelector("agent-chat-steps"));
 });

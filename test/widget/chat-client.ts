@@ -1,19 +1,23 @@
 /** A client of a server as an element has one, without the element; and what it has reported. */
 
+import "fake-indexeddb/auto";
 import "./browser-stubs.ts";
 import type { TestContext } from "node:test";
-import type { OutgoingMessage } from "../../widget/session/chat-session.ts";
+import type { OutgoingMessage } from "../../widget/conversations/conversation.ts";
+import { IndexedDbStore } from "../../widget/conversations/indexed-db.ts";
+import type { AssistantMessage, Message } from "../../widget/conversations/messages.ts";
+import { sendQueued } from "../../widget/conversations/send-queued.ts";
+import type { ConversationStore } from "../../widget/conversations/store.ts";
 import { Client, type ClientOptions, type Draft } from "../../widget/session/client.ts";
-import type { AssistantMessage, Message } from "../../widget/session/messages.ts";
-import { sendPending } from "../../widget/session/pending.ts";
-import type { ConversationStore } from "../../widget/session/store.ts";
 import { within } from "../support/deadline.ts";
 
 export interface ClientSetup {
   url: string;
   siteKey?: string;
-  /** With one, the conversation is kept there. */
+  /** Where conversations are kept, in place of the browser's database. */
   store?: ConversationStore;
+  /** Whether they are kept; else they are with a `store`. */
+  persist?: boolean;
   id?: string;
   /** Whether the store is a library that is listed. */
   keepsAll?: boolean;
@@ -38,6 +42,7 @@ export async function openClient(
     url,
     siteKey = "",
     store,
+    persist = store !== undefined,
     id = "",
     keepsAll = false,
     userToken,
@@ -57,11 +62,12 @@ export async function openClient(
     ...(store && { store }),
     keepsAll: () => keepsAll,
     onChange: () => {
-      if (client.session.pending.length > 0) void sendPendingOf(client);
+      if (client.session.queued.length > 0) void sendQueuedOf(client);
       for (const check of waiting) check();
     },
     onReady: () => {},
     onDraft: (draft) => drafts.push(draft),
+    onSwitch: (draft) => drafts.push(draft),
     onToken: (text, messageId) => reports.push(`${messageId} ${text}`),
     onTool: ({ callId, status }, messageId) => reports.push(`${messageId} ${callId} ${status}`),
     onAnswerEnd: ({ id: messageId, status }) => reports.push(`${messageId} ${status}`),
@@ -80,19 +86,32 @@ export async function openClient(
       String(condition),
     );
   t.after(() => client.close());
-  client.open(store !== undefined);
+  client.open(persist);
   await until(isOpen);
-  await client.keeper.restored;
+  await client.library.restored;
   return { client, reports, drafts, until };
 }
 
 /** As the element does. `asked`: ids of what a person wants to be sent now. */
-export function sendPendingOf(client: Client, asked?: readonly string[]): Promise<void> {
-  const admit = async () => ((await client.keeper.claim()) ? undefined : "elsewhere");
-  return sendPending(client, { asked, admit, send: (message) => client.session.send(message) });
+export function sendQueuedOf(client: Client, asked?: readonly string[]): Promise<void> {
+  const { session } = client;
+  const isReady = () => session === client.session && client.isReady;
+  return sendQueued(session, {
+    asked,
+    isReady,
+    admit: async () => undefined,
+    send: (message) => session.send(message),
+  });
 }
 
-export const pendingIds = ({ session }: Client): readonly string[] => session.pending.map(({ id }) => id);
+export const queuedIds = ({ session }: Client): readonly string[] => session.queued.map(({ id }) => id);
+
+/** Everything that the browser has kept of the conversations of a server. */
+export async function keptAt(url: string) {
+  const store = new IndexedDbStore(new URL(url));
+  const loaded = await Promise.all((await store.list()).map(({ id }) => store.load(id)));
+  return loaded.flatMap((it) => (it && typeof it === "object" ? [it.conversation] : []));
+}
 
 export const text = (message: string): OutgoingMessage => ({ text: message, attachments: [], files: [] });
 

@@ -90,7 +90,7 @@ test("every language that is known has a grammar that colours it, and no other i
 });
 
 test("what is painted lies in the source, in order and without overlaps", () => {
-  const source = readFileSync(new URL("../../widget/session/messages.ts", import.meta.url), "utf8");
+  const source = readFileSync(new URL("../../widget/conversations/messages.ts", import.meta.url), "utf8");
   const tokens = spansOf(source, "ts") ?? [];
   assert.ok(tokens.length > 200);
   let end = 0;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Window as HappyWindow } from "happy-dom";
+import type { Attachment } from "../../server/protocol/attachments.ts";
 import { mount, until } from "./mount.ts";
 import { done, INFO, type ScriptOptions, startScriptedServer } from "./scripted-server.ts";
 
@@ -55,7 +56,7 @@ const refusals: [string, File, ScriptOptions, RegExp][] = [
   [
     "any file for an agent that takes none",
     png("a.png"),
-    { info: { attachments: { media_types: [], max_bytes: 0, max_count: 0 } } },
+    { info: { attachments: { ...INFO.attachments, media_types: [] } } },
     /^Concierge does not take files/,
   ],
 ];
@@ -82,6 +83,52 @@ test("a picture is sent as base64 with its proven type, and a preview of its own
   assert.deepEqual(body.attachments, [{ type: "image", name: "photo.jpg", mime_type: "image/png", data }]);
   assert.match((await page.shown<HTMLImageElement>(".sent-files img")).src, /^blob:/);
   assert.equal(page.find(".draft-files"), null);
+});
+
+const TEXT_TYPES = ["text/plain", "text/markdown", "text/csv", "application/json"];
+const takesText = {
+  info: { attachments: { ...INFO.attachments, max_count: 6, media_types: ["image/png", ...TEXT_TYPES] } },
+};
+
+test("text files have the type of their ending, whatever the browser says, and the picker offers them by it", async (t) => {
+  const { server, page, attach } = await open(t, takesText);
+  const accept = page.find("input[type=file]")?.getAttribute("accept");
+  assert.equal(
+    accept,
+    "image/png,text/plain,.txt,.log,text/markdown,.md,.markdown,text/csv,.csv,application/json,.json",
+  );
+  const names = ["a.txt", "b.LOG", "c.md", "d.x.markdown", "e.csv", "f.json"];
+  await attach(...names.map((name) => new File([`%PDF-1.7 ${name}`], name, { type: "application/vnd.ms-excel" })));
+  assert.equal(page.text(".draft-files li:nth-child(3) .file-kind"), "Markdown · 13B");
+  await page.press({ key: "Enter" });
+  const { body } = await server.turn();
+  const [plain, markdown, csv, json] = TEXT_TYPES;
+  assert.deepEqual(
+    (body.attachments as Attachment[]).map(({ type, name, mime_type, data }) => [type, name, mime_type, atob(data)]),
+    [plain, plain, markdown, markdown, csv, json].map((type, index) => {
+      return ["file", names[index], type, `%PDF-1.7 ${names[index]}`];
+    }),
+  );
+});
+
+for (const [what, content, sentence] of [
+  ["in another encoding", new Uint8Array([0x63, 0x61, 0x66, 0xe9]), "cafe.csv: not text in UTF-8."],
+  ["with a NUL", "a\0b", "cafe.csv: not text in UTF-8."],
+  ["of nothing but a byte order mark", "\uFEFF", "cafe.csv: empty."],
+  ["of more than 1 MiB", "x".repeat(1024 * 1024 + 1), "cafe.csv: larger than 1 MB."],
+] as const) {
+  test(`a text file ${what} is refused`, async (t) => {
+    const { page, attach } = await open(t, takesText);
+    await attach(new File([content], "cafe.csv"));
+    assert.equal(page.text("[part=refusals] li"), sentence);
+    assert.equal(page.find(".draft-files"), null);
+  });
+}
+
+test("a text file that the agent does not accept is refused with what it takes, also if it begins as a PDF does", async (t) => {
+  const { page, attach } = await open(t);
+  await attach(new File(["%PDF-1.7"], "notes.md", { type: "application/pdf" }));
+  assert.equal(page.text("[part=refusals] li"), "notes.md: only PNG and PDF files are taken.");
 });
 
 test("the same file is attached once, whatever its name", async (t) => {

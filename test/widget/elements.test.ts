@@ -4,8 +4,8 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { html, LitElement } from "lit";
+import type { AssistantMessage, Message, ToolBlock, UserMessage } from "../../widget/conversations/messages.ts";
 import type { Client } from "../../widget/session/client.ts";
-import type { AssistantMessage, Message, ToolBlock, UserMessage } from "../../widget/session/messages.ts";
 import type { ChatContext } from "../../widget/ui/context.ts";
 import type { ToolRenderers } from "../../widget/ui/extensions.ts";
 import { stopClock } from "../support/stopped-clock.ts";
@@ -51,7 +51,7 @@ class Conversation extends LitElement {
   context = CONTEXT;
   readonly #client = {
     session: { messages: this.messages, canEdit: () => false, alternatives: () => [], waitingCalls: [] },
-    keeper: { isNotKept: false },
+    library: { isNotKept: false },
   };
   readonly #drawing = new PiecewiseDrawing(this, () => this.messages);
 
@@ -138,6 +138,7 @@ test("a call that waits for approval is no empty answer: it is seen among many, 
   await list.updateComplete;
   assert.equal(textOf(list, ".step-row"), en.steps(3));
   assert.equal(textOf(list, '[part="approval"] .question'), "pay");
+  assert.equal(list.root.querySelector('[part="approval"] dl'), null, "no room for values where there are none");
   await show(list, {
     messages: [QUESTION, answer("m", "Paid.", { blocks: [...blocks.slice(0, 3), call("3", "completed")] })],
   });

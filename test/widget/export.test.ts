@@ -4,8 +4,8 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { marked, type Token } from "marked";
+import type { Message } from "../../widget/conversations/messages.ts";
 import { en } from "../../widget/i18n/strings.ts";
-import type { Message } from "../../widget/session/messages.ts";
 import { exportTranscript } from "../../widget/ui/export.ts";
 import { randomFrom } from "../support/random.ts";
 
@@ -44,6 +44,20 @@ test("no text of a message is read as a speaker's heading, an image or HTML, and
     const markdown = await exported(text, text);
     assert.deepEqual(seen(markdown), SAID, `${JSON.stringify(text)} as\n${markdown}`);
   }
+});
+
+test("the pictures of a call are counted, which a text cannot show", async () => {
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+  const call = { type: "tool", callId: "1", tool: "draw", arguments: "{}", status: "completed", output: "drawn" };
+  const blocks = [{ ...call, images: [image], imagesOmitted: 1 }, call];
+  const messages = [{ role: "assistant", status: "done", blocks }] as unknown as Message[];
+  const markdown = await exportTranscript("markdown", messages, context);
+  assert.deepEqual(markdown.match(/^\d pictures? .*$/gm), ["2 pictures are not shown."]);
+  const [answer] = JSON.parse(await exportTranscript("json", messages, context));
+  assert.deepEqual(
+    answer.blocks.map((it: { pictures?: number }) => it.pictures),
+    [2, undefined],
+  );
 });
 
 test("code, and text without headings, images and HTML, are exported as they are", async () => {

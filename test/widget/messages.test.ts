@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StreamEvent } from "../../server/protocol/events.ts";
+
 import {
   answerText,
   applyEvent,
@@ -8,31 +8,34 @@ import {
   failAnswer,
   joinedBlocks,
   stopAnswer,
-} from "../../widget/session/messages.ts";
+  type ToolBlock,
+} from "../../widget/conversations/messages.ts";
+import { parseEvent } from "../../widget/transport/parse-event.ts";
+import type { RunEvent } from "../../widget/transport/transport.ts";
 
-const fold = (...events: StreamEvent[]) =>
+const fold = (...events: RunEvent[]) =>
   events.reduce((answer, event, index) => applyEvent(answer, event, index * 100), emptyAnswer("m1"));
 
-const call = (id: string, tool = "look"): StreamEvent => ({
+const call = (id: string, tool = "look"): RunEvent => ({
   type: "tool_call",
   data: { id, tool, arguments: `{"of":"${id}"}`, status: "running" },
 });
 
-const result = (id: string, output: string): StreamEvent => ({
+const result = (id: string, output: string): RunEvent => ({
   type: "tool_result",
   data: { id, tool: "look", output, status: "completed", duration_ms: 7 },
 });
 
-const done = (data: string): StreamEvent => ({
+const done = (data: string): RunEvent => ({
   type: "done",
   data,
   state: {},
   finish_reason: "stop",
 });
 
-const token = (data: string): StreamEvent => ({ type: "token", data });
+const token = (data: string): RunEvent => ({ type: "token", data });
 
-const thinking = (data: string): StreamEvent => ({ type: "thinking", data });
+const thinking = (data: string): RunEvent => ({ type: "thinking", data });
 
 test("thoughts that were sent as the answer first are shown once, as thinking", () => {
   const { blocks } = fold(token("Plan "), token("it."), { type: "thinking", data: "Plan it." }, token("Answer"));
@@ -140,6 +143,107 @@ test("a fold never changes the message that it was given", () => {
   });
   assert.equal(answerText(applyEvent(before, token("b"), 0)), "ab");
   assert.equal(answerText(before), "a");
+});
+
+test("steps stand in their call, in it again as they were where it runs once more, and end with it", () => {
+  const step = (id: string, parent: string): RunEvent => {
+    const { data } = call(id) as Extract<RunEvent, { type: "tool_call" }>;
+    return { type: "tool_call", data: { ...data, parent } };
+  };
+  const progress: RunEvent = { type: "tool_progress", data: { id: "s2", text: "Page 1" } };
+  const answer = fold(call("1"), step("s1", "1"), step("s2", "s1"), progress, result("s2", "b"), step("s1", "1"));
+  const [outer] = answer.blocks as readonly ToolBlock[];
+  assert.deepEqual(
+    outer?.steps?.map(({ callId, status, steps }) => [callId, status, steps]),
+    [["s1", "running", undefined]],
+  );
+  const [stopped] = stopAnswer(answer, 9).blocks as readonly ToolBlock[];
+  assert.deepEqual([stopped?.status, stopped?.steps?.[0]?.status], ["stopped", "stopped"]);
+});
+
+test("a call has 200 steps and three levels of them at most, whatever the server sends", () => {
+  const step = (id: string, parent: string): RunEvent => {
+    const { data } = call(id) as Extract<RunEvent, { type: "tool_call" }>;
+    return { type: "tool_call", data: { ...data, parent } };
+  };
+  const ended = (id: string, parent: string): RunEvent => {
+    const { data } = result(id, "") as Extract<RunEvent, { type: "tool_result" }>;
+    return { type: "tool_result", data: { ...data, parent } };
+  };
+  const deep = fold(call("0"), ...[1, 2, 3, 4, 5].map((level) => step(`${level}`, `${level - 1}`)), ended("4", "3"));
+  const levels: string[] = [];
+  for (let it = deep.blocks[0] as ToolBlock | undefined; it; it = it.steps?.[0]) levels.push(it.callId);
+  assert.deepEqual([levels, deep.blocks.length], [["0", "1", "2", "3"], 1]);
+  const many = fold(
+    call("0"),
+    step("a", "0"),
+    ...Array.from({ length: 300 }, (_, index) => step(`s${index}`, index % 2 ? "a" : "0")),
+    ended("s299", "a"),
+  );
+  const [outer] = many.blocks as readonly ToolBlock[];
+  const count = ({ steps = [] }: ToolBlock): number => steps.reduce((sum, it) => sum + 1 + count(it), 0);
+  assert.deepEqual([outer && count(outer), many.blocks.length], [200, 1]);
+});
+
+const unusable = [
+  { type: "thinking", data: 7 },
+  { type: "tool_call", data: { id: "2", tool: "look", arguments: {} } },
+  { type: "tool_progress", data: { id: "1", text: 7 } },
+  { type: "tool_progress", data: null },
+  { type: "tool_result", data: { id: "1", tool: "look", output: { a: 1 }, status: "completed" } },
+];
+
+for (const event of unusable) {
+  test(`an answer goes on without what it can do without: ${JSON.stringify(event)}`, () => {
+    assert.equal(parseEvent(JSON.stringify({ id: 3, ...event })), undefined);
+  });
+}
+
+test("what an answer consists of, asks and ends with must be readable", () => {
+  const broken = [
+    { type: "token", data: 7 },
+    { type: "tool_approval", data: { id: "1", tool: "look", arguments: "{}", text: 7, expires_at: "" } },
+    { type: "done", data: "", state: "none" },
+  ];
+  for (const event of broken) assert.throws(() => parseEvent(JSON.stringify(event)), { code: "unreadable" });
+});
+
+test("a failure is said in its own words, or by its code, whatever stands beside it", () => {
+  const failed = (fields: object) => parseEvent(JSON.stringify({ type: "error", code: "overloaded", ...fields }));
+  const error = { type: "error", code: "overloaded", retryable: false };
+  assert.deepEqual(failed({ data: { message: "no" } }), { ...error, data: "" });
+  assert.deepEqual(failed({ data: "Busy.", state: null }), { ...error, data: "Busy." });
+});
+
+test("an id that a model uses again is that of its last call", () => {
+  const again = fold(call("1"), result("1", "first"), call("1"), result("1", "second"));
+  assert.deepEqual(
+    (again.blocks as readonly ToolBlock[]).map(({ output }) => output),
+    ["first", "second"],
+  );
+});
+
+test("what is no picture of a result is left out, and its number is none", () => {
+  const images = [
+    null,
+    { mime_type: "image/png", data: "<none>" },
+    { mime_type: "image/png", data: 7 },
+    { mime_type: "javascript:alert(1)", data: "AAAA" },
+    { mime_type: "image/png", data: "AAAA" },
+  ];
+  const data = {
+    id: "1",
+    tool: "look",
+    output: "",
+    status: "completed",
+    duration_ms: 1,
+    images,
+    images_omitted: "<b>5",
+  };
+  const event = parseEvent(JSON.stringify({ type: "tool_result", data })) as RunEvent;
+  const [block] = fold(call("1"), event).blocks as readonly ToolBlock[];
+  assert.equal(block?.images?.length, 1);
+  assert.equal(block?.imagesOmitted, undefined);
 });
 
 const continued = [

@@ -3,8 +3,10 @@
 import "./browser-stubs.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { ChatSession } from "../../widget/session/chat-session.ts";
-import { ReconnectPolicy } from "../../widget/session/reconnect-policy.ts";
+import { ChatSession } from "../../widget/conversations/chat-session.ts";
+import { OpenConversation } from "../../widget/conversations/open-conversation.ts";
+import { ReconnectPolicy } from "../../widget/conversations/reconnect-policy.ts";
+import type { FallbackTransport } from "../../widget/transport/fallback.ts";
 import { HttpTransport } from "../../widget/transport/http.ts";
 import type { Endpoint, Transport } from "../../widget/transport/transport.ts";
 import { WebSocketTransport } from "../../widget/transport/websocket.ts";
@@ -75,15 +77,22 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
   // Before the first event: the message has arrived, and nothing has come back.
   if (cutAfter === 0) void server.model.nextAsked().then(() => proxy.cut());
   let last = 0;
+  const conversation = new OpenConversation({
+    store: () => undefined,
+    owner: () => ({ agent: "", kept: "tab" }),
+    makeRoom: async () => false,
+    onAppend: () => {},
+  });
   const session = new ChatSession({
-    transport,
+    conversation,
+    transport: transport as FallbackTransport,
     reconnect: new ReconnectPolicy(() => {}),
     classifyError: (error) => error,
     onToken: () => {},
     onTool: () => {},
     onAnswerEnd: () => {},
     onChange: () => {
-      const after = session.data.run?.after ?? last;
+      const after = conversation.value.run?.after ?? last;
       while (last < after) {
         last += 1;
         if (last === cutAfter) proxy.cut();
@@ -91,7 +100,8 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
       }
     },
   });
-  await session.send({ text: "Go", attachments: [], files: [] }).ended;
+  const { ended } = await session.send({ text: "Go", attachments: [], files: [] });
+  await ended;
   return {
     messages: session.messages,
     state: session.state,

@@ -8,6 +8,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { encodeFrame } from "../../server/protocol/sse.ts";
+import { atEnd } from "../support/at-end.ts";
 import { within } from "../support/deadline.ts";
 
 export const INFO: AgentInfo = {
@@ -17,7 +18,12 @@ export const INFO: AgentInfo = {
   welcome: "Hi! What can I do for you?",
   suggestions: ["What can you do?"],
   continue: true,
-  attachments: { media_types: ["image/png", "application/pdf"], max_bytes: 20 * 1024 * 1024, max_count: 2 },
+  attachments: {
+    media_types: ["image/png", "application/pdf"],
+    max_bytes: 20 * 1024 * 1024,
+    max_text_bytes: 1024 * 1024,
+    max_count: 2,
+  },
   max_body_bytes: 64 * 1024 * 1024,
 };
 
@@ -168,7 +174,7 @@ export async function startScriptedServer(t: TestContext, options: ScriptOptions
   });
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
-  t.after(() => {
+  atEnd(t, () => {
     // An element that is still in the page connects again at once, and its connection would keep the process.
     http.prependListener("connection", (connection) => connection.destroy());
     for (const socket of sockets.clients) socket.terminate();

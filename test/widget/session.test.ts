@@ -5,10 +5,10 @@ import { once } from "node:events";
 import { test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import { answerText } from "../../widget/session/messages.ts";
-import { gate } from "../support/deadline.ts";
+import { answerText } from "../../widget/conversations/messages.ts";
+import { gate, within } from "../support/deadline.ts";
 import { openedSockets } from "./browser-stubs.ts";
-import { lastAnswer, openClient, text, textsOf } from "./chat-client.ts";
+import { keptAt, lastAnswer, openClient, text, textsOf } from "./chat-client.ts";
 import { done, type ScriptedServer, startScriptedServer, token } from "./scripted-server.ts";
 
 const failure = (code: ErrorCode): StreamEvent => ({ type: "error", data: "It did not work.", code, retryable: true });
@@ -43,12 +43,12 @@ test("a message is sent with the state of the last answer, and reset forgets it"
   const { client } = await openClient(t, server);
   const states: unknown[] = [];
   for (const id of ["resp_1", "resp_2"]) {
-    const { ended } = client.session.send(text("Hi"));
+    const { ended } = await client.session.send(text("Hi"));
     states.push((await answer(server, done("ok", state(id)))).state);
     await ended;
   }
-  await client.session.reset();
-  client.session.send(text("Again"));
+  await client.library.reset();
+  await client.session.send(text("Again"));
   states.push((await answer(server, done("ok"))).state);
   assert.deepEqual(states, [{}, state("resp_1"), {}]);
 });
@@ -56,9 +56,9 @@ test("a message is sent with the state of the last answer, and reset forgets it"
 test("an empty message is not sent, and neither is a second one while an answer comes", async (t) => {
   const server = await startScriptedServer(t);
   const { client } = await openClient(t, server);
-  assert.equal(client.session.send(text("  ")).outcome, "empty");
-  const { outcome, ended } = client.session.send(text("Hi"));
-  const second = client.session.send(text("Too early"));
+  assert.equal((await client.session.send(text("  "))).outcome, "empty");
+  const { outcome, ended } = await client.session.send(text("Hi"));
+  const second = await client.session.send(text("Too early"));
   assert.deepEqual([outcome, second.outcome], ["accepted", "busy"]);
   await second.ended;
   await answer(server, done("ok"));
@@ -71,57 +71,64 @@ test("a changed message is sent with the state that it was sent with first, and 
   const { client } = await openClient(t, server);
   const { session } = client;
   for (const id of ["1", "2"]) {
-    const { ended } = session.send(text(`Message ${id}`));
+    const { ended } = await session.send(text(`Message ${id}`));
     await answer(server, done(`Answer ${id}`, state(id)));
     await ended;
   }
-  const again = session.retry();
+  const again = await session.retry();
   assert.deepEqual((await answer(server, done("Answer 2, again", state("2b")))).state, state("1"));
-  await again;
+  await again.ended;
   assert.deepEqual(textsOf(session.messages), ["Message 1", "Answer 1", "Message 2", "Answer 2, again"]);
   const [first] = session.messages;
   assert.ok(first?.role === "user" && session.canEdit(first));
-  const { ended } = session.send(text("Message 1, changed"), { replaces: first.id });
+  const { ended } = await session.send(text("Message 1, changed"), { replaces: first.id });
   assert.deepEqual((await answer(server, done("Answer"))).state, {});
   await ended;
   assert.deepEqual(textsOf(session.messages), ["Message 1, changed", "Answer"]);
   // One that is gone is not replaced, and nothing is sent in its place.
-  assert.equal(session.send(text("Message 9, changed"), { replaces: "m99" }).outcome, "refused");
+  assert.equal((await session.send(text("Message 9, changed"), { replaces: "m99" })).outcome, "refused");
   assert.deepEqual(textsOf(session.messages), ["Message 1, changed", "Answer"]);
 });
 
 test("what the page adds comes behind the answer that is running, also where another tab shows it, and into no other conversation", async (t) => {
   const server = await startScriptedServer(t);
-  const { client } = await openClient(t, server);
+  const { client, until } = await openClient(t, { ...server, persist: true });
   const { session } = client;
-  const { ended } = session.send(text("Hi"));
+  const isShown = () => client.session === session;
+  const { ended } = await session.send(text("Hi"));
   const added = ["One", "Two"].map((note) => session.addOfPage({ text: note }));
   await answer(server, done("ok", state("1")));
   await ended;
   assert.equal(new Set(await Promise.all(added)).size, 2);
   assert.deepEqual(textsOf(session.messages), ["Hi", "ok", "One", "Two"]);
-  const next = session.send(text("Next"));
+  client.library.save();
+  const other = await openClient(t, { ...server, persist: true });
+  await other.until((it) => it.session.messages.length === 4);
+  const next = await session.send(text("Next"));
   const shared = session.addOfPage({ text: "Three" });
-  const elsewhere = session.addOfPage({ text: "Four" }, () => Promise.reject(new Error("elsewhere")));
-  const refused = assert.rejects(elsewhere, /elsewhere/);
-  // As another tab has stored it, where an earlier answer was rated.
-  session.restore(session.data);
+  await other.until((it) => it.session.messages.length === 6);
+  const [, rated] = other.client.session.messages;
+  assert.ok(rated?.role === "assistant");
+  other.client.session.rate({ ...rated, feedback: { rating: "up" } });
+  await until(() => session.messages.some((it) => it.role === "assistant" && it.feedback));
   await answer(server, done("on", state("1")));
   await next.ended;
-  await Promise.all([shared, refused]);
+  await shared;
   assert.deepEqual(textsOf(session.messages).slice(4), ["Next", "on", "Three"]);
+  await other.until((it) => it.session.messages.length === 7);
+  assert.deepEqual(textsOf(other.client.session.messages), textsOf(session.messages));
   // It keeps nothing from being sent that waits for the end of the answer, too.
-  session.send(text("Well?"));
+  await session.send(text("Well?"));
   session.queue(text("And?"));
   const between = session.addOfPage({ text: "Between" });
   await answer(server, done("well", state("1")));
   assert.equal((await answer(server, done("and", state("1")))).message, "And?");
   await Promise.all([between, session.ended]);
-  session.send(text("More"));
-  const late = session.addOfPage({ text: "Late" });
+  await session.send(text("More"));
+  const late = session.addOfPage({ text: "Late" }, isShown);
   assert.deepEqual((await server.turn()).body.state, state("1"));
-  await session.reset();
-  assert.deepEqual([await late, session.messages], [undefined, []]);
+  await client.library.reset();
+  assert.deepEqual([await late, client.session.messages], [undefined, []]);
 });
 
 test("a history is cut to where the changed message was sent", async (t) => {
@@ -129,11 +136,11 @@ test("a history is cut to where the changed message was sent", async (t) => {
   const { client } = await openClient(t, server);
   const history = [1, 2, 3, 4].map((index) => ({ role: "user", content: String(index) }));
   for (const length of [2, 4]) {
-    const { ended } = client.session.send(text("Hi"));
+    const { ended } = await client.session.send(text("Hi"));
     await answer(server, done("ok", { conversation_history: history.slice(0, length), signature: `s${length}` }));
     await ended;
   }
-  void client.session.retry();
+  await client.session.retry();
   const body = await answer(server, done("ok"));
   assert.deepEqual(body.state, { conversation_history: history.slice(0, 2), signature: "s2" });
 });
@@ -141,24 +148,24 @@ test("a history is cut to where the changed message was sent", async (t) => {
 test("a state that the server no longer has is left out by a retry afresh, and by no other", async (t) => {
   const server = await startScriptedServer(t);
   const { client } = await openClient(t, server);
-  const first = client.session.send(text("Hi"));
+  const first = await client.session.send(text("Hi"));
   await answer(server, done("ok", state("1")));
   await first.ended;
-  const second = client.session.send(text("More"));
+  const second = await client.session.send(text("More"));
   await answer(server, failure("conversation_expired"));
   await second.ended;
   assert.equal(lastAnswer(client)?.failure?.code, "conversation_expired");
-  const third = client.session.retry();
+  const third = await client.session.retry();
   assert.deepEqual((await answer(server, failure("conversation_expired"))).state, state("1"));
-  await third;
-  void client.session.retry({ afresh: true });
+  await third.ended;
+  await client.session.retry({ afresh: true });
   assert.deepEqual((await answer(server, done("ok"))).state, {});
 });
 
 test("an answer whose run the server has forgotten keeps its text, and its code names the lost connection", async (t) => {
   const server = await startScriptedServer(t);
   const { client, until } = await openClient(t, server);
-  const { ended } = client.session.send(text("Hi"));
+  const { ended } = await client.session.send(text("Hi"));
   const turn = await server.turn();
   turn.send(token("Half"));
   await until((it) => textsOf(it.session.messages).at(-1) === "Half");
@@ -173,7 +180,7 @@ test("an answer whose run the server has forgotten keeps its text, and its code 
 test("an answer that cannot be read fails with a code of ours", async (t) => {
   const server = await startScriptedServer(t);
   const { client } = await openClient(t, server);
-  const { ended } = client.session.send(text("Hi"));
+  const { ended } = await client.session.send(text("Hi"));
   await answer(server, { type: "token", data: 7 } as unknown as StreamEvent);
   await ended;
   assert.equal(lastAnswer(client)?.failure?.code, "unreadable");
@@ -184,13 +191,13 @@ test("a message to a server that is down is queued, can be taken back, and is se
   const server = await startScriptedServer(t, { isDown: () => isDown });
   const { client, until, reports } = await openClient(t, server);
   isDown = true;
-  const first = client.session.send(text("First"));
+  const first = await client.session.send(text("First"));
   await until(({ session }) => session.isQueued);
   assert.equal(client.reconnect.state !== "online", true);
   assert.deepEqual(client.session.withdraw(), text("First"));
   await first.ended;
   assert.equal(client.session.messages.length, 0);
-  const second = client.session.send(text("Second"));
+  const second = await client.session.send(text("Second"));
   await until(({ session, reconnect }) => session.isQueued && reconnect.state === "waiting");
   isDown = false;
   client.networkChanged();
@@ -211,7 +218,7 @@ test("a chat that is removed while it connects sends its message when it is back
   };
   const server = await startScriptedServer(t, { upgrade });
   const { client } = await openClient(t, server);
-  const { ended } = client.session.send(text("Later"));
+  const { ended } = await client.session.send(text("Later"));
   await asked.opened;
   client.close();
   const socket = openedSockets.at(-1) ?? assert.fail();
@@ -230,7 +237,7 @@ for (const socket of [true, false]) {
   test(`a chat that is removed in mid-answer goes on with it when it is back, over ${socket ? "a socket" : "HTTP"}`, async (t) => {
     const server = await startScriptedServer(t, { socket });
     const { client, until, reports } = await openClient(t, server);
-    const { ended } = client.session.send(text("Hi"));
+    const { ended } = await client.session.send(text("Hi"));
     const turn = await server.turn();
     turn.send(token("Half "));
     await until((it) => lastAnswer(it)?.blocks.length === 1);
@@ -246,26 +253,76 @@ for (const socket of [true, false]) {
   });
 }
 
+test("a chat that is removed follows what another tab has begun only once it is back", async (t) => {
+  const setTimer = globalThis.setTimeout;
+  t.mock.method(globalThis, "setTimeout", (run: () => void, ms = 0, ...more: unknown[]) =>
+    setTimer(run, ms === 5_000 ? 0 : ms, ...more),
+  );
+  const server = await startScriptedServer(t);
+  const { client, until } = await openClient(t, { ...server, persist: true });
+  const first = await client.session.send(text("Hi"));
+  await answer(server, done("ok"));
+  await first.ended;
+  client.library.save();
+  await client.library.stored;
+  const other = await openClient(t, { ...server, persist: true });
+  await other.until((it) => it.session.messages.length === 2);
+  await client.session.send(text("More"));
+  await other.until((it) => it.session.messages.length === 4);
+  other.client.close();
+  (await server.turn()).send(token("Half"));
+  await until((it) => lastAnswer(it)?.blocks.length === 1);
+  assert.equal(server.dialled.length, 1);
+  other.client.open(true);
+  assert.equal(await server.control(), "resume");
+});
+
 for (const end of ["stop", "reset"] as const) {
   test(`${end} ends a run although the chat was removed`, async (t) => {
     const server = await startScriptedServer(t);
     const { client, until } = await openClient(t, server);
-    const { ended } = client.session.send(text("Hi"));
+    const { ended } = await client.session.send(text("Hi"));
     const turn = await server.turn();
     turn.send(token("Half"));
     await until((it) => lastAnswer(it)?.blocks.length === 1);
     client.close();
     await turn.gone;
-    void client.session[end]();
+    if (end === "stop") client.session.stop();
+    else void client.library.reset();
     assert.equal(await server.control(), "cancel");
     await ended;
   });
 }
 
+test("a conversation that was closed is forgotten with the next message, whose answer comes to its end", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client, until } = await openClient(t, { ...server, persist: true });
+  const first = await client.session.send(text("Hi"));
+  await answer(server, done("ok"));
+  await first.ended;
+  client.library.close();
+  assert.equal((await keptAt(server.url)).length, 1);
+  const { ended } = await client.session.send(text("More"));
+  const turn = await server.turn();
+  turn.send(token("Half "));
+  await until((it) => lastAnswer(it)?.blocks.length === 1);
+  const forgotten = async () => {
+    while ((await keptAt(server.url)).length > 1);
+  };
+  await within(forgotten(), "the end of what was closed", 5_000);
+  turn.send(token("of it"), done("Half of it"));
+  await ended;
+  await client.library.stored;
+  assert.deepEqual(
+    (await keptAt(server.url)).map(({ tree }) => textsOf(tree)),
+    [["More", "Half of it"]],
+  );
+});
+
 test("each piece of text, each new status of a tool and the end of an answer is reported once", async (t) => {
   const server = await startScriptedServer(t);
   const { client, reports, until } = await openClient(t, server);
-  const first = client.session.send(text("Hi"));
+  const first = await client.session.send(text("Hi"));
   await answer(server, token("a"), call("1"), call("2"), result("1"), token("b"), failure("internal"));
   await first.ended;
   assert.deepEqual(reports.splice(0), [
@@ -277,7 +334,7 @@ test("each piece of text, each new status of a tool and the end of an answer is 
     "m2 2 stopped",
     "m2 failed",
   ]);
-  const second = client.session.send(text("Hi"));
+  const second = await client.session.send(text("Hi"));
   const turn = await server.turn();
   turn.send(call("3"));
   await until((it) => lastAnswer(it)?.blocks.length === 1);
@@ -308,7 +365,7 @@ test("tool calls that need approval wait for decisions, with which the same answ
   const server = await startScriptedServer(t);
   const { client } = await openClient(t, server);
   const { session } = client;
-  const first = session.send(text("Pay both"));
+  const first = await session.send(text("Pay both"));
   await answer(server, approval("1"), approval("2"), asked("Pay 1?\nPay 2?", state("open")));
   await first.ended;
   const statuses = () => lastAnswer(client)?.blocks.map((block) => block.type === "tool" && block.status);
@@ -316,13 +373,13 @@ test("tool calls that need approval wait for decisions, with which the same answ
   const [call] = lastAnswer(client)?.blocks ?? [];
   assert.equal(call?.type === "tool" && call.approval?.text, "Pay 1?");
   for (const wrong of [[], [{ id: "1", approved: true }], [1, 1].map(() => ({ id: "1", approved: true }))]) {
-    assert.equal(session.decide(wrong).outcome, "empty");
+    assert.equal((await session.decide(wrong)).outcome, "empty");
   }
   const approvals = [
     { id: "1", approved: true },
     { id: "2", approved: false, reason: "too much" },
   ];
-  const { outcome, ended } = session.decide(approvals);
+  const { outcome, ended } = await session.decide(approvals);
   assert.equal(outcome, "accepted");
   assert.deepEqual(statuses(), ["running", "failed"]);
   const body = await answer(server, result("1"), result("2", { status: "failed" }), token("Paid."), done("Paid."));
@@ -332,13 +389,37 @@ test("tool calls that need approval wait for decisions, with which the same answ
   assert.equal(session.messages.length, 2);
 });
 
+for (const end of ["the server ends it", "its connection is lost"]) {
+  test(`what an answer asks for before and after the person has stopped it waits for no decision, where ${end}`, async (t) => {
+    const server = await startScriptedServer(t);
+    const { client, until } = await openClient(t, server);
+    const { session } = client;
+    const { ended } = await session.send(text("Pay both"));
+    const turn = await server.turn();
+    turn.send(approval("1"));
+    await until((it) => lastAnswer(it)?.blocks.length === 1);
+    session.stop();
+    assert.equal(await server.control(), "stop");
+    // It was on its way already.
+    turn.send(approval("2"));
+    if (end === "the server ends it") turn.send(asked("", state("open")));
+    else {
+      await until((it) => lastAnswer(it)?.blocks.length === 2);
+      turn.cut();
+    }
+    await ended;
+    const statuses = lastAnswer(client)?.blocks.map((block) => block.type === "tool" && block.status);
+    assert.deepEqual([statuses, session.waitingCalls], [["stopped", "stopped"], []]);
+  });
+}
+
 test("a message in place of a decision ends the waiting of the calls", async (t) => {
   const server = await startScriptedServer(t);
   const { client } = await openClient(t, server);
-  const first = client.session.send(text("Pay"));
+  const first = await client.session.send(text("Pay"));
   await answer(server, approval("1"), asked(""));
   await first.ended;
-  client.session.send(text("Never mind"));
+  await client.session.send(text("Never mind"));
   const [, paid] = client.session.messages;
   assert.ok(paid?.role === "assistant");
   assert.deepEqual(
@@ -359,11 +440,11 @@ for (const { code, statuses, again } of refusals) {
     const server = await startScriptedServer(t);
     const { client } = await openClient(t, server);
     const { session } = client;
-    const sent = session.send(text("Pay both"));
+    const sent = await session.send(text("Pay both"));
     await answer(server, approval("1"), approval("2"), asked("", state("open")));
     await sent.ended;
     const approvals = ["1", "2"].map((id) => ({ id, approved: true }));
-    const { ended } = session.decide(approvals);
+    const { ended } = await session.decide(approvals);
     const older = code === "invalid_request" ? {} : { state: state("older") };
     await answer(server, { ...failure(code), retryable: again, ...older } as StreamEvent);
     await ended;
@@ -376,12 +457,12 @@ for (const { code, statuses, again } of refusals) {
     assert.equal(first?.decision !== undefined, again, "nobody knows what was decided");
     if (code === "approval_expired") assert.ok(Date.parse(first?.approval?.expires_at ?? "") <= Date.now());
     if (code === "invalid_request") {
-      session.decide(approvals);
+      await session.decide(approvals);
       const { body } = await server.turn();
       assert.deepEqual([body.approvals, body.state], [approvals, state("open")], "they can be corrected");
       return;
     }
-    void session.retry();
+    await session.retry();
     const { body } = await server.turn();
     assert.deepEqual([body.approvals, body.message], again ? [approvals, ""] : [undefined, "Pay both"]);
     if (again) assert.deepEqual(body.state, state("open"));
@@ -393,22 +474,22 @@ test("calls are asked about no longer once their run has failed, and again when 
   const server = await startScriptedServer(t, { isDown: () => isDown });
   const { client, until } = await openClient(t, server);
   const { session } = client;
-  const broken = session.send(text("Pay"));
+  const broken = await session.send(text("Pay"));
   await answer(server, approval("1"), failure("provider_error"));
   await broken.ended;
   assert.deepEqual(session.waitingCalls, []);
-  const sent = session.send(text("Pay now"));
+  const sent = await session.send(text("Pay now"));
   await answer(server, approval("2"), asked("", state("open")));
   await sent.ended;
   const waiting = () => session.waitingCalls.map(({ callId, decision }) => [callId, decision]);
   isDown = true;
   await cut(server);
-  session.send(text("Never mind"));
+  await session.send(text("Never mind"));
   await until(() => session.isQueued);
   assert.deepEqual(session.withdraw(), text("Never mind"));
   assert.deepEqual(waiting(), [["2", undefined]], "after a message that was taken back");
   session.mark("2", { approved: true });
-  const { ended } = session.decide(session.decisions ?? []);
+  const { ended } = await session.decide(session.decisions ?? []);
   await until(({ reconnect }) => reconnect.state === "waiting");
   session.stop();
   await ended;
@@ -420,7 +501,7 @@ for (const socket of [true, false]) {
     const server = await startScriptedServer(t, { socket });
     const { client } = await openClient(t, server);
     const { session } = client;
-    const first = session.send(text("Look"));
+    const first = await session.send(text("Look"));
     const broken = {
       ...failure("provider_error"),
       retryable: false,
@@ -429,14 +510,14 @@ for (const socket of [true, false]) {
     } as StreamEvent;
     await answer(server, token("Let me see."), call("1"), result("1"), token("It sh"), broken);
     await first.ended;
-    const failed = session.retry();
+    const failed = await session.retry();
     assert.deepEqual(textsOf(session.messages), ["Look", "Let me see. tool"], "what broke off is said again");
     const body = await answer(server, token("It shines."), done("It shines.", state("after")));
-    await failed;
+    await failed.ended;
     assert.deepEqual([body.continue, body.message, body.state], [true, "", state("open")]);
     assert.deepEqual(textsOf(session.messages), ["Look", "Let me see. tool It shines."]);
     assert.equal(session.canContinue, false);
-    session.send(text("And now?"));
+    await session.send(text("And now?"));
     assert.deepEqual((await server.turn()).body.state, state("after"));
   });
 }
@@ -454,12 +535,12 @@ for (const { reason, more, calls = [], whole } of cuts as readonly (Omit<(typeof
     const server = await startScriptedServer(t);
     const { client } = await openClient(t, server);
     const { session } = client;
-    const first = session.send(text("Hi"));
+    const first = await session.send(text("Hi"));
     const end = { ...done("Hel", state("cut")), finish_reason: reason } as StreamEvent;
     await answer(server, ...calls, token("Hel"), end);
     await first.ended;
     assert.equal(session.canContinue, true);
-    const { ended } = session.continue();
+    const { ended } = await session.continue();
     assert.equal(session.canContinue, false);
     const body = await answer(server, ...more);
     await ended;
@@ -469,18 +550,44 @@ for (const { reason, more, calls = [], whole } of cuts as readonly (Omit<(typeof
   });
 }
 
+test("an answer that was cut goes on with the state of its own branch, and what is said behind it has all of its history", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const { session } = client;
+  const history = (question: string, said: string) => ({
+    conversation_history: [
+      { role: "user", content: question },
+      { role: "assistant", content: said },
+    ],
+  });
+  const first = await session.send(text("Hi"));
+  await answer(server, token("Hel"), { ...done("Hel", history("Hi", "Hel")), finish_reason: "length" } as StreamEvent);
+  await first.ended;
+  const { id = "" } = session.lastQuestion ?? {};
+  const changed = await session.send(text("Hi, changed"), { replaces: id });
+  await answer(server, done("ok", history("Hi, changed", "ok")));
+  await changed.ended;
+  assert.equal(await session.switchTo(id), true);
+  const more = await session.continue();
+  const body = await answer(server, token("lo"), done("lo", history("Hi", "Hello")));
+  await more.ended;
+  assert.deepEqual([body.continue, body.state], [true, history("Hi", "Hel")]);
+  await session.send(text("More"));
+  assert.deepEqual((await server.turn()).body.state, history("Hi", "Hello"));
+});
+
 test("an answer that was to go on, but was stopped before that was sent, can still go on", async (t) => {
   let isDown = false;
   const server = await startScriptedServer(t, { isDown: () => isDown });
   const { client, until } = await openClient(t, server);
   const { session } = client;
-  const first = session.send(text("Hi"));
+  const first = await session.send(text("Hi"));
   await answer(server, { ...done("Hel", state("cut")), finish_reason: "length" } as StreamEvent);
   await first.ended;
   const before = lastAnswer(client);
   isDown = true;
   await cut(server);
-  const { ended } = session.continue();
+  const { ended } = await session.continue();
   await until(({ reconnect }) => reconnect.state === "waiting");
   session.stop();
   await ended;
@@ -490,7 +597,7 @@ test("an answer that was to go on, but was stopped before that was sent, can sti
 test("an answer that was stopped before the server said where cannot go on", async (t) => {
   const server = await startScriptedServer(t);
   const { client, until } = await openClient(t, server);
-  const { ended } = client.session.send(text("Hi"));
+  const { ended } = await client.session.send(text("Hi"));
   (await server.turn()).send(token("Half"));
   await until((it) => lastAnswer(it)?.blocks.length === 1);
   client.close();

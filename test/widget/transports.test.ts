@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { WebSocketServer } from "ws";
 import type { StreamEvent } from "../../server/protocol/events.ts";
+import { check, checkOverHttp, checkOverSocket } from "../../widget/transport/check.ts";
 import { FallbackTransport } from "../../widget/transport/fallback.ts";
 import { HttpTransport } from "../../widget/transport/http.ts";
 import type { Endpoint, RunEvent, RunRequest, Transport } from "../../widget/transport/transport.ts";
@@ -91,13 +92,6 @@ for (const Transport of [WebSocketTransport, HttpTransport]) {
     const [refusal] = await ask();
     assert.equal(refusal?.type === "error" && refusal.code, "rate_limited");
     assert.ok(refusal?.type === "error" && Number(refusal.retry_after) >= 1, JSON.stringify(refusal));
-  });
-
-  test(`${Transport.name} proves a key without a run`, async (t) => {
-    const right = await connect<WebSocketTransport | HttpTransport>(t, Transport, { key: "k", givenKey: "k" });
-    assert.equal(await right.transport.check(), undefined);
-    const wrong = await connect<WebSocketTransport | HttpTransport>(t, Transport, { key: "k", givenKey: "w" });
-    assert.equal((await wrong.transport.check())?.code, "unauthorized");
   });
 
   test(`${Transport.name} resumes a run after the last event that arrived`, async (t) => {
@@ -197,20 +191,19 @@ test("an old connection that ends after the next was opened does not cut the run
   assert.equal((await events).at(-1)?.data, "Hello");
 });
 
-test("clear ends the run without a terminal event and waits for cleared", async (t) => {
-  const { server, transport } = await connect(t, WebSocketTransport);
-  const events = start(transport);
-  const turn = await server.turn();
-  turn.send(token("old"));
-  await transport.clear();
-  assert.equal(await server.control(), "clear");
-  assert.ok((await events).every(({ type }) => type === "token"));
-});
+for (const check of [checkOverSocket, checkOverHttp]) {
+  test(`${check.name} proves a key without a run`, async (t) => {
+    const { url } = await startScriptedServer(t, { key: "k" });
+    const endpoint = (key: string) => ({ server: new URL(url), key: () => key });
+    assert.equal(await check(endpoint("k")), undefined);
+    assert.equal((await check(endpoint("w")))?.code, "unauthorized");
+  });
+}
 
 test("a key with special characters arrives on the socket as it is", async (t) => {
   const key = "a&b=c #+%/ü";
-  const { server, transport } = await connect(t, WebSocketTransport, { key, givenKey: key });
-  await transport.check();
+  const server = await startScriptedServer(t, { key });
+  await check({ server: new URL(server.url), key: () => key });
   assert.deepEqual(server.dialled, [key]);
 });
 
@@ -275,7 +268,7 @@ test("where the socket hears nothing, HTTP begins, and the socket that opens lat
   assert.deepEqual([next.over, server.dialled.length], ["socket", 1]);
 });
 
-test("Stop, a new conversation and leaving wait for no socket that hears nothing, and nothing is sent then", async (t) => {
+test("Stop and leaving wait for no socket that hears nothing, and nothing is sent then", async (t) => {
   const upgrades: string[] = [];
   const { server, transport } = await connect(t, FallbackTransport, {
     upgrade: () => {
@@ -287,12 +280,11 @@ test("Stop, a new conversation and leaving wait for no socket that hears nothing
   const stopped = start(transport, stop.signal);
   stop.abort();
   await assert.rejects(stopped, { code: "unreachable" });
-  await transport.clear();
   const left = start(transport);
   transport.close();
   await assert.rejects(left, { code: "unreachable" });
   const known = new FallbackTransport(
-    { server: new URL(server.url), key: () => undefined, isSocketBlocked: true },
+    { server: new URL(server.url), key: () => undefined, isSocketBlocked: () => true },
     loadHttp,
   );
   t.after(() => known.close());
@@ -312,8 +304,8 @@ test("a connection that breaks and an answer about something else prove no key",
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
   const endpoint = { server: new URL(`http://127.0.0.1:${port}/`), key: () => "k" };
-  await assert.rejects(new WebSocketTransport(endpoint).check(), { code: "connection_lost" });
-  await assert.rejects(new HttpTransport(endpoint).check(), { code: "unreadable" });
+  await assert.rejects(checkOverSocket(endpoint), { code: "connection_lost" });
+  await assert.rejects(checkOverHttp(endpoint), { code: "unreadable" });
 });
 
 test("a server that is down is unreachable on all transports", async () => {

@@ -5,20 +5,16 @@ import { beforeEach, type TestContext, test } from "node:test";
 import type { Feedback } from "../../server/agent/hooks.ts";
 import { type AnyToolDefinition, tool } from "../../server/agent/tool-definition.ts";
 import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.ts";
+import { IndexedDbStore } from "../../widget/conversations/indexed-db.ts";
 import type { Metadata, UserToken } from "../../widget/session/client.ts";
 import { gate, within } from "../support/deadline.ts";
 import { call, say, type Turn } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { TestStorage } from "./browser-stubs.ts";
-import { lastAnswer, openClient, type TestClient, text, textsOf } from "./chat-client.ts";
-import { MemoryStore } from "./memory-store.ts";
-
-const store = new MemoryStore();
+import { keptAt, lastAnswer, openClient, type TestClient, text, textsOf } from "./chat-client.ts";
 
 beforeEach(() => {
   localStorage.clear();
-  store.rows.clear();
-  store.summaries.clear();
   openTab();
 });
 
@@ -63,21 +59,24 @@ async function start(
   ) =>
     openClient(t, {
       url: `${url}/`,
-      store,
+      persist: true,
       id,
       keepsAll,
       userToken,
       metadata: metadata as Metadata,
       ...(until && { until }),
     });
-  return { asked, rated, open };
+  /** Texts of all that is kept. */
+  const kept = async () => (await keptAt(`${url}/`)).flatMap(({ tree }) => textsOf(tree).slice(0, 1));
+  return { asked, rated, open, kept };
 }
 
 /** As the element does: it is asked first who sends the message. Gives the code of a refusal. */
 async function ask({ client }: TestClient, message: string): Promise<string | undefined> {
   const refusal = await client.admit();
-  await client.keeper.restored;
-  if (!refusal) await client.session.send(text(message)).ended;
+  await client.library.restored;
+  if (!refusal) await (await client.session.send(text(message))).ended;
+  await client.library.stored;
   return refusal?.code;
 }
 
@@ -89,9 +88,6 @@ const leave = ({ client }: TestClient) => {
   openTab(sessionStorage as unknown as TestStorage);
 };
 
-/** Texts of all that is kept. */
-const kept = () => [...store.rows.values()].flatMap(({ tree }) => textsOf(tree).slice(0, 1));
-
 /** What the console is warned of. */
 function warnings(t: TestContext): string[] {
   const said: string[] = [];
@@ -100,7 +96,7 @@ function warnings(t: TestContext): string[] {
 }
 
 test("what nobody has begun is shown at once and becomes the user's, and is gone with them", async (t) => {
-  const { asked, open } = await start(t);
+  const { asked, open, kept } = await start(t);
   const chat = await open();
   await ask(chat, "Hi");
   chat.client.setUserToken("ada");
@@ -109,14 +105,17 @@ test("what nobody has begun is shown at once and becomes the user's, and is gone
   assert.deepEqual(shownIn(chat), ["Hi", "ok", "More", "ok"]);
   assert.deepEqual(asked, ["nobody {}", "ada {}"]);
   await chat.client.signOut();
-  assert.deepEqual([shownIn(chat), kept(), Object.keys(localStorage), Object.keys(sessionStorage)], [[], [], [], []]);
+  assert.deepEqual(
+    [shownIn(chat), await kept(), Object.keys(localStorage), Object.keys(sessionStorage)],
+    [[], [], [], []],
+  );
 });
 
 test("a page that gives its token late finds the user's conversation again, and until then shows and stores nothing of it", async (t) => {
   const { open } = await start(t);
   const first = await open({ userToken: "ada" });
   await ask(first, "Ada here");
-  first.client.keeper.saveDraft({ text: "Ada writes", files: [] });
+  first.client.library.saveDraft({ text: "Ada writes", files: [] });
   leave(first);
   const second = await open();
   assert.deepEqual([shownIn(second), second.drafts], [[], []]);
@@ -127,22 +126,22 @@ test("a page that gives its token late finds the user's conversation again, and 
 });
 
 test("another user finds nothing of the one before, who has closed the tab, and nothing of them is kept", async (t) => {
-  const { open } = await start(t);
+  const { open, kept } = await start(t);
   const first = await open({ userToken: "ada" });
   await ask(first, "Ada here");
-  first.client.keeper.saveDraft({ text: "Ada writes", files: [] });
+  first.client.library.saveDraft({ text: "Ada writes", files: [] });
   leave(first);
   const second = await open({ userToken: "bob" });
-  assert.deepEqual([shownIn(second), second.drafts, kept()], [[], [], []]);
+  assert.deepEqual([shownIn(second), second.drafts, await kept()], [[], [], []]);
   assert.doesNotMatch(JSON.stringify(sessionStorage), /Ada/);
 });
 
 for (const how of ["signs out", "is followed by another one"]) {
   test(`a user who ${how} leaves nothing in the tab for elements of pages that were left`, async (t) => {
-    const { open } = await start(t);
+    const { open, kept } = await start(t);
     const [chat, other] = [await open({ userToken: "ada" }), await open({ userToken: "ada", id: "help" })];
     await ask(other, "Ada here");
-    other.client.keeper.saveDraft({ text: "Ada writes", files: [] });
+    other.client.library.saveDraft({ text: "Ada writes", files: [] });
     other.client.suspend();
     other.client.close();
     const slot = Object.keys(sessionStorage).find((name) => name.endsWith("#help")) ?? "";
@@ -157,7 +156,7 @@ for (const how of ["signs out", "is followed by another one"]) {
     }
     assert.equal(sessionStorage.getItem(ofOtherServer), content);
     sessionStorage.removeItem(ofOtherServer);
-    assert.doesNotMatch(JSON.stringify([sessionStorage, kept()]), /Ada/);
+    assert.doesNotMatch(JSON.stringify([sessionStorage, await kept()]), /Ada/);
   });
 }
 
@@ -211,7 +210,7 @@ test("with a new token for each message, a message and a rating at once are both
 });
 
 test("a message that waits for the token of a user who signs out is not sent for nobody", async (t) => {
-  const { asked, open } = await start(t);
+  const { asked, open, kept } = await start(t);
   const [isAsked, held] = [gate(), gate()];
   let isSlow = false;
   const userToken = async () => {
@@ -227,9 +226,73 @@ test("a message that waits for the token of a user who signs out is not sent for
   await chat.client.signOut();
   held.open();
   assert.equal(await refusal, "login_required");
-  assert.deepEqual([asked, shownIn(chat), kept()], [["ada {}"], [], []]);
+  assert.deepEqual([asked, shownIn(chat), await kept()], [["ada {}"], [], []]);
   assert.equal(await ask(chat, "Hi"), undefined);
   assert.deepEqual(asked, ["ada {}", "nobody {}"]);
+});
+
+test("what a user says while the store is asked is none of the user who comes meanwhile", async (t) => {
+  const { open } = await start(t);
+  const chat = await open({ userToken: "ada", keepsAll: true });
+  await ask(chat, "Ada here");
+  const { update } = IndexedDbStore.prototype;
+  const held = gate();
+  const updates: Promise<void>[] = [];
+  t.mock.method(
+    IndexedDbStore.prototype,
+    "update",
+    function (this: IndexedDbStore, ...given: Parameters<typeof update>) {
+      const updated = held.opened.then(() => update.apply(this, given));
+      updates.push(updated);
+      return updated;
+    },
+  );
+  const ada = chat.client.user;
+  const sent = chat.client.session.send(text("Ada's secret"));
+  chat.client.setUserToken("bob");
+  await chat.until(({ user }) => user !== ada);
+  held.open();
+  await sent;
+  await Promise.all(updates);
+  const titlesOf = async ({ client }: TestClient) =>
+    (await (await client.library.all())?.list())?.map(({ title }) => title);
+  assert.deepEqual(await titlesOf(chat), []);
+  chat.client.setUserToken("ada");
+  await chat.until(({ user }) => user === ada);
+  assert.deepEqual(await titlesOf(chat), ["Ada here"]);
+});
+
+test("a message that waits until the chat is back in its page is not sent with the token of a user whom the server has not named", async (t) => {
+  const named = gate();
+  const asked: string[] = [];
+  const authenticate: Authenticate = async (request) => {
+    if (request.token === "bob" && request.raw.url === "/api/info") await named.opened;
+    return byToken(request);
+  };
+  const instructions = ({ user }: { user?: { id: string } | undefined }) => {
+    asked.push(user?.id ?? "nobody");
+    return "Help.";
+  };
+  const turns = [1, 2, 3].map(() => [say("ok")]);
+  const { url } = await startServer(t, { authenticate, turns, agent: { instructions } });
+  const chat = await openClient(t, { url: `${url}/`, persist: true, userToken: "ada" });
+  await ask(chat, "Ada here");
+  const { session, user: ada } = chat.client;
+  chat.client.close();
+  const { ended } = await session.send(text("Ada's secret"));
+  chat.client.setUserToken("bob");
+  chat.client.open(true);
+  await within(ended, "the end of the answer");
+  named.open();
+  await chat.until(({ user }) => user !== ada);
+  assert.equal(await ask(chat, "Bob here"), undefined);
+  assert.deepEqual(
+    [asked, shownIn(chat)],
+    [
+      ["ada", "ada", "bob"],
+      ["Bob here", "ok"],
+    ],
+  );
 });
 
 test("a rating is sent for the user who gave it, and for nobody who has come since", async (t) => {
@@ -255,14 +318,14 @@ test("a rating is sent for the user who gave it, and for nobody who has come sin
 });
 
 test("a page that is shown again has forgotten a user who has signed out in another page of its tab", async (t) => {
-  const { open } = await start(t);
+  const { open, kept } = await start(t);
   const chat = await open({ userToken: "ada" });
   await ask(chat, "Ada here");
   chat.client.suspend();
   // A page that was left is told of nothing.
   for (const name of Object.keys(localStorage)) localStorage.removeItem(name);
   await chat.client.returned();
-  assert.deepEqual([shownIn(chat), chat.client.userToken, kept()], [[], undefined, []]);
+  assert.deepEqual([shownIn(chat), chat.client.userToken, await kept()], [[], undefined, []]);
   assert.deepEqual(Object.keys(localStorage), []);
 });
 
@@ -308,7 +371,7 @@ test("a userToken that never answers is given up after ten seconds", async (t) =
 });
 
 test("where the server cannot say who is there, the user who is known stays until it names another one", async (t) => {
-  const { open } = await start(t);
+  const { open, kept } = await start(t);
   const chat = await open({ userToken: "ada" });
   await ask(chat, "Ada here");
   chat.client.setUserToken("broken");
@@ -317,7 +380,7 @@ test("where the server cannot say who is there, the user who is known stays unti
   assert.equal(lastAnswer(chat.client)?.status, "failed", "the server judges each message");
   chat.client.setUserToken("bob");
   await chat.until(({ isSettled }) => isSettled);
-  assert.deepEqual([shownIn(chat), kept()], [[], []]);
+  assert.deepEqual([shownIn(chat), await kept()], [[], []]);
   // Who nobody knows yet is asked about until the server knows.
   const other = await open({ userToken: "broken" }, ({ phase }) => phase === "unreachable");
   assert.equal(other.client.isHidden, true);
@@ -332,7 +395,7 @@ test("a page that sets a new function with each of its renders has the server as
   const { url } = await startServer(t, { authenticate, turns: [[say("ok")], [say("ok")]] });
   const asking = t.mock.method(globalThis, "fetch");
   let [tokens, renders, hidden] = [0, 0, 0];
-  const chat = await openClient(t, { url: `${url}/`, store, userToken: async () => "ada", until: () => true });
+  const chat = await openClient(t, { url: `${url}/`, persist: true, userToken: async () => "ada", until: () => true });
   const rendering = setInterval(() => {
     // As the docs show it: a token that is valid for some minutes, made for this call.
     chat.client.setUserToken(async () => `ada${tokens++}`);
@@ -380,19 +443,19 @@ function slowTool() {
 
 test("signing out ends a running answer, at the server too", async (t) => {
   const { slow, running, aborted } = slowTool();
-  const { open } = await start(t, [[call("c1", "slow", {})]], [slow]);
+  const { open, kept } = await start(t, [[call("c1", "slow", {})]], [slow]);
   const chat = await open({ userToken: "ada" });
   await chat.client.admit();
-  const { ended } = chat.client.session.send(text("Go"));
+  const { ended } = await chat.client.session.send(text("Go"));
   await running.opened;
   await chat.client.signOut();
   await within(Promise.all([ended, aborted.opened]), "the end of the answer");
-  assert.deepEqual([shownIn(chat), chat.client.session.busy, kept()], [[], false, []]);
+  assert.deepEqual([shownIn(chat), chat.client.session.busy, await kept()], [[], false, []]);
 });
 
 test("signing out takes from the library what it has of the user, ends their answers there, and leaves what other users have", async (t) => {
   const { slow, running, aborted } = slowTool();
-  const { open } = await start(t, [[say("ok")], [call("c1", "slow", {})], [say("ok")]], [slow]);
+  const { open, kept } = await start(t, [[say("ok")], [call("c1", "slow", {})], [say("ok")]], [slow]);
   const bob = await open({ userToken: "bob", keepsAll: true });
   await ask(bob, "Bob here");
   bob.client.setUserToken("ada");
@@ -400,13 +463,13 @@ test("signing out takes from the library what it has of the user, ends their ans
   await bob.until(({ isKnown, session }) => isKnown && session.messages.length === 0);
   void ask(bob, "Ada here");
   await running.opened;
-  await bob.client.keeper.show(undefined);
+  await bob.client.library.show(undefined);
   await ask(bob, "Ada again");
-  await bob.client.keeper.stored;
-  assert.deepEqual(kept().toSorted(), ["Ada again", "Ada here", "Bob here"]);
+  await bob.client.library.stored;
+  assert.deepEqual((await kept()).toSorted(), ["Ada again", "Ada here", "Bob here"]);
   await bob.client.signOut();
   await within(aborted.opened, "the end of the answer");
-  assert.deepEqual(kept(), ["Bob here"]);
+  assert.deepEqual(await kept(), ["Bob here"]);
 });
 
 test("metadata goes with each message; a field that is wrong is named in the console, and left out", async (t) => {

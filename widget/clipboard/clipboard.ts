@@ -1,5 +1,6 @@
 /** Copying: a text, and a drawn answer as what it looks like. */
 
+import type { Failure } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
 
 /** What of a drawn answer's elements goes with the copy. */
@@ -14,6 +15,13 @@ export async function copyText(text: string, near: HTMLElement): Promise<boolean
     // Absent on plain http and refused in some frames; the old way still works there.
     return copyBySelection(text, near);
   }
+}
+
+/** What the owner of the site needs to find a failure: without what was said, and without what may be a key. */
+export function copyFailure({ code, reference = "", at = Date.now() }: Failure, near: HTMLElement): Promise<boolean> {
+  const page = location.origin + location.pathname;
+  const time = new Date(at).toISOString();
+  return copyText(`Reference: ${reference}\nCode: ${code}\nTime: ${time}\nPage: ${page}`, near);
 }
 
 /** Copies a text so that it is pasted as what it looks like, where that is possible; else the text alone. */

@@ -1,13 +1,11 @@
 /** The files of the message that is being written, those that are still being read, and why others were refused. */
 
-import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
-import type { Strings } from "../i18n/strings.ts";
+import type { ReactiveController, ReactiveControllerHost } from "lit";
+import type { OutgoingMessage } from "../conversations/chat-session.ts";
 import { lazy } from "../loading/lazy.ts";
-import type { OutgoingMessage } from "../session/chat-session.ts";
-import { iconButton } from "../ui/controls.ts";
-import { icons } from "../ui/icons.ts";
+import type { FileNote } from "../ui/file-notes.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
-import type { Conditions, DraftFile, FileNote } from "./read-file.ts";
+import type { Conditions, DraftFile } from "./read-file.ts";
 
 const reader = lazy(() => import("./read-file.ts"), "readFile");
 
@@ -165,36 +163,4 @@ export function draftFilesOf({ files, attachments }: OutgoingMessage): readonly 
     const file = files[index];
     return file ? [{ ...file, attachment }] : [];
   });
-}
-
-/** One sentence for each reason, with the names of all files that it holds for. */
-export function sentencesOf(notes: readonly FileNote[], strings: Strings): readonly string[] {
-  const groups = new Map<string, Pick<FileNote, "say"> & { readonly names: string[] }>();
-  for (const { name, say } of notes) {
-    const reason = say(strings, "");
-    const group = groups.get(reason) ?? { say, names: [] };
-    group.names.push(name);
-    groups.set(reason, group);
-  }
-  const list = new Intl.ListFormat(strings.lang);
-  return [...groups.values()].map(({ say, names }) => say(strings, list.format(names)));
-}
-
-export function renderRefusals(draft: DraftFiles, strings: Strings): TemplateResult {
-  return html`
-    ${draft.pending.map(({ name }) => html`<p class="reading">${icons.spinner}${name}</p>`)}
-    ${draft.refusals.length === 0 ? nothing : renderReasons(draft, strings)}
-  `;
-}
-
-function renderReasons(draft: DraftFiles, strings: Strings): TemplateResult {
-  return html`
-    <div part="refusals" class="refusals">
-      ${icons.alert}
-      <ul class="reasons">
-        ${sentencesOf(draft.refusals, strings).map((sentence) => html`<li>${sentence}</li>`)}
-      </ul>
-      ${iconButton("dismiss", strings.dismiss, icons.close, () => draft.dismissRefusals())}
-    </div>
-  `;
 }

@@ -1,16 +1,20 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type { TextType } from "../../server/protocol/attachments.ts";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
-import type { ChatSession, OutgoingMessage } from "../session/chat-session.ts";
+import type { ChatSession, OutgoingMessage } from "../conversations/chat-session.ts";
 import type { EditedMessage, Written } from "../session/client.ts";
 import { renderActions } from "../ui/actions.ts";
 import { ChatPart } from "../ui/chat-part.ts";
 import { hasTouchKeyboard, iconButton, revealWritten, smallButton } from "../ui/controls.ts";
 import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
+import type { FileNote } from "../ui/file-notes.ts";
 import { icons } from "../ui/icons.ts";
 import { isTaken } from "../ui/keys.ts";
+import { fileNotes, loadPartEventually } from "../ui/lazy-parts.ts";
 import type { MessageEditor } from "../ui/message-list.ts";
-import { DraftFiles, draftFilesOf, renderRefusals, sentencesOf } from "./attachments.ts";
-import type { DraftFile, FileNote } from "./read-file.ts";
+import { DraftFiles, draftFilesOf } from "./attachments.ts";
+import { ENDINGS } from "./endings.ts";
+import type { DraftFile } from "./read-file.ts";
 
 /** The field's height is less with one line, with or without the larger paddings of touch, and more with two. */
 const ONE_LINE_PX = 50;
@@ -73,9 +77,14 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     this.#changed();
   }
 
-  /** What is kept of it over a reload. */
+  /** What is kept of it over a reload, and while another conversation is shown. */
   get written(): Written {
-    return { text: this.#text, files: this.#files.names };
+    const [text, files] = [this.#text, this.#files];
+    const putBack = () => {
+      this.#files = files;
+      this.draft = text;
+    };
+    return { text, files: files.names, putBack };
   }
 
   /** As it is to be sent. */
@@ -89,7 +98,18 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     await this.#sending;
     if (this.#text === "") this.draft = text;
     else if (this.#isTyped && !this.#text.includes(text)) this.draft = join(text, this.#text);
-    if (files.length > 0) this.#announce(this.#files.reportLost(files));
+    if (files.length > 0) void this.#announce(this.#files.reportLost(files));
+  }
+
+  /** Shows what is being written elsewhere, in place of this and of files that are still being read. */
+  show({ text, files, putBack }: Written): void {
+    if (putBack) {
+      putBack();
+      return;
+    }
+    this.#files = new DraftFiles(() => this.#changed());
+    this.draft = text;
+    if (files.length > 0) void this.#announce(this.#files.reportLost(files));
   }
 
   override focus(): void {
@@ -120,14 +140,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
       const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#infoWaiters.push(resolve)));
       return { rules, sentWith: [this.session.stateFor(this.edits?.id), this.#text] };
     });
-    if (draft === this.#files) this.#announce(outcomes);
-  }
-
-  /** Leaves nothing of what a user has written who has left. */
-  clear(): void {
-    // Files that are still being read go, too.
-    this.#files = new DraftFiles(() => this.#changed());
-    this.draft = "";
+    if (draft === this.#files) void this.#announce(outcomes);
   }
 
   /** Whether a message can join what is being written. If it has too many files for that, says so. */
@@ -137,7 +150,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     if (!rules || others.length === 0) return true;
     const sentWith = [this.session.stateFor(undefined), message.text, this.#text];
     const notes = await this.#files.refuse(others, { rules, sentWith });
-    this.#announce(notes);
+    void this.#announce(notes);
     return notes.length === 0;
   }
 
@@ -170,13 +183,13 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
       }
       ${this.busyNote && (this.isBusy || this.busyNote === strings.wentOnElsewhere) ? html`<p class="status-line busy-note">${this.busyNote}</p>` : nothing}
       <div part="composer" class="composer" @mousedown=${focusField}>
-        ${renderRefusals(this.#files, strings)} ${this.#files.files.length > 0 ? this.#renderFiles() : nothing}
+        ${this.#renderNotes()} ${this.#files.files.length > 0 ? this.#renderFiles() : nothing}
         <div class=${canAttach ? "composer-row attachable" : "composer-row"}>
           <input
             type="file"
             multiple
             hidden
-            accept=${mediaTypes?.join() ?? ""}
+            accept=${mediaTypes?.flatMap((type) => [type, ...(ENDINGS[type as TextType] ?? [])]).join() ?? ""}
             @change=${this.#pick}
           />
           ${canAttach ? this.#renderAttach() : nothing}
@@ -202,6 +215,18 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
       </div>
       ${edits ? html`<p part="editing" id="editing" class="note">${strings.editing}</p>` : nothing}
     `;
+  }
+
+  #renderNotes(): TemplateResult | typeof nothing {
+    const { pending, refusals } = this.#files;
+    if (pending.length + refusals.length === 0) return nothing;
+    void loadPartEventually("agent-chat-file-notes");
+    return html`<agent-chat-file-notes
+      .context=${this.context}
+      .pending=${pending}
+      .refusals=${refusals}
+      .dismiss=${() => this.#files.dismissRefusals()}
+    ></agent-chat-file-notes>`;
   }
 
   #renderFiles(): TemplateResult {
@@ -331,12 +356,14 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   /** The session decides whether the message is accepted; only then the draft goes. */
   async #sendDraft(): Promise<void> {
     const { draft, outgoing, edits } = this;
+    const files = this.#files;
     const outcome = await this.context.actions.send(outgoing, { replaces: edits?.id });
     if (outcome === "busy" || outcome === "full") this.#explain(outcome);
     if (outcome !== "accepted") return;
     if (edits) return this.context.actions.endEdit();
-    // What was written or added meanwhile stays.
-    this.#files.removeSent(outgoing.files);
+    // What was written or added meanwhile stays, also in another conversation.
+    files.removeSent(outgoing.files);
+    if (files !== this.#files) return;
     this.draft = this.#text.startsWith(draft) ? this.#text.slice(draft.length) : this.#text;
   }
 
@@ -368,9 +395,10 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     this.context.actions.saveDraft();
   }
 
-  #announce(notes: readonly FileNote[]): void {
+  async #announce(notes: readonly FileNote[]): Promise<void> {
     const { actions, strings } = this.context;
-    actions.announce(...sentencesOf(notes, strings));
+    const module = notes.length > 0 && (await fileNotes.loadEventually());
+    if (module) actions.announce(...module.FileNotesElement.sentencesOf(notes, strings));
   }
 
   #growField(): void {

@@ -3,16 +3,18 @@
 import "../i18n/add-part-texts.ts";
 import {
   type Attachment,
+  type FileType,
   isMediaType,
-  MEDIA_TYPES,
-  type MediaType,
+  labelOf,
   SNIFF_BYTES,
   sniffMediaType,
+  type TextType,
 } from "../../server/protocol/attachments.ts";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
+import type { SentFile } from "../conversations/messages.ts";
 import { formatBytes } from "../i18n/format.ts";
-import type { Strings } from "../i18n/strings.ts";
-import type { SentFile } from "../session/messages.ts";
+import type { FileNote } from "../ui/file-notes.ts";
+import { ENDINGS } from "./endings.ts";
 
 /** What the server says about its agent and the files that it takes. */
 export type FileRules = Pick<AgentInfo, "agent" | "attachments" | "max_body_bytes">;
@@ -20,12 +22,6 @@ export type FileRules = Pick<AgentInfo, "agent" | "attachments" | "max_body_byte
 /** A file that will go with the message. */
 export interface DraftFile extends SentFile {
   readonly attachment: Attachment;
-}
-
-/** What is said of a file, such as why it is not taken: of all of which the same is said, in one sentence. */
-export interface FileNote {
-  readonly name: string;
-  readonly say: (strings: Strings, names: string) => string;
 }
 
 /** What files are judged by when it is their turn. */
@@ -60,8 +56,11 @@ export async function readFile(
   const { rules } = conditions;
   const { name } = file;
   const refuse = (say: FileNote["say"]) => ({ name, say });
-  const { media_types, max_bytes, max_count } = rules.attachments;
+  const { media_types, max_text_bytes, max_count, ...limits } = rules.attachments;
+  const textType = textTypeOf(name);
+  const max_bytes = textType ? max_text_bytes : limits.max_bytes;
   if (media_types.length === 0) return refuse((strings) => strings.noFilesTaken(rules.agent));
+  if (textType && !media_types.includes(textType)) return refuse(wrongType(file, textType, media_types));
   if (files.length >= max_count) return refuse((strings, names) => strings.tooManyFiles(names, max_count));
   if (file.size > max_bytes) {
     return refuse((strings, names) => strings.fileTooLarge(names, formatBytes(max_bytes, strings.lang)));
@@ -69,10 +68,13 @@ export async function readFile(
   if (file.size === 0) return refuse((strings, names) => strings.fileEmpty(names));
   const room = roomFor(conditions);
   if (charsOf(files) + base64Length(file.size) > room) return refuse(tooLargeTogether(room));
-  const mediaType = sniffMediaType(new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer()));
+  const mediaType = textType ?? sniffMediaType(new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer()));
   if (mediaType === undefined || !media_types.includes(mediaType)) {
     return refuse(wrongType(file, mediaType, media_types));
   }
+  const text = textType && (await textOf(file));
+  if (textType && text === undefined) return refuse((strings, names) => strings.fileNotUtf8(names));
+  if (text === "") return refuse((strings, names) => strings.fileEmpty(names));
   const data = await readBase64(file);
   if (files.some(({ attachment }) => attachment.data === data)) {
     return refuse((strings, names) => strings.fileAlreadyAttached(names));
@@ -102,9 +104,27 @@ function tooLargeTogether(room: number): FileNote["say"] {
   return (strings, names) => strings.filesTooLarge(names, formatBytes(left, strings.lang));
 }
 
-function draftFile(file: File, mediaType: MediaType, data: string): DraftFile {
+/** The type of a text file, by the ending of its name: browsers give it none, or that of the program that opens it. */
+function textTypeOf(name: string): TextType | undefined {
+  const [ending = "."] = /\.\w+$/.exec(name.toLowerCase()) ?? [];
+  const types = Object.keys(ENDINGS) as TextType[];
+  return types.find((type) => ENDINGS[type].includes(ending));
+}
+
+/** As the server reads it, without a byte order mark; `undefined`: it will not. */
+async function textOf(file: File): Promise<string | undefined> {
+  const bytes = await file.arrayBuffer();
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+function draftFile(file: File, mediaType: FileType, data: string): DraftFile {
   const { name, size } = file;
-  const { type } = MEDIA_TYPES[mediaType];
+  const type = mediaType.startsWith("image/") ? "image" : "file";
   // The proven type, not the claimed one: a WebP that is called .jpg is a fine WebP.
   const attachment: Attachment = { type, name, mime_type: mediaType, data };
   return { name, size, mediaType, picture: type === "image" ? file : undefined, attachment };
@@ -118,7 +138,7 @@ async function sizeOf(file: File): Promise<Pick<SentFile, "width" | "height">> {
   return { width, height };
 }
 
-function wrongType({ type }: File, mediaType: MediaType | undefined, allowed: readonly string[]): FileNote["say"] {
+function wrongType({ type }: File, mediaType: FileType | undefined, allowed: readonly string[]): FileNote["say"] {
   if (mediaType === undefined && isMediaType(type)) {
     return (strings, names) => strings.fileTypeFalse(names, formatMediaTypes([type], strings.lang));
   }
@@ -127,8 +147,7 @@ function wrongType({ type }: File, mediaType: MediaType | undefined, allowed: re
 
 /** "JPEG, PNG, and PDF". A type that this version does not know is named as it is. */
 export function formatMediaTypes(types: readonly string[], lang: string): string {
-  const labels = types.map((type) => (isMediaType(type) ? MEDIA_TYPES[type].label : type));
-  return new Intl.ListFormat(lang).format(labels);
+  return new Intl.ListFormat(lang).format(types.map(labelOf));
 }
 
 /** It has 4 characters for 3 bytes. */

@@ -86,7 +86,7 @@ function offerUsers(chat: AgentChat, bar: HTMLElement, users: readonly { token: 
 }
 
 async function takeOver(chat: AgentChat): Promise<void> {
-  const info = await chat.refreshInfo();
+  const info = await chat.client?.refresh();
   if (info) document.title = info.name;
 }
 

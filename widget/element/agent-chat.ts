@@ -2,12 +2,12 @@ import { type CSSResult, LitElement, type PropertyValues, type TemplateResult, u
 import type { AgentInfo, ApprovalDecision } from "../../server/protocol/chat.ts";
 import { FileDrop } from "../composer/attachments.ts";
 import type { Composer } from "../composer/composer.ts";
+import type { ChatSession } from "../conversations/chat-session.ts";
+import type { AssistantMessage, Message } from "../conversations/messages.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy, whenIdle } from "../loading/lazy.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
-import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
-import { type AssistantMessage, type Message, questionsOf } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
@@ -18,7 +18,6 @@ import { partsComplete } from "../ui/chat-part.ts";
 import type { ChatContext, ChatModes, ListView } from "../ui/context.ts";
 import { Announcer } from "../ui/controllers/announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
-import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import type { TranscriptFormat } from "../ui/export.ts";
 import type { MessageAction, MessageHeader, ToolRenderers } from "../ui/extensions.ts";
 import { focusTarget, isShortcut, useKey } from "../ui/keys.ts";
@@ -26,10 +25,11 @@ import { loadPart } from "../ui/lazy-parts.ts";
 import { RESET_SHORTCUT, renderScreen } from "../ui/screen.ts";
 import type { Talk } from "../ui/talk.ts";
 import { ElementActions } from "./chat-actions.ts";
+import { checkProperty } from "./check-property.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
 import { hasSameEntries, PageList, PageTable } from "./page-table.ts";
-import { CHAT, checkProperty, initialValues, litProperties } from "./properties.ts";
+import { CHAT, initialValues, litProperties } from "./properties.ts";
 import type { AddedMessage, ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
 import { ThemeWatcher } from "./theme.ts";
 
@@ -113,9 +113,10 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
         this.#actions.restoreEdit(draft.edit);
         return composer.restore(draft);
       }),
+    onSwitch: (written) => void this.#withComposer((composer) => composer.show(written)),
     onUnsent: (message) => void this.#withComposer((composer) => composer.restoreUnsent(message)),
     onForget: (wasShown) => this.#forget(wasShown),
-    place: () => (this.talk ? this.talk.scroll.place : this.client?.keeper.restoredPlace),
+    place: () => (this.talk ? this.talk.scroll.place : this.client?.library.restoredPlace),
     onPrepare: () => void this.#needTalk(),
   });
   readonly #actions = new ElementActions(this, { announcer: this.#announcer, theme: this.#theme });
@@ -136,8 +137,6 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     super();
     Object.assign(this, initialValues());
     new FocusKeeper(this);
-    // Elsewhere the site or the launcher sees to it.
-    new VisualViewportController(this, () => (this.page ? this.renderRoot.querySelector<HTMLElement>(".chat") : null));
   }
 
   // `public-types.ts` says what the public methods do.
@@ -147,7 +146,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     await this.#admitted("send");
     if (text.trim() === "") throw new TypeError("send: text must not be empty");
     const session = this.#sessionFor("send");
-    const { outcome, ended } = this.#actions.sendNow({ text: text.trim(), attachments: [], files: [] });
+    const { outcome, ended } = await this.#actions.sendNow({ text: text.trim(), attachments: [], files: [] });
+    if (outcome === "elsewhere") throw new Error("send: another tab goes on already");
     if (outcome !== "accepted") throw new Error(`cannot send while the session is ${session.status}`);
     if (this.#stops > stops) this.stop();
     await ended;
@@ -160,7 +160,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (typeof name !== "string") throw new TypeError("addMessage: name must be a text");
     await this.#admitted("addMessage");
     const session = this.#sessionFor("addMessage");
-    const id = await session.addOfPage({ text, name: name || undefined }, () => this.#claim("addMessage"));
+    const isShown = () => session === this.client?.session;
+    const id = await session.addOfPage({ text, name: name || undefined }, isShown);
     if (id === undefined) throw new Error("addMessage: another conversation is shown by now");
     void this.talkReady.then(({ announcer }) => announcer.say(id));
     this.dispatchEvent(new Event(MESSAGE_ADDED));
@@ -170,7 +171,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   async decide(decisions: readonly ApprovalDecision[]): Promise<void> {
     await this.#admitted("decide");
     const session = this.#sessionFor("decide");
-    const { outcome, ended } = session.decide(decisions);
+    const { outcome, ended } = await session.decide(decisions);
+    if (outcome === "elsewhere") throw new Error("decide: another tab goes on already");
     if (outcome === "busy") throw new Error(`cannot decide while the session is ${session.status}`);
     if (outcome !== "accepted") throw new TypeError("decide: there must be one decision for each call that waits");
     await ended;
@@ -184,7 +186,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   async reset(): Promise<void> {
     await this.#restored();
     this.#clear();
-    await this.client?.session.reset();
+    await this.client?.library.reset();
   }
 
   async signOut(): Promise<void> {
@@ -199,7 +201,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   /** @internal For `ElementActions`: like `reset`, for a person, who may have meant something else. */
   closeConversation(): void {
     this.#clear();
-    this.client?.session.close();
+    this.client?.library.close();
   }
 
   /** @internal For `ElementActions`: another conversation is about to be shown. */
@@ -245,26 +247,11 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.suggested = [...texts].map(String);
   }
 
-  /** @internal For `dev/bar.ts`: the agent has been replaced. */
-  async refreshInfo(): Promise<AgentInfo | undefined> {
-    return this.client?.refresh();
-  }
-
-  /** @internal For a launcher. */
-  get isAnswering(): boolean {
-    return this.client?.session.lastAnswer?.status === "streaming";
-  }
-
   /** @internal For a launcher: the text of the last answer, as it is drawn. */
   async lastAnswer(): Promise<string> {
     await this.#restored();
     await this.updateComplete;
     return this.talk?.lastAnswer(this.texts) ?? "";
-  }
-
-  /** @internal For a launcher: what the person is asked, where calls wait. */
-  get question(): string {
-    return questionsOf(this.client?.session.waitingCalls ?? []);
   }
 
   /** @internal For `FocusKeeper`. */
@@ -277,7 +264,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     return this.#context.strings;
   }
 
-  /** @internal For `ElementActions`. */
+  /** @internal For `ElementActions`, a launcher and `dev/bar.ts`. */
   get client(): Client | undefined {
     return this.#clients.client;
   }
@@ -400,7 +387,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.server ||= AgentChat.defaultServer || siteServer();
     const client = this.#clients.connect(this.server, this.pageInfo);
     this.pageInfo = undefined;
-    void client?.keeper.restored.then(() => this.#actions.showRestored(client.keeper.restoredPlace));
+    void client?.library.restored.then(() => this.#actions.showRestored(client.library.restoredPlace));
     if (!hadClient) return;
     this.#watch(undefined);
     this.#clear();
@@ -409,7 +396,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   #clientChanged({ reconnect, phase, session }: Client): void {
     this.requestUpdate();
     this.#watch(session.lastAnswer);
-    if (session.pending.length > 0 && !session.busy) void this.#actions.sendPending();
+    if (session.queued.length > 0 && !session.busy) void this.#actions.sendQueued();
     const isLost = reconnect.state !== "online";
     if (isLost === this.#isConnectionLost) return;
     this.#isConnectionLost = isLost;
@@ -428,10 +415,10 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** Whether there are messages, or will be as soon as they have been read. */
   get #hasConversation(): boolean {
-    return this.#messages.length > 0 || this.client?.keeper.isRestoring === true;
+    return this.#messages.length > 0 || this.client?.library.isRestoring === true;
   }
 
-  /** Loads what shows a conversation, however often that has to be tried. Resolves after the first time. */
+  /** Loads what shows a conversation, however often that has to be tried, and what keeps it. Resolves after the first time. */
   #needTalk(): Promise<void> {
     this.#talkTried ??= new Promise((resolve) => {
       void talks.loadEventually(undefined, resolve).then((module) => {
@@ -439,6 +426,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
         resolve();
       });
     });
+    this.client?.library.prepare();
     return this.#talkTried;
   }
 
@@ -472,7 +460,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (wasShown) {
       this.#watch(undefined);
       this.#clear();
-      this.composer?.clear();
+      this.composer?.show({ text: "", files: [] });
       this.renderRoot.querySelector<HTMLDialogElement>(".lightbox")?.close();
     }
     this.dispatchEvent(new Event(USER_LEFT));
@@ -493,18 +481,12 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (refusal && (this.client?.isHidden || refusal.code === "user_unknown")) {
       throw new Error(`${method}: ${failureText(refusal, this.texts)}`);
     }
-    await this.#claim(method);
-  }
-
-  /** Rejects where another tab goes on with the conversation. */
-  async #claim(method: string): Promise<void> {
-    if (!((await this.client?.keeper.claim()) ?? true)) throw new Error(`${method}: another tab goes on already`);
   }
 
   /** Resolves when what an earlier page load has kept is there: it would undo what is asked of the element before. */
   async #restored(): Promise<void> {
     await this.updateComplete;
-    await this.client?.keeper.restored;
+    await this.client?.library.restored;
   }
 
   /** @internal Loads the form that asks for a key: at first, and when a person tries again. */
@@ -548,9 +530,9 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   #updateEditor(): void {
     const { editor, client } = this;
     if (!editor?.edits || !client) return;
-    const { session, info, keeper } = client;
-    const isShown = editor.edits.conversation === keeper.shown.id && !keeper.isRestoring;
-    if (isShown && !session.canReplace(editor.edits.id)) this.#actions.giveUpEdit();
+    const { session, info, library } = client;
+    const isShown = editor.edits.conversation === library.shownId && !library.isRestoring;
+    if (isShown && !session.canReplace(editor.edits.id)) void this.#actions.giveUpEdit(editor);
     else Object.assign(editor, { context: this.#context, info, session, isBusy: session.busy });
   }
 

@@ -1,12 +1,8 @@
 /** What the parts of the interface ask for, done with the element's session, composer and controllers. */
 
-import { toJson } from "../../server/protocol/json.ts";
 import { Composer } from "../composer/composer.ts";
-import { failureText, type Strings } from "../i18n/strings.ts";
-import { lazy } from "../loading/lazy.ts";
-import type { SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
-import type { Client, Draft, EditedMessage } from "../session/client.ts";
-import type { OutgoingMessage } from "../session/conversation.ts";
+import type { SendOptions, SendOutcome, SendResult } from "../conversations/chat-session.ts";
+import type { OutgoingMessage } from "../conversations/conversation.ts";
 import {
   type AssistantMessage,
   answerText,
@@ -14,29 +10,26 @@ import {
   type Message,
   type ToolBlock,
   type UserMessage,
-} from "../session/messages.ts";
-import type { Place } from "../session/tab-slot.ts";
+} from "../conversations/messages.ts";
+import type { Place } from "../conversations/tab-slot.ts";
+import { failureText, type Strings } from "../i18n/strings.ts";
+import { lazy, whenIdle } from "../loading/lazy.ts";
+import type { Draft, EditedMessage } from "../session/client.ts";
 import type { ChatActions, ListView } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
 import { hasTouchKeyboard } from "../ui/controls.ts";
-import type { MessageElement } from "../ui/message.ts";
+import { fileNotes, waysOn } from "../ui/lazy-parts.ts";
 import type { Talk } from "../ui/talk.ts";
+import type { EditHost, EditInPlace } from "./edit-in-place.ts";
 import { fireEvent } from "./events.ts";
 import type { ThemeWatcher } from "./theme.ts";
 
 /** The element: what of it the actions use. */
-export interface ActionsHost extends HTMLElement {
-  readonly updateComplete: Promise<boolean>;
-  readonly client: Client | undefined;
-  readonly composer: Composer | null | undefined;
+export interface ActionsHost extends EditHost {
   readonly texts: Strings;
   readonly follow: "question" | "end";
-  /** The attribute: what people can do with messages. */
-  readonly actions: string;
   /** What the page offers to say next. */
   suggested: readonly string[];
-  /** Stands in the place of the message that is being changed; where that is out of sight, it waits. */
-  editor: Composer | undefined;
   list: ListView;
   /** What shows the conversation, once it is loaded. */
   readonly talk: Talk | undefined;
@@ -46,7 +39,6 @@ export interface ActionsHost extends HTMLElement {
   stop(): void;
   closeConversation(): void;
   leaveConversation(): void;
-  focusComposer(): void;
   loadKeyPrompt(): Promise<void>;
 }
 
@@ -58,17 +50,19 @@ interface Controllers {
 /** Much else is new then, and to be read. */
 const ELSEWHERE_FOR_MS = 12_000;
 
+const NOT_SENT: SendResult = { outcome: "busy", ended: Promise.resolve() };
+
 /** For messages that wait for the end of an answer. */
-const pending = lazy(() => import("../session/pending.ts"), "sendPending");
+const queue = lazy(() => import("../conversations/send-queued.ts"), "sendQueued");
+
+/** For messages that are changed. */
+const editing = lazy(() => import("./edit-in-place.ts"), "EditInPlace");
 
 /** For the element and its parts. What the methods mean: `ChatActions`. */
 export class ElementActions implements ChatActions {
   readonly #host: ActionsHost;
   readonly #controllers: Controllers;
-  /** What the editor began with. */
-  #begun = "";
-  /** Whether it was opened from the composer. */
-  #isRecalled = false;
+  #editing: EditInPlace | undefined;
   /** Brings back what was closed last. */
   #reopen = () => {};
   /** How often another conversation was opened. */
@@ -79,6 +73,15 @@ export class ElementActions implements ChatActions {
   constructor(host: ActionsHost, controllers: Controllers) {
     this.#host = host;
     this.#controllers = controllers;
+    // A press opens a message at once, also without a network: the keyboard of a screen comes only right after one.
+    void host.talkReady.then(() =>
+      whenIdle(() => {
+        void editing.loadEventually();
+        // A file may be refused, and an answer fail, because nothing can be loaded any more.
+        void fileNotes.loadEventually();
+        void waysOn.loadEventually();
+      }),
+    );
   }
 
   /** What an earlier page load has kept comes first: it would take the place of the message. */
@@ -90,58 +93,58 @@ export class ElementActions implements ChatActions {
       if (client.session.status !== "stopping") {
         if (!client.session.queue(message)) return "full";
         // Until it is kept there, the text field keeps it.
-        await client.keeper.queued;
+        await client.library.stored;
         return "accepted";
       }
       await client.session.ended;
     }
-    return (await this.#admit()) ?? this.sendNow(message, options).outcome;
+    const reason = await this.#admit();
+    if (reason) return reason;
+    const { outcome } = await this.sendNow(message, options);
+    this.#said(outcome);
+    return outcome;
   }
 
-  async sendPending(asked?: readonly string[]): Promise<void> {
+  async sendQueued(asked?: readonly string[]): Promise<void> {
     const { client } = this.#host;
-    const module = await pending.load().catch(() => undefined);
+    const module = await queue.load().catch(() => undefined);
+    if (!client) return;
+    const { session } = client;
+    const isReady = () => session === client.session && client.isReady;
     const admit = async () => {
       // What has ended is said first.
       await this.#host.updateComplete;
-      return this.#admit(!!asked);
+      return this.#admit();
     };
     const send = (message: OutgoingMessage) => this.sendNow(message, { isUnasked: !asked });
-    if (client) await module?.sendPending(client, { asked, admit, send });
+    await module?.sendQueued(session, { asked, isReady, admit, send });
   }
 
   async takeOut(id: string, toChange: boolean): Promise<void> {
+    const module = await queue.load().catch(() => undefined);
     const { client, composer } = this.#host;
-    const { session } = client ?? {};
-    const find = () => session?.pending.find((it) => it.id === id);
-    const attachments = session?.pendingFiles.get(id) ?? [];
-    const message = find();
-    if (toChange && message && !(await composer?.canJoin({ ...message, attachments }))) return;
-    // It may have been sent meanwhile.
-    if (!message || !find()) return;
-    session?.changePending((list) => list.filter((it) => it.id !== id));
-    if (toChange) composer?.restoreUnsent({ ...message, attachments });
+    if (client && composer) await module?.takeOut(client.session, id, toChange ? composer : undefined);
   }
 
   /** Resolves with the reason why the session can do nothing now, if there is one, and says it. */
-  async #admit(isAsked = true): Promise<SendOutcome | undefined> {
+  async #admit(): Promise<SendOutcome | undefined> {
     const { client, texts } = this.#host;
     const opened = this.#opened;
     const refusal = await client?.admit();
-    await client?.keeper.restored;
-    const mayGoOn = refusal || (await client?.keeper.claim());
+    await client?.library.restored;
+    // A file that is not there yet would be left out for good.
+    await client?.library.filled;
     // The element has another server or conversation now, or has left the page.
     const isOver = !client || client !== this.#host.client || !this.#host.isConnected || opened !== this.#opened;
     if (isOver) return "busy";
-    // What nobody has asked for is done by the other tab.
-    if (!mayGoOn && isAsked) this.#sayElsewhere();
     // In place of a conversation that is not shown stands an alert already.
     if (refusal && !(client.isHidden && client.refusal)) this.alert(failureText(refusal, texts));
-    return refusal ? "refused" : mayGoOn ? undefined : "elsewhere";
+    return refusal && "refused";
   }
 
-  /** Says, in place and aloud, that another tab has gone on with what stood here. */
-  #sayElsewhere(): void {
+  /** Says, in place and aloud, where another tab has gone on with what stood here. */
+  #said(outcome: SendOutcome | undefined): void {
+    if (outcome !== "elsewhere") return;
     const { texts, composer } = this.#host;
     this.alert(texts.wentOnElsewhere);
     composer?.note(texts.wentOnElsewhere, ELSEWHERE_FOR_MS);
@@ -151,14 +154,17 @@ export class ElementActions implements ChatActions {
    * Sends a message, with its event, when an earlier conversation has been restored. See `ChatSession.send`. One that
    * goes `isUnasked` does not take the reader away from an answer of which they have not seen the end.
    */
-  sendNow(message: OutgoingMessage, options?: SendOptions & { readonly isUnasked?: boolean }): SendResult {
+  async sendNow(
+    message: OutgoingMessage,
+    options?: SendOptions & { readonly isUnasked?: boolean },
+  ): Promise<SendResult> {
     const host = this.#host;
-    const sent = host.client?.session.send(message, options) ?? { outcome: "busy", ended: Promise.resolve() };
+    const sent = (await host.client?.session.send(message, options)) ?? NOT_SENT;
     if (sent.outcome !== "accepted") return sent;
     if (options?.replaces !== undefined) this.announce(host.texts.edited);
     host.suggested = [];
-    const { text, attachments, pending } = message;
-    if (pending) this.announce(host.texts.nextAnswering);
+    const { text, attachments, queued } = message;
+    if (queued) this.announce(host.texts.nextAnswering);
     void this.#showNewExchange(options?.isUnasked && host.talk?.scroll.wayToEnd === "shown");
     fireEvent(host, "agent-chat-message", { text, attachmentCount: attachments.length });
     return sent;
@@ -177,24 +183,20 @@ export class ElementActions implements ChatActions {
 
   async retry(options?: { readonly afresh: boolean }): Promise<void> {
     if (await this.#admit()) return;
-    void this.#host.client?.session.retry(options);
+    void this.#host.client?.session.retry(options).then(({ outcome }) => this.#said(outcome));
     void this.showNewAnswer();
   }
 
   async continue(): Promise<void> {
-    if (!(await this.#admit())) this.#host.client?.session.continue();
+    if (!(await this.#admit())) this.#said((await this.#host.client?.session.continue())?.outcome);
   }
 
   async switchTo(message: Message, id: string): Promise<void> {
-    const { client } = this.#host;
-    const opened = this.#opened;
-    // Another tab may be about to go on with what is in sight.
-    const mayGoOn = await client?.keeper.claim();
-    if (opened !== this.#opened) return;
-    if (!mayGoOn) return this.#sayElsewhere();
+    const { session } = this.#host.client ?? {};
     const { scroll } = await this.#host.talkReady;
     const top = scroll.topOf(message.id);
-    client?.session.switchTo(id);
+    if (!session || session.busy) return;
+    if (!(await session.switchTo(id))) return this.#said("elsewhere");
     await this.#host.updateComplete;
     scroll.keepAt(top, id);
   }
@@ -203,25 +205,40 @@ export class ElementActions implements ChatActions {
     void this.retry({ afresh: true });
   }
 
-  async edit({ id }: UserMessage): Promise<void> {
-    this.#isRecalled = false;
-    await this.#host.client?.keeper.filled;
-    const { client, composer, editor } = this.#host;
-    const message = client?.session.messages.find((it) => it.id === id);
-    if (message?.role !== "user") return;
-    const unsent = client?.session.withdraw();
-    if (unsent) composer?.restoreUnsent(unsent);
-    else if (editor?.isConnected && this.#isChanged(editor)) void this.#showEditor(editor);
-    else if (client?.session.canEdit(message)) {
-      this.giveUpEdit();
-      const next = this.#openEditor({ conversation: client.keeper.shown.id, id: message.id });
-      next.restoreUnsent({ ...client.session.outgoing(message), files: message.files });
-      this.#begun = toJson(next.written);
-      void this.#showEditor(next);
-    }
+  async edit(message: UserMessage): Promise<void> {
+    // Without a connection nothing more can be loaded, and nothing is needed for that.
+    if (!(await this.takeBack())) await (await this.#editInPlace())?.edit(message);
   }
 
-  #openEditor(edits: EditedMessage): Composer {
+  /** Has a message that was not sent yet in the composer again. Resolves with it, if there is one. */
+  async takeBack(): Promise<OutgoingMessage | undefined> {
+    await this.#host.client?.library.filled;
+    const { client, composer } = this.#host;
+    const unsent = client?.session.withdraw();
+    if (unsent) composer?.restoreUnsent(unsent);
+    return unsent;
+  }
+
+  async recall(): Promise<void> {
+    (await this.#editInPlace())?.recall();
+  }
+
+  async endEdit(): Promise<void> {
+    await (await this.#editInPlace())?.end();
+  }
+
+  async giveUpEdit(editor: Composer): Promise<void> {
+    (await this.#editInPlace())?.giveUp(editor);
+  }
+
+  /** Absent where its code cannot be loaded for now. */
+  async #editInPlace(): Promise<EditInPlace | undefined> {
+    const module = await editing.load().catch(() => undefined);
+    if (module) this.#editing ??= new module.EditInPlace(this.#host, this);
+    return this.#editing;
+  }
+
+  openEditor(edits: EditedMessage): Composer {
     const editor = new Composer();
     const { context } = this.#host.composer ?? {};
     Object.assign(editor, { context, edits });
@@ -230,61 +247,18 @@ export class ElementActions implements ChatActions {
     return editor;
   }
 
-  #isChanged({ written }: Composer): boolean {
-    return toJson(written) !== this.#begun;
-  }
-
-  async #showEditor(editor: Composer): Promise<void> {
-    this.holdScroll();
-    await this.#host.updateComplete;
-    editor.focusEnd();
-  }
-
   /** An earlier page load has left a message that was being changed. */
   restoreEdit(edit: Draft["edit"]): void {
     if (!edit || this.#host.editor) return;
     const { text, files, ...edits } = edit;
-    this.#begun = "";
-    void this.#openEditor(edits).restore({ text, files });
-  }
-
-  /** The message is gone that was being changed, or another one is now: what was written goes to the composer. */
-  giveUpEdit(): void {
-    const { editor, composer } = this.#host;
-    this.#host.editor = undefined;
-    if (editor && this.#isChanged(editor)) composer?.restoreUnsent(editor.outgoing);
-  }
-
-  recall(): void {
-    const { client, actions } = this.#host;
-    const last = client?.session.pending.at(-1);
-    if (last) {
-      void this.takeOut(last.id, true);
-      return;
-    }
-    const question = client?.session.lastQuestion;
-    if (!question || !/all|edit/.test(actions)) return;
-    void this.edit(question);
-    this.#isRecalled = true;
-  }
-
-  async endEdit(): Promise<void> {
-    const host = this.#host;
-    const message = host.editor?.closest<MessageElement>("agent-chat-message");
-    this.holdScroll();
-    host.editor = undefined;
-    this.saveDraft();
-    await host.updateComplete;
-    const button = message?.querySelector<HTMLElement>('.said [part="edit"]:enabled');
-    if (button && !this.#isRecalled) button.focus({ preventScroll: true });
-    else if (!hasTouchKeyboard()) host.focusComposer();
+    void this.openEditor(edits).restore({ text, files });
   }
 
   saveDraft(): void {
     const { client, composer, editor } = this.#host;
     if (!composer) return;
     const edit = editor?.edits && { ...editor.edits, ...editor.written };
-    client?.keeper.saveDraft({ ...composer.written, edit });
+    client?.library.saveDraft({ ...composer.written, edit });
   }
 
   withdraw(): void {
@@ -295,12 +269,14 @@ export class ElementActions implements ChatActions {
   async openConversation(id: string | undefined): Promise<void> {
     const host = this.#host;
     this.#opened += 1;
+    // Another server may have come since it was written.
+    this.saveDraft();
     host.leaveConversation();
     if (id === undefined) this.announce(host.texts.startedOver);
     // What lay over it is gone then. A keyboard on the screen would cover what has been opened.
     const find = id !== undefined && hasTouchKeyboard() ? ".scroller" : "";
     void host.updateComplete.then(() => (find ? this.#focus(find) : host.focusComposer()));
-    await host.client?.keeper.show(id);
+    await host.client?.library.show(id);
     await host.updateComplete;
     this.jumpToEnd();
     await this.showRestored(undefined);
@@ -310,16 +286,14 @@ export class ElementActions implements ChatActions {
     const host = this.#host;
     if (host.keepsAll) {
       // Nothing ends: it is the first one in the list.
-      if (!host.client?.keeper.isNotKept) return void this.openConversation(undefined);
-      // What is stored of it stays.
-      host.client.keeper.begin(undefined);
+      if (!host.client?.library.isNotKept) return void this.openConversation(undefined);
     }
     const { suggested, editor, client } = host;
     host.closeConversation();
     this.announce(host.texts.closed, host.texts.undo);
     host.focusComposer();
     this.#reopen = () => {
-      client?.undo();
+      client?.library.undo();
       Object.assign(host, { suggested, editor });
     };
   }
@@ -357,7 +331,7 @@ export class ElementActions implements ChatActions {
 
   async rate(message: AssistantMessage): Promise<Failure | undefined> {
     const { client } = this.#host;
-    client?.session.keep(message);
+    client?.session.rate(message);
     const { id: messageId, feedback } = message;
     const { rating = null, reason, comment } = feedback ?? {};
     fireEvent(this.#host, "agent-chat-feedback", { messageId, rating, reason, comment, answer: answerText(message) });
@@ -375,8 +349,9 @@ export class ElementActions implements ChatActions {
     this.#deciding = opened;
     const refused = await this.#admit();
     if (this.#deciding === opened) this.#deciding = undefined;
-    // The person may have changed their mind while the page or another tab was asked.
-    if (!refused && session.decisions) session.decide(session.decisions);
+    // The person may have changed their mind while the page or another tab was asked, or another user may be here.
+    if (refused || !session.decisions) return;
+    this.#said((await session.decide(session.decisions)).outcome);
   }
 
   goToApproval(): boolean {

@@ -1,11 +1,19 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
-import { failureText, type Strings } from "../i18n/strings.ts";
+import { type AssistantMessage, answerText } from "../conversations/messages.ts";
+import type { Place } from "../conversations/tab-slot.ts";
+import { explain } from "../i18n/load-strings.ts";
+import type { Strings } from "../i18n/strings.ts";
 import { MISSING_PARTS } from "../loading/missing.ts";
-import { Client, type Draft, type Metadata, type OutgoingMessage, type UserToken } from "../session/client.ts";
-import { type AssistantMessage, answerText } from "../session/messages.ts";
+import {
+  Client,
+  type Draft,
+  type Metadata,
+  type OutgoingMessage,
+  type UserToken,
+  type Written,
+} from "../session/client.ts";
 import { parseServer } from "../session/server.ts";
-import type { Place } from "../session/tab-slot.ts";
 import { fireEvent } from "./events.ts";
 
 /** The element: what of it a client is made with. */
@@ -24,6 +32,8 @@ export interface ClientListener {
   readonly onChange: (client: Client) => void;
   /** An earlier page left this to be written on. */
   readonly onDraft: (draft: Draft) => void;
+  /** Another conversation is shown, in which this is being written. */
+  readonly onSwitch: (written: Written) => void;
   /** A message that was not taken. */
   readonly onUnsent: (message: OutgoingMessage) => void;
   /** See `ClientOptions.onForget`. */
@@ -93,7 +103,12 @@ export class ClientController implements ReactiveController {
       metadata,
       info,
       onChange: () => {
-        if (this.client === client) this.#listener.onChange(client);
+        const changed = () => {
+          if (this.client === client) this.#listener.onChange(client);
+        };
+        // Why the page is refused is drawn once there are words for it.
+        if (client.refusal) void explain(client.refusal, this.#host.texts).then(changed);
+        else changed();
       },
       asksPeople: server.origin === location.origin,
       onReady: (info) => fireEvent(this.#host, "agent-chat-ready", { info }),
@@ -103,6 +118,7 @@ export class ClientController implements ReactiveController {
       },
       onForget: this.#listener.onForget,
       onDraft: this.#listener.onDraft,
+      onSwitch: this.#listener.onSwitch,
       place: this.#listener.place,
       keepsAll: () => this.keepsAll,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
@@ -118,10 +134,11 @@ export class ClientController implements ReactiveController {
 
   /** To be called when the element says otherwise whether the conversation outlives a reload. */
   persistChanged(): void {
-    if (!this.#persists) this.client?.keeper.erase();
-    else if (this.#host.isConnected) this.client?.keeper.open();
-    void this.client?.keeper.look();
-    this.client?.keeper.changed();
+    const { library } = this.client ?? {};
+    if (!this.#persists) void library?.erase();
+    else if (this.#host.isConnected) library?.open();
+    void library?.look();
+    library?.save();
   }
 
   /** Leaves a server for good. */
@@ -147,11 +164,11 @@ export class ClientController implements ReactiveController {
   }
 
   #visibilityChanged(): void {
-    if (document.visibilityState === "hidden") this.client?.keeper.save();
+    if (document.visibilityState === "hidden") this.client?.library.save();
     else {
       this.client?.reconnect.retryNow();
       // Another tab may have begun the first conversation.
-      void this.client?.keeper.look();
+      void this.client?.library.look();
     }
   }
 
@@ -159,7 +176,9 @@ export class ClientController implements ReactiveController {
     const { failure, finishReason = "stop", suggestions = [] } = message;
     if (failure) {
       const { code, reference } = failure;
-      fireEvent(this.#host, "agent-chat-error", { code, reference, message: failureText(failure, this.#host.texts) });
+      void explain(failure, this.#host.texts).then((message) =>
+        fireEvent(this.#host, "agent-chat-error", { code, reference, message }),
+      );
     } else fireEvent(this.#host, "agent-chat-done", { text: answerText(message), finishReason, suggestions });
   }
 }

@@ -104,28 +104,3 @@ export function isValid({ kind, choices }: Row, value: unknown): boolean {
   const words = kind === "words" ? text.match(/\S+/g) : [text];
   return !choices || !!words?.every((it) => choices.includes(it));
 }
-
-/** Puts the initial value of `<agent-chat>` in the place of a wrong one. */
-export function checkProperty(chat: Element, name: string): void {
-  const row = CHAT[name] ?? {};
-  const value: unknown = Reflect.get(chat, name);
-  // A token is a text, but not one for everybody who can read the page's source.
-  const isText =
-    row.kind === "object" && typeof value === "string" && (name !== "userToken" || chat.hasAttribute(name));
-  if (isValid(row, value) && !isText) return;
-  if (isText) warnOfText(chat, name, value);
-  else if (value) warnOfValue(chat, name, row, value);
-  Reflect.set(chat, name, initialValue(row));
-}
-
-/** Warns of "[object Object]" in an attribute, as a framework writes it that draws before the element is defined. */
-export function warnOfText({ localName }: Element, name: string, text: string): void {
-  console.warn(`<${localName}> ${name} must be set as a property once the element is defined, not "${text}"`);
-}
-
-/** Warns the page's author of a wrong value; the visitors must not suffer from it. */
-export function warnOfValue({ localName }: Element, name: string, { kind, choices }: Row, value: unknown): void {
-  const list = `${kind === "words" ? "words out of" : "one of"} ${choices?.join(", ")}`;
-  const expected = kind === "time" ? "a time in milliseconds" : kind === "color" ? "a CSS colour" : list;
-  console.warn(`<${localName}> ${name} must be ${expected}, not "${String(value)}"`);
-}

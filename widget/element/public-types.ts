@@ -5,10 +5,10 @@
 
 import type { AgentInfo, ApprovalDecision, FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
+import type { FeedbackReason } from "../conversations/messages.ts";
 import type { Strings, StringsOverride } from "../i18n/strings.ts";
 import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
 import type { Metadata, UserToken } from "../session/client.ts";
-import type { FeedbackReason } from "../session/messages.ts";
 import type { StepMode } from "../ui/context.ts";
 import type { TranscriptFormat } from "../ui/export.ts";
 import type {
@@ -110,7 +110,7 @@ export interface SharedProperties {
   /**
    * Tool calls, with the same values. `titles`: rows that do not open, without arguments and output. `auto`: `closed` if
    * the server is on this machine, else `titles`. Hidden calls are not announced to screen readers either. A call that
-   * waits for approval is always shown.
+   * waits for approval is always shown and exported.
    */
   tools: "auto" | "open" | "closed" | "hidden" | "titles";
   /**
@@ -225,8 +225,8 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   send(text: string): Promise<void>;
   /**
    * Adds a message of your page behind the last one, or behind the answer that is running. The server and the agent never
-   * learn of it. Resolves to its id. Rejects if the text is empty, or if another conversation is shown or another tab goes
-   * on with this one before the answer has ended.
+   * learn of it. Resolves to its id. Rejects if the text is empty, or if another conversation is shown before the answer has
+   * ended.
    * @see Messages of your page
    */
   addMessage(message: AddedMessage): Promise<string>;

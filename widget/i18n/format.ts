@@ -10,23 +10,16 @@ export function pluralsOf(lang: string): (count: number, forms: PluralForms) => 
 
 /** "20 MB", "512B", in the binary units that the limits are given in. */
 export function formatBytes(bytes: number, lang: string): string {
-  if (bytes < 1024) return format(bytes, "byte", lang);
+  if (bytes < 1024) return formatUnit(bytes, "byte", lang);
   const kilobytes = bytes / 1024;
-  return kilobytes < 1024 ? format(kilobytes, "kilobyte", lang) : format(kilobytes / 1024, "megabyte", lang);
-}
-
-/** "340ms", "1.2s", "2m 5s". */
-export function formatDuration(milliseconds: number, lang: string): string {
-  if (milliseconds < 1000) return format(Math.round(milliseconds), "millisecond", lang);
-  if (milliseconds < 9950) return format(milliseconds / 1000, "second", lang, 1);
-  return formatSeconds(milliseconds / 1000, lang);
+  return kilobytes < 1024 ? formatUnit(kilobytes, "kilobyte", lang) : formatUnit(kilobytes / 1024, "megabyte", lang);
 }
 
 /** "3s", "2m 5s". */
 export function formatSeconds(seconds: number, lang: string): string {
   const whole = Math.round(seconds);
-  const rest = format(whole % 60, "second", lang);
-  return whole < 60 ? rest : `${format(Math.floor(whole / 60), "minute", lang)} ${rest}`;
+  const rest = formatUnit(whole % 60, "second", lang);
+  return whole < 60 ? rest : `${formatUnit(Math.floor(whole / 60), "minute", lang)} ${rest}`;
 }
 
 /** "14:02": when something was, in milliseconds. */
@@ -52,18 +45,8 @@ export function formatRecent(time: number, lang: string): string {
   return `${new Intl.RelativeTimeFormat(lang, { numeric: "auto" }).format(-days, "day")} ${formatTime(time, lang)}`;
 }
 
-/** "0:18", "1:00:05": what is left, in seconds. */
-export function formatClock(seconds: number, lang: string): string {
-  const [minute, second] = [Math.floor(seconds / 60), seconds % 60].map((part) => part % 60);
-  const hours = Math.floor(seconds / 3600);
-  const parts = hours > 0 ? [hours, minute, second] : [minute, second];
-  return parts
-    .map((part = 0, index) => part.toLocaleString(lang, { minimumIntegerDigits: index === 0 ? 1 : 2 }))
-    .join(":");
-}
-
 /** One digit after the point at most, and `digits` at least. Sizes keep their space, times are written closely. */
-function format(value: number, unit: string, lang: string, digits = 0): string {
+export function formatUnit(value: number, unit: string, lang: string, digits = 0): string {
   return value.toLocaleString(lang, {
     style: "unit",
     unit,

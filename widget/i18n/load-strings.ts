@@ -1,5 +1,6 @@
+import type { Refusal } from "../conversations/messages.ts";
 import { type Lazy, lazy } from "../loading/lazy.ts";
-import { en, type Locale } from "./strings.ts";
+import { en, failures, failureText, type Locale, type Strings } from "./strings.ts";
 
 /** Every language but English is loaded when it is first needed. */
 const locales: Readonly<Record<string, Lazy<{ readonly locale: Locale }>>> = {
@@ -13,8 +14,14 @@ const locales: Readonly<Record<string, Lazy<{ readonly locale: Locale }>>> = {
   zh: lazy(() => import("./locales/zh.ts"), "locale"),
 };
 
-/** English texts of parts, for a page that has its own in place of some of them. */
+/** English texts of parts, for a page that has its own in place of some of them, and for what the server says of failures. */
 export const partTexts = lazy(() => import("./add-part-texts.ts"));
+
+/** See `failureText`. Resolves when the text is there, or cannot be loaded. */
+export async function explain(failure: Refusal, strings: Strings): Promise<string> {
+  if (!(failure.code in failures)) await partTexts.load().catch(() => undefined);
+  return failureText(failure, strings);
+}
 
 /**
  * The texts for a language tag such as `de-CH`; English where there is no translation. Resolves when they are there,

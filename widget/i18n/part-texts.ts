@@ -1,10 +1,43 @@
 /** English texts that only the lazy parts say. They bring them along: see `add-part-texts.ts`. */
 
 export const partTexts = {
+  // Why an answer has ended before its end.
+  stoppedAtLengthLimit: "This answer was cut off because it reached the length limit.",
+  stoppedByFilter: "This answer was cut off by the content filter.",
+  stoppedAtTurnLimit: "The agent stopped because it reached its limit of steps.",
+
+  // Why the page cannot use the server.
+  siteKeyRefused: "This site has no valid chat key. Please tell the owner of the site.",
+  siteForbidden: "This chat may not be used on this site.",
+  signInNeeded: "Please sign in to write here.",
+  userUnknown: "It could not be checked who you are. Please try again.",
+
+  // Why the server has not answered, where it said nothing, or in another language.
+  requestTooLarge: "The message is too large for this server.",
+  rateLimited: "Too many messages in a short time. Try again in a moment.",
+  conversationTooLong: "This conversation is too long. Start a new one, or send less.",
+  conversationUnknown: "The agent no longer knows this conversation.",
+  messageRefused: "The agent does not take this message or one of its files.",
+  messageFiltered: "This message was refused under a usage policy.",
+  ownerNeeded: "The agent cannot answer. Please tell the owner of this site.",
+  overloaded: "The agent cannot answer right now. Try again in a moment.",
+  tookTooLong: "The answer took too long.",
+  brokenOff: "The answer broke off before its end.",
+  approvalUsed: "This was decided already, perhaps in another tab.",
+  approvalExpired: "This request is no longer valid.",
+
+  // What can be done about that.
+  /** Copies what the owner of the site needs to find a failure. */
+  copyReport: "Copy report",
+  startOver: "Send without the earlier messages",
+
+  /** Above messages that were written while an answer is running. */
+  pending: (agent: string) => `Sent when ${agent} is done`,
   /** On a button: the answer was stopped, or has failed. */
   sendAnyway: "Send anyway?",
   /** Answers to one message, and a message as it was changed: which one is shown. */
   answerOf: (number: number, count: number) => `Answer ${number} of ${count}`,
+  messageOf: (number: number, count: number) => `Message ${number} of ${count}`,
   previous: "Previous",
   next: "Next",
 
@@ -13,7 +46,7 @@ export const partTexts = {
   searchConversations: "Search",
   nothingFound: "Nothing found.",
   conversationsFound: (count: number) => `Results: ${count}`,
-  /** The dot beside a conversation whose answer is coming, or has come while another one was shown. */
+  /** The dot beside a conversation whose answer has come while another one was shown, or was left in another tab. */
   unreadAnswer: "Answer not read yet",
   conversationOptions: (title: string) => `Options for “${title}”`,
   rename: "Rename",
@@ -43,6 +76,8 @@ export const partTexts = {
   thinking: "Thinking",
   /** Thoughts and tool calls in a row, folded into one line. At least three. */
   steps: (count: number) => `${count} steps`,
+  /** How many of them failed, beside their number. At least one. */
+  stepsFailed: (count: number) => `${count} failed`,
   thoughtBriefly: "Thought briefly",
   thoughtFor: (duration: string) => `Thought for ${duration}`,
   /** `size` is that of the whole text, of which only the beginning is shown. */
@@ -51,6 +86,19 @@ export const partTexts = {
   toolOutput: "Output",
   toolError: "Error",
   emptyOutput: "(empty)",
+  /** Of a tool's result: the agent has them, and the browser has not. */
+  picturesNotHere: (count: number) => (count === 1 ? "1 picture is not shown." : `${count} pictures are not shown.`),
+  /** Spoken when the agent calls a tool. */
+  toolStarted: (tool: string) => `Using ${tool}…`,
+  /** Spoken when it calls several together. */
+  toolsStarted: (count: number) => `Using ${count} tools…`,
+  /** Spoken when they are over. */
+  toolsEnded: (completed: number, failed: number) =>
+    failed > 0 ? `${completed} done, ${failed} failed` : `${completed} done`,
+  toolRunning: "running",
+  toolCompleted: "completed",
+  toolFailed: "failed",
+  toolStopped: "stopped",
 
   // Tool calls that wait for approval.
   approve: "Approve",
@@ -101,6 +149,8 @@ export const partTexts = {
   /** `types` is a list in words. */
   fileTypeRefused: (names: string, types: string) => `${names}: only ${types} files are taken.`,
   fileTypeFalse: (names: string, type: string) => `${names}: not a ${type} file, whatever the name says.`,
+  /** Of a text file in another encoding, or a file that is no text at all. */
+  fileNotUtf8: (names: string) => `${names}: not text in UTF-8.`,
   /** `limit` is what is left for the files of the message, which may be less in a long conversation. */
   filesTooLarge: (names: string, limit: string) =>
     `${names}: not attached, the files of this message may have ${limit} together.`,

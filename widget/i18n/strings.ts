@@ -1,6 +1,8 @@
 /** Every text that a person can read or hear, in English. A text that depends on something is a function. */
 
-import type { Refusal, ToolBlock, ToolStatus } from "../session/messages.ts";
+import type { FinishReason } from "../../server/protocol/chat.ts";
+import type { Refusal } from "../conversations/messages.ts";
+import type { panelTexts } from "./panel-texts.ts";
 import type { partTexts } from "./part-texts.ts";
 
 const texts = {
@@ -35,27 +37,10 @@ const texts = {
   working: (agent: string) => `${agent} is working`,
   /** Why nothing is sent, or done at all. */
   wentOnElsewhere: "This conversation went on in another tab. Check what is new, then try again.",
-  // Messages that were written while an answer is running.
-  pending: (agent: string) => `Sent when ${agent} is done`,
-  /** In place of the rest of the answer. */
-  sendNow: "Send now",
   /** Why Enter sends nothing. */
   pendingFull: "Three messages are waiting already. Send them now, or remove one.",
   /** On the button to the end, while the reader is still above. */
   nextAnswering: "Your next question is being answered",
-  /** Spoken when the agent calls a tool. */
-  toolStarted: (tool: string) => `Using ${tool}…`,
-  /** Spoken when it calls several together. */
-  toolsStarted: (count: number) => `Using ${count} tools…`,
-  /** Spoken when they are over. */
-  toolsEnded: (completed: number, failed: number) =>
-    failed > 0 ? `${completed} done, ${failed} failed` : `${completed} done`,
-  toolRunning: "running",
-  toolCompleted: "completed",
-  toolFailed: "failed",
-  toolStopped: "stopped",
-  /** The call needs the person's approval. */
-  toolWaiting: "waiting for approval",
   copy: "Copy",
   copyAnswer: "Copy answer",
   copyMessage: "Copy message",
@@ -64,16 +49,13 @@ const texts = {
   retry: "Try again",
   /** `clock` is a time that counts down, such as "0:18". */
   retryIn: (clock: string) => `Try again in ${clock}`,
-  /** Copies what the owner of the site needs to find a failure. */
-  copyReport: "Copy report",
   /** After what a failure says: how to find it in the server's log. */
   reference: (id: string) => `(Reference: ${id})`,
   /** Has an answer go on that was cut. */
   continueAnswer: "Continue",
-  startOver: "Send without the earlier messages",
+  sendNow: "Send now",
   askAgain: "Answer again",
   editMessage: "Change this message",
-  messageOf: (number: number, count: number) => `Message ${number} of ${count}`,
   startedOver: "A new conversation.",
   /** Before a button that brings the conversation back. */
   closed: "Conversation closed.",
@@ -87,15 +69,7 @@ const texts = {
   withdraw: "Remove",
 
   stopped: "You stopped this answer.",
-  stoppedAtLengthLimit: "This answer was cut off because it reached the length limit.",
-  stoppedByFilter: "This answer was cut off by the content filter.",
-  stoppedAtTurnLimit: "The agent stopped because it reached its limit of steps.",
   emptyAnswer: "The agent gave an empty answer.",
-
-  siteKeyRefused: "This site has no valid chat key. Please tell the owner of the site.",
-  siteForbidden: "This chat may not be used on this site.",
-  signInNeeded: "Please sign in to write here.",
-  userUnknown: "It could not be checked who you are. Please try again.",
 
   unreachable: "The chat server cannot be reached.",
   offline: "You are offline. What you write is kept and sent later.",
@@ -109,21 +83,7 @@ const texts = {
   reload: "Reload the page",
   connectionLost: "The connection was lost before the answer was complete.",
   unreadable: "The server sent an answer that this chat cannot read.",
-  requestTooLarge: "The message is too large for this server.",
-  rateLimited: "Too many messages in a short time. Try again in a moment.",
   serverError: "The server could not answer.",
-
-  // Why an answer failed, where the server said nothing, or in another language.
-  conversationTooLong: "This conversation is too long. Start a new one, or send less.",
-  conversationUnknown: "The agent no longer knows this conversation.",
-  messageRefused: "The agent does not take this message or one of its files.",
-  messageFiltered: "This message was refused under a usage policy.",
-  ownerNeeded: "The agent cannot answer. Please tell the owner of this site.",
-  overloaded: "The agent cannot answer right now. Try again in a moment.",
-  tookTooLong: "The answer took too long.",
-  brokenOff: "The answer broke off before its end.",
-  approvalUsed: "This was decided already, perhaps in another tab.",
-  approvalExpired: "This request is no longer valid.",
 
   /** Label of a code block without a language. */
   code: "Code",
@@ -141,10 +101,6 @@ const texts = {
   alertImportant: "Important",
   alertWarning: "Warning",
   alertCaution: "Caution",
-
-  // Thoughts and tool calls.
-  /** How many of them failed, beside their number. At least one. */
-  stepsFailed: (count: number) => `${count} failed`,
 
   // Tool calls that wait for approval.
   checkValue: "Please check this value.",
@@ -187,19 +143,10 @@ const texts = {
   notKept: "The browser does not keep this conversation: it is gone when you leave the page or load it again.",
   forgotten: (agent: string) =>
     `${agent} no longer knows what is above, because files are not kept when a page is loaded again.`,
-
-  // The launcher.
-  openChat: "Open chat",
-  closeChat: "Close chat",
-  chatPanel: "Chat",
-  expand: "Enlarge chat",
-  shrink: "Make chat smaller",
-  unread: (count: number) => (count === 1 ? "1 new message" : `${count} new messages`),
-  hidePreview: "Hide this message",
 };
 
 /** The texts of one language. */
-export type Strings = Texts<typeof texts & typeof partTexts>;
+export type Strings = Texts<typeof texts & typeof partTexts & typeof panelTexts>;
 
 type Texts<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends (...args: infer Args) => string
@@ -244,47 +191,24 @@ export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Str
 /** Names of texts without a parameter. */
 export type TextName = { [Name in keyof Strings]: Strings[Name] extends string ? Name : never }[keyof Strings];
 
-/** What is said of each failure. */
-const FAILURES: Record<Refusal["code"], TextName> = {
+/** What is said of failures; of others, that the server could not answer. Those that come with an answer of the server: `part-texts.ts`. */
+export const failures = {
   connection_lost: "connectionLost",
   // The part of the answer that was missing after a lost connection.
   run_not_found: "connectionLost",
   run_expired: "connectionLost",
   unreachable: "unreachable",
   unreadable: "unreadable",
-  request_too_large: "requestTooLarge",
-  attachment_too_large: "requestTooLarge",
-  rate_limited: "rateLimited",
-  unauthorized: "siteKeyRefused",
-  forbidden: "siteForbidden",
-  login_required: "signInNeeded",
-  user_unknown: "userUnknown",
-  invalid_request: "messageRefused",
-  invalid_json: "messageRefused",
-  invalid_attachment: "messageRefused",
-  unsupported_attachment: "messageRefused",
-  unsupported_media_type: "messageRefused",
-  content_filtered: "messageFiltered",
-  context_too_long: "conversationTooLong",
-  conversation_expired: "conversationUnknown",
-  invalid_state: "conversationUnknown",
-  request_timeout: "tookTooLong",
-  provider_timeout: "tookTooLong",
-  provider_truncated: "brokenOff",
-  run_lost: "brokenOff",
-  approval_used: "approvalUsed",
-  approval_expired: "approvalExpired",
-  provider_auth: "ownerNeeded",
-  provider_rate_limited: "overloaded",
-  provider_overloaded: "overloaded",
-  overloaded: "overloaded",
-  shutting_down: "overloaded",
-  run_in_progress: "overloaded",
-  provider_error: "serverError",
-  internal: "serverError",
-  not_found: "serverError",
-  method_not_allowed: "serverError",
-};
+} satisfies Partial<Record<Refusal["code"], TextName>>;
+
+/** What is said of answers that did not end by themselves; of others nothing. Those that were cut: `part-texts.ts`. */
+export const endNotes = {
+  stop: "",
+  // The answer itself says why, or the question does.
+  refused: "",
+  approval_required: "",
+  stopped: "stopped",
+} satisfies Partial<Record<FinishReason, TextName | "">>;
 
 /** The server's sentences about these are for those who write clients. */
 const TECHNICAL =
@@ -297,30 +221,7 @@ const TECHNICAL =
  */
 export function failureText({ code, retryable, detail = "" }: Refusal, strings: Strings): string {
   const needsOwner = !retryable && /^provider_(error|rate_limited)$/.test(code);
-  const name = needsOwner ? "ownerNeeded" : (FAILURES[code] ?? "serverError");
+  const name = needsOwner ? "ownerNeeded" : ((failures as Partial<Record<string, TextName>>)[code] ?? "serverError");
   if (detail && strings[name] === en[name] && !TECHNICAL.test(code)) return detail;
-  return strings[name] + (/ \(.+\)$/s.exec(detail)?.[0] ?? "");
-}
-
-const TOOL_STATUSES = {
-  running: "toolRunning",
-  completed: "toolCompleted",
-  failed: "toolFailed",
-  stopped: "toolStopped",
-  waiting: "toolWaiting",
-} as const satisfies Record<ToolStatus, TextName>;
-
-/** What people read of a call: what its tool's author says, in their language, else the name in words. */
-export function toolName({ tool, title, status }: ToolBlock, { lang }: Strings): string {
-  const words = tool.replace(/[_-]+/g, " ");
-  if (!title) return words[0]?.toUpperCase() + words.slice(1);
-  const [language = ""] = lang.split("-");
-  const text =
-    typeof title === "string" ? title : (title[lang] ?? title[language] ?? title.en ?? Object.values(title)[0]);
-  return text + (status === "running" ? "…" : "");
-}
-
-/** The status of a tool call in words. */
-export function toolStatusText(status: ToolStatus, strings: Strings): string {
-  return strings[TOOL_STATUSES[status]];
+  return (strings[name] ?? strings.serverError) + (/ \(.+\)$/s.exec(detail)?.[0] ?? "");
 }

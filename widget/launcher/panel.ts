@@ -4,10 +4,14 @@
 import "../chat.ts";
 import { html, LitElement, noChange, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
 import { Directive, directive, type ElementPart } from "lit/directive.js";
+import { questionsOf } from "../conversations/messages.ts";
 import type { AgentChat } from "../element/agent-chat.ts";
 import { LocaleController } from "../element/locale.ts";
-import { attributeOf, isValid, SHARED, warnOfText, warnOfValue } from "../element/properties.ts";
+import { attributeOf, isValid, SHARED } from "../element/properties.ts";
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
+import { warnOfText, warnOfValue } from "../element/warnings.ts";
+import { panelTexts } from "../i18n/panel-texts.ts";
+import { en } from "../i18n/strings.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import { create, svgIcon } from "../styles/elements.ts";
 import panelStyles from "../styles/panel.css";
@@ -20,6 +24,8 @@ import { isTaken } from "../ui/keys.ts";
 import type { Greeting, GreetingLauncher } from "./greeting.ts";
 import { LAUNCHER } from "./properties.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
+
+Object.assign(en, panelTexts);
 
 /** The launcher, as its panel needs it. */
 export interface PanelLauncher extends GreetingLauncher {
@@ -169,7 +175,7 @@ export class LauncherPanel extends LitElement {
     const hadFocus = document.activeElement === this.#launcher;
     this.isOpen = false;
     // What is asked is still to be decided.
-    if (this.#chat?.question) this.#memory.keep({ unread: 1 });
+    if (this.#question) this.#memory.keep({ unread: 1 });
     this.#changed("close");
     if (hadFocus) void this.updateComplete.then(() => this.#giveFocusBack());
   }
@@ -196,7 +202,7 @@ export class LauncherPanel extends LitElement {
     const { button } = this.#launcher;
     button.classList.toggle("is-open", this.isOpen);
     button.setAttribute("aria-expanded", String(this.isOpen));
-    const isAsking = !!this.#chat?.question;
+    const isAsking = !!this.#question;
     const news = isAsking ? strings.toolWaiting : strings.unread(unread);
     button.setAttribute("aria-label", unread > 0 ? `${name}, ${news}` : name);
     this.#unread.textContent = isAsking ? "!" : String(unread);
@@ -253,7 +259,7 @@ export class LauncherPanel extends LitElement {
 
   /** Keeps for the next page whether an answer is expected. */
   readonly #leave = (): void => {
-    const awaited = this.#chat?.isAnswering ?? false;
+    const awaited = this.#chat?.client?.session.lastAnswer?.status === "streaming";
     if (awaited !== this.#memory.state.awaited) this.#memory.keep({ awaited });
   };
 
@@ -320,10 +326,15 @@ export class LauncherPanel extends LitElement {
     this.requestUpdate();
     if (this.isOpen) return;
     const { strings } = this.#locale;
-    const question = this.#chat?.question;
+    const question = this.#question;
     const said = "message" in event ? event.message : drawn || ("text" in event ? event.text : "");
     this.#launcher.greeting?.showAnswer(question || said, question ? strings.toolWaiting : strings.unread(unread));
   };
+
+  /** What the person is asked, where calls wait. */
+  get #question(): string {
+    return questionsOf(this.#chat?.client?.session.waitingCalls ?? []);
+  }
 
   get #chat(): AgentChat | null {
     return this.querySelector<AgentChat>("agent-chat");

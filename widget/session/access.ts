@@ -4,13 +4,14 @@
  */
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
+import type { Refusal } from "../conversations/messages.ts";
+import { ReconnectPolicy } from "../conversations/reconnect-policy.ts";
 import { lazy } from "../loading/lazy.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
 import { FallbackTransport } from "../transport/fallback.ts";
+import type { Endpoint } from "../transport/transport.ts";
 import { ApiKey } from "./api-key.ts";
 import type { Identity, Metadata, UserToken } from "./identity.ts";
-import type { Refusal } from "./messages.ts";
-import { ReconnectPolicy } from "./reconnect-policy.ts";
 import { fetchAgentInfo } from "./server.ts";
 import type { SiteDiagnosis } from "./site-diagnosis.ts";
 
@@ -47,6 +48,8 @@ export abstract class Access {
   readonly server: URL;
   readonly key: ApiKey;
   readonly reconnect: ReconnectPolicy;
+  /** For requests of its user, with its key. */
+  readonly endpoint: Endpoint;
   /** Whether its element is in the page. */
   isOpen = false;
   /** What the server says of its agent; absent until it has. */
@@ -65,7 +68,6 @@ export abstract class Access {
   userToken: UserToken | undefined;
   /** What goes with each message. */
   metadata: Metadata | undefined;
-  protected readonly transport: FallbackTransport;
   readonly #options: AccessOptions;
   /** Where `localStorage` has the user of this browser, as `/api/info` names them. */
   readonly #userName: string;
@@ -78,6 +80,8 @@ export abstract class Access {
   /** Whether the server was asked about the user since the last message, because it did not take it. */
   #wasRenewed = false;
   #identity: Identity | undefined;
+  /** That of the user who is known: the page may have given another one, and the server not yet said whose it is. */
+  #token: string | undefined;
   /** What the page has set as metadata, until it is checked. */
   #unchecked: unknown;
   #diagnosis: SiteDiagnosis | undefined;
@@ -91,23 +95,28 @@ export abstract class Access {
     this.key.setSiteKey(siteKey);
     this.reconnect = new ReconnectPolicy(onChange);
     const blockedName = `agent-chat-blocked:${server.href}`;
-    this.transport = new FallbackTransport(
-      {
-        server,
-        key: () => this.key.value,
-        userToken: () => this.#identity?.token,
-        onOpen: () => this.reconnect.opened(),
-        isSocketBlocked: recall(blockedName, "sessionStorage") !== undefined,
-        onSocketBlocked: (isBlocked) => {
-          if (isBlocked) remember(blockedName, "yes", "sessionStorage");
-          else forget(blockedName, "sessionStorage");
-        },
+    this.endpoint = {
+      server,
+      key: () => this.key.value,
+      userToken: () => this.#token,
+      onOpen: () => this.reconnect.opened(),
+      isSocketBlocked: () => recall(blockedName, "sessionStorage") !== undefined,
+      onSocketBlocked: (isBlocked) => {
+        if (isBlocked) remember(blockedName, "yes", "sessionStorage");
+        else forget(blockedName, "sessionStorage");
       },
-      async () => (await http.load()).HttpTransport,
-    );
+    };
     this.setUserToken(options.userToken);
     this.setMetadata(options.metadata);
   }
+
+  /** A connection for a conversation: it is opened when it is needed. */
+  protected connection(): FallbackTransport {
+    return new FallbackTransport(this.endpoint, async () => (await http.load()).HttpTransport);
+  }
+
+  /** Closes the connections, which another user or key has opened. Answers go on over others. */
+  protected abstract disconnect(): void;
 
   /** The server has described the agent, and named the user. */
   protected abstract ready(info: AgentInfo): void;
@@ -230,7 +239,7 @@ export abstract class Access {
    * moment: the token, or a session of the site, may be another one.
    */
   protected renew(): void {
-    this.transport.close();
+    this.disconnect();
     if (this.#wasRenewed) this.#requireLogin();
     else void this.#recheck();
     this.#wasRenewed = true;
@@ -243,14 +252,14 @@ export abstract class Access {
     const leaving = (this.user || recall(this.#userName) || "").replace("cookie:", "");
     await Promise.all([this.forget(NOBODY, leaving), this.#withIdentity()]);
     this.#identity?.signOut();
-    this.transport.close();
+    this.disconnect();
     await this.#reload();
   }
 
   /** Nothing where the code cannot be loaded: it is for the site's owner, on the console. */
   protected async diagnose(): Promise<SiteDiagnosis | undefined> {
     const module = await diagnosis.load().catch(() => undefined);
-    if (module) this.#diagnosis ??= new module.SiteDiagnosis(this.server, () => this.transport.checkSocket());
+    if (module) this.#diagnosis ??= new module.SiteDiagnosis(this.endpoint);
     return this.#diagnosis;
   }
 
@@ -347,6 +356,7 @@ export abstract class Access {
     this.phase = "ready";
     if (this.user && this.user !== user) void this.forget(user || NOBODY);
     if (info.auth_required && this.key.value === undefined) this.key.prompt = "required";
+    this.#token = this.#identity?.token;
     this.user = user;
     this.isKnown = true;
     this.isSettled = true;

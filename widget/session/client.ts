@@ -2,17 +2,20 @@
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
-import { errorCodeOf } from "../transport/parse-event.ts";
+import { ChatSession, type SessionListener } from "../conversations/chat-session.ts";
+import type { OutgoingMessage } from "../conversations/conversation.ts";
+import { Library } from "../conversations/library.ts";
+import type { AssistantMessage, Failure } from "../conversations/messages.ts";
+import type { OpenConversation } from "../conversations/open-conversation.ts";
+import type { ConversationStore } from "../conversations/store.ts";
+import type { Draft, Place, Written } from "../conversations/tab-slot.ts";
+import { lazy } from "../loading/lazy.ts";
 import { Access, type AccessOptions } from "./access.ts";
-import { ChatSession, type OutgoingMessage, type SessionListener } from "./chat-session.ts";
-import { ConversationKeeper, type Restored } from "./keeper.ts";
-import type { AssistantMessage, Failure } from "./messages.ts";
-import { type ConversationStore, IndexedDbStore } from "./store.ts";
-import type { Draft, Place } from "./tab-slot.ts";
+import type { Ratings } from "./ratings.ts";
 
-export type { OutgoingMessage } from "./chat-session.ts";
+export type { OutgoingMessage } from "../conversations/conversation.ts";
+export type { Draft, EditedMessage, Written } from "../conversations/tab-slot.ts";
 export type { Metadata, UserToken } from "./identity.ts";
-export type { Draft, EditedMessage, Written } from "./tab-slot.ts";
 
 export interface ClientOptions extends SessionListener, AccessOptions {
   /** Id of the element, or an empty text: it distinguishes several chats of one server in one tab. */
@@ -25,6 +28,8 @@ export interface ClientOptions extends SessionListener, AccessOptions {
   readonly onForget?: (wasShown: boolean) => void;
   /** An earlier page load left this. Called by `open`, and when the page is shown again. */
   readonly onDraft: (draft: Draft) => void;
+  /** Another conversation is shown, in which this is being written. */
+  readonly onSwitch: (written: Written) => void;
   /** Where the reader is in the conversation; absent at its end. */
   readonly place?: () => Place | undefined;
   /** Whether the browser keeps all conversations, and lists them. */
@@ -33,67 +38,97 @@ export interface ClientOptions extends SessionListener, AccessOptions {
   readonly store?: ConversationStore;
 }
 
+/** For what is kept: a first visitor's empty chat is drawn before. */
+const databases = lazy(() => import("../conversations/indexed-db.ts"), "IndexedDbStore");
+
+/** For people who type a key. */
+const checks = lazy(() => import("../transport/check.ts"), "check");
+
+const ratings = lazy(() => import("./ratings.ts"), "Ratings");
+
 export class Client extends Access {
-  readonly session: ChatSession;
-  readonly keeper: ConversationKeeper;
+  readonly library: Library;
   /** Whether the server is being asked about a typed key. */
   isCheckingKey = false;
   readonly #options: ClientOptions;
-  /** The last rating that was sent. */
-  #feedback: Promise<string | undefined> = Promise.resolve(undefined);
-  /** The name of the agent that the restored conversation was with. */
-  #agent = "";
+  #ratings: Ratings | undefined;
   #wasReady = false;
-  /** Whether the connection was opened with a key that is no longer the one to send. */
-  #isConnectionStale = false;
+  /** Those whose connection was opened with a key that is no longer the one to send. */
+  readonly #stale = new Set<ChatSession>();
 
   constructor(options: ClientOptions) {
     super(options);
-    const { server, id, store = new IndexedDbStore(server), onDraft, onChange } = options;
+    const { server, id, store, onDraft, onSwitch, onChange } = options;
     this.#options = options;
-    this.session = new ChatSession({
-      ...options,
-      transport: this.transport,
+    this.library = new Library({
+      server,
+      id,
+      store: async () => store ?? new (await databases.load()).IndexedDbStore(server),
+      sessionOf: (conversation) => this.#sessionOf(conversation),
+      owner: () => ({ agent: this.info?.agent ?? this.library.agent, user: this.user }),
+      keepsAll: () => options.keepsAll?.() === true,
+      mayShow: (user) => (this.isKnown && user === this.user) || (user === "" && !this.isHidden),
+      isAsking: () => !this.isKnown && !this.refusal,
+      isOtherAgent: (agent) => this.#isOtherAgent(agent),
+      onErased: () => options.onForget?.(false),
+      onShow: () => {
+        this.#goOn();
+        this.prepare();
+      },
+      onRestored: () => this.#goOn(),
+      onDraft,
+      onSwitch,
+      place: options.place,
+      onChange,
+      cancel: (run) => void this.session.transport.cancel(run),
+    });
+  }
+
+  /** The run of the conversation that is shown. */
+  get session(): ChatSession {
+    return this.library.shown;
+  }
+
+  /** Whether the server takes messages of this person, and the element is in the page. */
+  get isReady(): boolean {
+    return this.isOpen && this.isKnown && !this.refusal && !this.key.prompt && !this.library.isRestoring;
+  }
+
+  protected override disconnect(): void {
+    for (const { transport } of this.library.sessions) transport.close();
+  }
+
+  #sessionOf(conversation: OpenConversation): ChatSession {
+    const { onToken, onTool, onAnswerEnd, onChange } = this.#options;
+    const isShown = () => session === this.library.shown;
+    const session: ChatSession = new ChatSession({
+      conversation,
+      transport: this.connection(),
       reconnect: this.reconnect,
       metadata: () => (this.metadata ? { metadata: this.metadata } : {}),
       classifyError: (error) => this.#classifyError(error),
       onChange: () => {
-        this.#closeStale();
-        this.keeper.changed();
-        onChange();
+        this.#closeStale(session);
+        this.library.changed(session);
+        if (isShown()) onChange();
       },
-      onPending: (change) => void this.keeper.queue(change),
+      onToken: (text, messageId) => isShown() && onToken(text, messageId),
+      onTool: (call, messageId) => isShown() && onTool(call, messageId),
       onAnswerEnd: (message) => {
         if (message.status === "done") this.key.accepted();
-        options.onAnswerEnd(message);
+        if (isShown()) onAnswerEnd(message);
+        else conversation.change({ type: "unread" });
       },
     });
-    this.keeper = new ConversationKeeper({
-      server,
-      id,
-      store,
-      read: () => ({ ...this.session.data, agent: this.info?.agent ?? this.#agent, user: this.user }),
-      progress: () => this.session.progress,
-      cancel: (run) => void this.transport.cancel(run),
-      keepsAll: () => options.keepsAll?.() === true,
-      mayShow: (user) => (this.isKnown && user === this.user) || (user === "" && !this.isHidden),
-      isAsking: () => !this.isKnown && !this.refusal,
-      onErased: () => options.onForget?.(false),
-      restore: (stored, reportedUntil, isNewer) => this.#restore(stored, reportedUntil, isNewer),
-      fill: (restored, filled) => this.session.addFiles(restored, filled),
-      onDraft,
-      onPending: (list) => this.session.setPending(list),
-      place: options.place,
-      onChange,
-    });
+    return session;
   }
 
   /** Goes on with a run, restores the conversation of an earlier page load, and asks the server about its agent until it answers. */
   open(persist: boolean): void {
     this.isOpen = true;
     this.listen();
-    if (persist) this.keeper.open();
-    this.session.resume();
+    if (persist) this.library.open();
+    for (const session of this.library.sessions) session.resume();
     this.reconnect.retryNow();
     void this.ask();
   }
@@ -101,9 +136,10 @@ export class Client extends Access {
   /** A key that the site brings from now on, or an empty text; the conversation goes on. */
   setSiteKey(key: string | null | undefined): void {
     this.key.setSiteKey(key);
-    // A running answer belongs to the key with which it was asked for, and ends on its connection.
-    this.#isConnectionStale = true;
-    this.#closeStale();
+    for (const session of this.library.sessions) {
+      this.#stale.add(session);
+      this.#closeStale(session);
+    }
     if (!this.key.isOfSite) return;
     this.#unlock();
     void this.ask();
@@ -112,21 +148,24 @@ export class Client extends Access {
   /** To be called on `pageshow` if the page was left before: another page may have another user. */
   override async returned(): Promise<void> {
     await super.returned();
-    this.keeper.resume();
+    this.library.resume();
   }
 
   /** Tries a key that the person typed; then a waiting message is sent. */
   async submitKey(key: string): Promise<void> {
     if (this.isCheckingKey) return;
     this.key.type(key);
-    this.transport.close();
+    this.disconnect();
     this.isCheckingKey = true;
     this.#options.onChange();
     // Without an answer the next message shows whether the key is accepted.
-    const answer = await this.transport.check().then(
-      (refusal) => ({ refusal }),
-      () => undefined,
-    );
+    const answer = await checks
+      .load()
+      .then(({ check }) => check(this.endpoint))
+      .then(
+        (refusal) => ({ refusal }),
+        () => undefined,
+      );
     this.isCheckingKey = false;
     if (answer?.refusal) this.#asksForKey(answer.refusal);
     // A refused key is forgotten, and the person may have forgotten it meanwhile.
@@ -138,55 +177,39 @@ export class Client extends Access {
     this.#unlock();
   }
 
-  /** Brings back the conversation that the person has closed. */
-  undo(): void {
-    this.session.undo();
-    // The key that it waited for may have been given meanwhile.
-    this.#goOn();
-  }
-
-  /** Sends the rating of an answer, after those before, if the server takes any. Resolves with why it was not taken. */
-  sendFeedback({ run, feedback }: AssistantMessage): Promise<Failure | undefined> {
-    if (!this.info?.feedback || !run) return Promise.resolve(undefined);
-    const { rating = null, reason, comment } = feedback ?? {};
-    const { user } = this;
-    const { conversation } = this.session.state;
-    const send = async () => {
-      const refusal = await this.admit();
-      // Another user is here by now, and has rated nothing.
-      if (user && user !== this.user) return undefined;
-      return (
-        refusal?.code ?? this.transport.rate({ run, conversation, rating, reason, comment, metadata: this.metadata })
-      );
-    };
-    this.#feedback = this.#feedback.then(send);
-    return this.#feedback.then((code) => (code ? { code: errorCodeOf(code), retryable: true } : undefined));
+  /** Sends the rating of an answer, if the server takes any. Resolves with why it was not taken. */
+  async sendFeedback(message: AssistantMessage): Promise<Failure | undefined> {
+    if (!this.info?.feedback || !message.run) return undefined;
+    const rater = { user: this.user, conversation: this.session.state.conversation };
+    const module = await ratings.load().catch(() => undefined);
+    if (!module) return { code: "unreachable", retryable: true };
+    this.#ratings ??= new module.Ratings(this);
+    return this.#ratings.send(message, rater);
   }
 
   /** Forgets the typed key here and in the browser's storage. */
   forgetKey(): void {
     this.key.forget();
-    this.transport.close();
+    this.disconnect();
     if (this.info?.auth_required) this.key.prompt = "required";
     this.#options.onChange();
   }
 
   /** To be called when a message is likely to come: it does not wait for its connection then. */
   prepare(): void {
-    if (this.phase === "ready" && !this.key.prompt) this.transport.prepare();
+    if (this.phase === "ready" && !this.key.prompt) this.session.transport.prepare();
   }
 
   /** To be called when the network is back, or another one: a connection from before may be dead. */
   networkChanged(): void {
     this.reconnect.retryNow();
-    this.transport.close();
+    this.disconnect();
   }
 
   /** To be called on `pagehide`: saves, and ends what keeps the browser from showing the page again as it was left. */
   suspend(): void {
-    this.session.forgetClosed();
-    this.keeper.suspend();
-    if (!this.session.busy) this.networkChanged();
+    this.library.suspend();
+    for (const session of this.library.sessions) if (!session.busy) session.transport.close();
   }
 
   /**
@@ -195,19 +218,18 @@ export class Client extends Access {
    */
   close(): void {
     this.leave();
-    this.session.forgetClosed();
-    this.session.pause();
+    for (const session of this.library.sessions) session.pause();
     this.networkChanged();
-    this.keeper.close();
+    this.library.leave();
     this.isOpen = false;
   }
 
   protected override ready(info: AgentInfo): void {
-    if (this.#isOtherAgent(this.#agent)) void this.session.reset();
+    if (this.#isOtherAgent(this.library.agent)) void this.library.reset();
     this.answered();
     if (!this.#wasReady) this.#options.onReady(info);
     this.#wasReady = true;
-    void this.keeper.restored.then(() => this.#goOn());
+    void this.library.restored.then(() => this.#goOn());
   }
 
   protected override loginRequired(): void {
@@ -217,57 +239,44 @@ export class Client extends Access {
   }
 
   protected override answered(): void {
-    this.keeper.userChanged();
+    this.library.userChanged();
     this.#options.onChange();
   }
 
   /** The connection is the user's, too. */
-  protected override forget(next: string, leaving?: string): Promise<void> {
+  protected override async forget(next: string, leaving?: string): Promise<void> {
     const keepsRows = leaving === undefined && this.#options.keepsAll?.() === true;
-    if (keepsRows) {
-      this.keeper.save();
-      this.keeper.forget(true);
-    }
-    void this.session.reset();
-    this.transport.close();
-    this.#agent = "";
-    if (!keepsRows) this.keeper.forget();
+    const forgotten = this.library.forget(keepsRows);
     this.user = "";
     this.#options.onForget?.(true);
-    return this.keeper.purge(next, leaving);
-  }
-
-  #restore(stored: Restored, reportedUntil: number, isNewer: boolean): void {
-    // What this element shows already is newer than what another one has left.
-    const isOld = this.session.messages.length > 0 && !isNewer;
-    if (isOld || this.#isOtherAgent(stored.agent)) return;
-    this.#agent = stored.agent;
-    this.session.restore(stored, reportedUntil);
-    if (isNewer) this.transport.close();
-    this.#goOn();
+    await forgotten;
+    await this.library.purge(next, leaving);
   }
 
   /** Has a run go on that waits for its user, or for a key, unless it still has to. */
   #goOn(): void {
-    if (this.isSettled && !this.key.prompt) this.session.unlock();
+    if (!this.isSettled || this.key.prompt) return;
+    for (const session of this.library.sessions) session.unlock();
   }
 
   /** Whether the conversation was with another agent at this address: this one knows nothing of it. */
   #isOtherAgent(agent: string): boolean {
-    return agent !== "" && agent !== (this.info?.agent ?? agent);
+    const { info } = this;
+    return info !== undefined && agent !== "" && agent !== info.agent;
   }
 
-  /** Closes a connection that was opened with another key, unless an answer comes over it. */
-  #closeStale(): void {
-    if (!this.#isConnectionStale || this.session.status === "running") return;
-    this.#isConnectionStale = false;
-    this.transport.close();
+  /**
+   * Closes a connection that was opened with another key. A running answer belongs to the key with which it was asked for,
+   * and ends on its connection.
+   */
+  #closeStale(session: ChatSession): void {
+    if (session.status !== "running" && this.#stale.delete(session)) session.transport.close();
   }
 
   #unlock(): void {
     this.key.prompt = undefined;
     this.#options.onChange();
-    this.session.unlock();
+    for (const session of this.library.sessions) session.unlock();
   }
 
   #classifyError(error: ErrorEvent): ErrorEvent | undefined {
@@ -286,7 +295,7 @@ export class Client extends Access {
 
   #asksForKey(error: ErrorEvent): boolean {
     if (this.#options.asksPeople === false || !this.key.isAskedForBy(error)) return false;
-    this.transport.close();
+    this.disconnect();
     return true;
   }
 }

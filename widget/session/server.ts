@@ -58,6 +58,8 @@ export function parseAgentInfo(value: unknown): AgentInfo {
     suggestions: stringsOf(suggestions),
     ...(typeof disclaimer === "string" ? { disclaimer } : {}),
     attachments: {
+      // Read where there is a text file, if the server takes any.
+      ...(limits as Pick<AgentInfo["attachments"], "max_text_bytes">),
       media_types: stringsOf(limits.media_types),
       max_bytes: numberOf(limits.max_bytes) ?? 0,
       max_count: numberOf(limits.max_count) ?? 0,

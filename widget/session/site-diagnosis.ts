@@ -1,19 +1,19 @@
 /** Why a page cannot use a server, in words for the console: what the site's owner can do. Loaded when it cannot. */
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
-import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { checkOverSocket } from "../transport/check.ts";
+import type { Endpoint } from "../transport/transport.ts";
 import { fetchAgentInfo, NotParleyError } from "./server.ts";
 
 export class SiteDiagnosis {
   readonly #server: URL;
-  /** Asks over a socket: its answers can be read where the browser keeps others from the page. */
-  readonly #checkSocket: () => Promise<ErrorEvent | undefined>;
+  readonly #endpoint: Endpoint;
   /** What the console has been given. */
   readonly #hints = new Set<string>();
 
-  constructor(server: URL, checkSocket: () => Promise<ErrorEvent | undefined>) {
-    this.#server = server;
-    this.#checkSocket = checkSocket;
+  constructor(endpoint: Endpoint) {
+    this.#server = endpoint.server;
+    this.#endpoint = endpoint;
   }
 
   /** Says to the site's owner once what to do. */
@@ -51,7 +51,7 @@ export class SiteDiagnosis {
       this.hint(`${href} is not a Parley server (GET /api/info gave ${gave}). Check the attribute server.`);
     } else if (error instanceof TypeError && origin !== page && !wasUnreachable) {
       // Scripts learn nothing of an answer that their page may not read. A socket of ours says why it is refused.
-      const refusal = await this.#checkSocket().catch(() => undefined);
+      const refusal = await checkOverSocket(this.#endpoint).catch(() => undefined);
       if (refusal && /^(unauthorized|forbidden)$/.test(refusal.code)) {
         // Without a key every page is refused, also where the network had only failed for a moment.
         const info = await fetchAgentInfo(this.#server, signal).catch(() => undefined);

@@ -34,12 +34,3 @@ export function forget(name: string, area: StorageArea = "localStorage"): void {
     // Blocked: nothing was stored.
   }
 }
-
-/** The names of all that the browser has stored. */
-export function namesIn(area: StorageArea): string[] {
-  try {
-    return Object.keys(window[area]);
-  } catch {
-    return [];
-  }
-}

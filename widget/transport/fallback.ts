@@ -1,8 +1,6 @@
 /** WebSocket where it works, HTTP where something between browser and server blocks it. */
 
-import type { FeedbackRequest } from "../../server/protocol/chat.ts";
-import type { ErrorEvent } from "../../server/protocol/events.ts";
-import { cancelRun, sendFeedback } from "./fetch.ts";
+import { cancelRun } from "./fetch.ts";
 import type { HttpTransport } from "./http.ts";
 import { type Endpoint, type RunEvent, type RunRequest, type Transport, TransportError } from "./transport.ts";
 import { WebSocketTransport } from "./websocket.ts";
@@ -29,7 +27,7 @@ export class FallbackTransport implements Transport {
   constructor(endpoint: Endpoint, loadHttp: () => Promise<typeof HttpTransport>) {
     this.#loadHttp = loadHttp;
     this.#endpoint = endpoint;
-    this.#isSocketBlocked = endpoint.isSocketBlocked ?? false;
+    this.#isSocketBlocked = endpoint.isSocketBlocked?.() ?? false;
     this.#socket = new WebSocketTransport(endpoint);
   }
 
@@ -38,30 +36,8 @@ export class FallbackTransport implements Transport {
     (this.#isSocketBlocked ? this.#overHttp() : this.#dial()).catch(() => undefined);
   }
 
-  run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
-    return this.#overEither((transport) => transport.run(request, onEvent, signal), signal);
-  }
-
-  async clear(): Promise<void> {
-    await Promise.all([this.#socket.clear(), this.#http?.clear()]);
-  }
-
   cancel(run: string): Promise<boolean> {
     return cancelRun(this.#endpoint, run);
-  }
-
-  /** See `sendFeedback`. */
-  rate(feedback: FeedbackRequest): Promise<string | undefined> {
-    return sendFeedback(this.#endpoint, feedback);
-  }
-
-  check(): Promise<ErrorEvent | undefined> {
-    return this.#overEither((transport) => transport.check());
-  }
-
-  /** As `check`, over a socket alone: its answers can be read where the browser keeps others from the page. */
-  checkSocket(): Promise<ErrorEvent | undefined> {
-    return this.#socket.check();
   }
 
   close(): void {
@@ -72,21 +48,18 @@ export class FallbackTransport implements Transport {
   }
 
   /** A socket that is not open has sent nothing, so nothing is sent twice. A server that is down answers neither. */
-  async #overEither<Result>(
-    start: (transport: Pick<Transport, "run" | "check">) => Promise<Result>,
-    signal?: AbortSignal,
-  ): Promise<Result> {
+  async run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
     const { signal: closed } = this.#closing;
     if (this.#isSocketBlocked) this.#probe();
     else {
-      if (await this.#opensInTime(signal)) return start(this.#socket);
+      if (await this.#opensInTime(signal)) return this.#socket.run(request, onEvent, signal);
       this.#probeAt = Date.now() + PROBE_EVERY_MS;
       this.#setSocketBlocked(true);
     }
     try {
       const http = await this.#overHttp();
-      if (closed.aborted || signal?.aborted) throw new TransportError("unreachable");
-      return await start(http);
+      if (closed.aborted || signal.aborted) throw new TransportError("unreachable");
+      await http.run(request, onEvent, signal);
     } catch (error) {
       if (error instanceof TransportError && error.code === "unreachable") this.#setSocketBlocked(false);
       throw error;
@@ -94,7 +67,7 @@ export class FallbackTransport implements Transport {
   }
 
   /** Rejects with `unreachable` when the transport is closed, or the signal aborts, before that is known. */
-  async #opensInTime(signal = this.#closing.signal): Promise<boolean> {
+  async #opensInTime(signal: AbortSignal): Promise<boolean> {
     const ended = AbortSignal.any([signal, this.#closing.signal]);
     const opened = this.#dial().then(
       () => true,

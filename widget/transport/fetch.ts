@@ -1,6 +1,5 @@
 /** Requests to the server over HTTP. */
 
-import type { FeedbackRequest } from "../../server/protocol/chat.ts";
 import { type Endpoint, TransportError } from "./transport.ts";
 
 /**
@@ -33,17 +32,6 @@ export function cancelRun(endpoint: Endpoint, run: string): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
-}
-
-/** Sends a rating. Resolves with the code of the refusal, or `unreachable`; with nothing if it was taken. */
-export async function sendFeedback(endpoint: Endpoint, feedback: FeedbackRequest): Promise<string | undefined> {
-  const init = { method: "POST", headers: { "content-type": "application/json" }, keepalive: true };
-  const response = await fetchFrom(endpoint, "api/feedback", { ...init, body: JSON.stringify(feedback) }).catch(
-    () => undefined,
-  );
-  if (response?.ok) return undefined;
-  const body = await response?.json().catch(() => undefined);
-  return String(body?.error?.code ?? "unreachable");
 }
 
 /** Whether a proxy answers for a server that is down, whose own errors are JSON, or (0) sends elsewhere, where no key goes. */

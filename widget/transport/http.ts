@@ -16,17 +16,10 @@ import {
   TransportError,
 } from "./transport.ts";
 
-/** A name that no run has: asking for its events shows whether the key is accepted. */
-const NO_RUN = "is-this-key-accepted";
-
-interface ActiveRun {
-  readonly id: string;
-  readonly connection: AbortController;
-}
-
 export class HttpTransport implements Transport {
   readonly #endpoint: Endpoint;
-  #active: ActiveRun | undefined;
+  /** That of the run. */
+  #connection: AbortController | undefined;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
@@ -35,14 +28,13 @@ export class HttpTransport implements Transport {
   async run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const connection = new AbortController();
-    const run: ActiveRun = { id: request.run, connection };
-    this.#active = run;
+    this.#connection = connection;
     let deadline: ReturnType<typeof setTimeout> | undefined;
     const askToStop = () => {
       const abort = () => connection.abort();
       deadline = setTimeout(abort, ANSWER_WITHIN_MS);
       // A run that the server does not know yet has sent no event so far.
-      void this.cancel(run.id).then((isReceived) => isReceived || abort());
+      void this.cancel(request.run).then((isReceived) => isReceived || abort());
     };
     signal.addEventListener("abort", askToStop, { signal: connection.signal });
     try {
@@ -52,32 +44,15 @@ export class HttpTransport implements Transport {
     } finally {
       clearTimeout(deadline);
       connection.abort();
-      if (this.#active === run) this.#active = undefined;
     }
-  }
-
-  async clear(): Promise<void> {
-    const run = this.#active;
-    this.close();
-    if (run) await this.cancel(run.id);
   }
 
   cancel(run: string): Promise<boolean> {
     return cancelRun(this.#endpoint, run);
   }
 
-  async check(): Promise<ErrorEvent | undefined> {
-    const response = await fetchFrom(this.#endpoint, `api/chat/runs/${NO_RUN}`, {
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-    });
-    if (response.status === 401 || response.status === 403) return refusalOf(response);
-    // Any other answer, such as that of a limit, says nothing about the key.
-    if (response.status !== 404) throw new TransportError("unreadable");
-    return undefined;
-  }
-
   close(): void {
-    this.#active?.connection.abort();
+    this.#connection?.abort();
   }
 
   #open(request: RunRequest, signal: AbortSignal): Promise<Response> {
@@ -122,7 +97,7 @@ function isEventStream({ ok, headers }: Response): boolean {
 }
 
 /** An HTTP error as the event that a stream would have carried. @throws TransportError where it is none of ours */
-async function refusalOf(response: Response): Promise<ErrorEvent> {
+export async function refusalOf(response: Response): Promise<ErrorEvent> {
   const body = await response.json().catch(() => undefined);
   if (!body?.error && response.status < 500) throw new TransportError("unreadable");
   const { code, message = "", retryable = response.status >= 500 } = body?.error ?? {};

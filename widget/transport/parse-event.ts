@@ -1,26 +1,36 @@
 /** Unknown JSON to an event. A proxy's error page or a newer server may be at the other end. */
 
-import { type ConversationState, FINISH_REASONS, type FinishReason } from "../../server/protocol/chat.ts";
+import {
+  type ConversationState,
+  FINISH_REASONS,
+  type FinishReason,
+  type ResultImage,
+} from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { ClearedEvent } from "../../server/protocol/events.ts";
 import { isRecord } from "../../server/protocol/json.ts";
-import { type RunEvent, TransportError } from "./transport.ts";
+import { type RunEvent, type ToolImage, TransportError } from "./transport.ts";
 
 type Fields = Record<string, unknown>;
 
 /** Everything that the server says on a socket. */
 export type SocketMessage = RunEvent | (ClearedEvent & { readonly id?: number });
 
+/** What an answer can do without. */
+const OPTIONAL = /^(thinking|tool_(call|progress|result))$/;
+
 /**
- * Reads one event. Unknown types give `undefined`, so that a newer server can add some; anything else that does not fit
- * throws a `TransportError`.
+ * Reads one event. Unknown types give `undefined`, so that a newer server can add some, and so does what an answer can do
+ * without, in a shape that does not fit. Anything else that does not fit throws a `TransportError`.
  */
 export function parseEvent(json: string): SocketMessage | undefined {
+  let fields: Fields = {};
   try {
-    const fields = object(JSON.parse(json));
+    fields = object(JSON.parse(json));
     const event = eventOf(fields);
     return event && typeof fields.id === "number" ? { ...event, id: fields.id } : event;
   } catch (cause) {
+    if (OPTIONAL.test(`${fields.type}`)) return undefined;
     throw new TransportError("unreadable", { cause });
   }
 }
@@ -47,6 +57,10 @@ function eventOf(fields: Fields): SocketMessage | undefined {
         data: { ...toolCall(call), text: string(text), expires_at: string(expires_at), ...flags },
       };
     }
+    case "tool_progress": {
+      const { id, text } = object(data);
+      return { type, data: { id: string(id), text: string(text) } };
+    }
     case "tool_result":
       return { type, data: toolResult(object(data)) };
     case "done":
@@ -60,10 +74,10 @@ function eventOf(fields: Fields): SocketMessage | undefined {
     case "error":
       return {
         type,
-        data: string(data),
+        data: typeof data === "string" ? data : "",
         code: errorCodeOf(fields.code),
         retryable: fields.retryable === true,
-        ...(fields.state === undefined ? {} : { state: stateOf(fields.state) }),
+        ...(isRecord(fields.state) && { state: stateOf(fields.state) }),
         ...(fields.continue === true && { continue: true }),
         ...retryAfter(fields.retry_after),
       };
@@ -98,18 +112,36 @@ function toolCall(call: Fields) {
   return { ...named(call), arguments: string(call.arguments) };
 }
 
-function toolResult({ output, status, declined, duration_ms, ...call }: Fields) {
+function toolResult({ output, images, images_omitted, status, declined, duration_ms, ...call }: Fields) {
   return {
     ...named(call),
     output: string(output),
+    ...(Array.isArray(images) && { images: images.flatMap(toolImage) }),
+    ...(typeof images_omitted === "number" && { imagesOmitted: images_omitted }),
     status: status === "failed" ? "failed" : "completed",
     ...(declined === true && ({ declined } as const)),
     duration_ms: typeof duration_ms === "number" ? duration_ms : 0,
   } as const;
 }
 
-function named({ id, tool, title }: Fields) {
-  return { id: string(id), tool: string(tool), ...(isTitle(title) && { title }) };
+/**
+ * In the form of a file of a state, whose data is kept in the same way. `sha256` is a name here, by the end of the data, where a
+ * picture has its check sums. What is no picture is left out.
+ */
+function toolImage(image: unknown): ToolImage[] {
+  const { mime_type, data } = Object(image) as ResultImage;
+  if (!/^image\/(png|jpeg|gif|webp)$/.test(mime_type) || !data) return [];
+  try {
+    const omitted = { sha256: data.length + data.slice(-48), mime_type, bytes: atob(data).length };
+    return [{ type: "image_url", image_url: { url: `data:${mime_type};base64,${data}` }, omitted }];
+  } catch {
+    return [];
+  }
+}
+
+function named({ id, tool, title, parent }: Fields) {
+  const within = typeof parent === "string" && { parent };
+  return { id: string(id), tool: string(tool), ...(isTitle(title) && { title }), ...within };
 }
 
 /** A newer server may know other reasons. */

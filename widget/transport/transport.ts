@@ -1,11 +1,27 @@
 /** The seam between a run and the connection that carries it. */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
-import type { ApprovalDecision, ConversationState } from "../../server/protocol/chat.ts";
-import type { ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
+import type {
+  ApprovalDecision,
+  ConversationState,
+  FinishedToolCall,
+  ImagePart,
+  OmittedPart,
+} from "../../server/protocol/chat.ts";
+import type { StreamEvent, ToolResultEvent } from "../../server/protocol/events.ts";
 
 /** An event with its number within its run. A refusal of the request has none. */
-export type RunEvent = StreamEvent & { readonly id?: number };
+export type RunEvent = (Exclude<StreamEvent, ToolResultEvent> | ReceivedResult) & { readonly id?: number };
+
+export interface ReceivedResult extends Omit<ToolResultEvent, "data"> {
+  data: Omit<FinishedToolCall, "images" | "images_omitted"> & {
+    images?: readonly ToolImage[];
+    imagesOmitted?: number | undefined;
+  };
+}
+
+/** A picture of a result, in the form of a file of a state. Where its data is gone, `omitted` alone is there. */
+export type ToolImage = OmittedPart | (ImagePart & Pick<OmittedPart, "omitted">);
 
 /** Starts a run. The client names it, so that the same message sent twice is answered once. */
 export interface StartRequest {
@@ -43,7 +59,7 @@ export interface Endpoint {
   /** Called when a connection is open or a response arrives: the server is there, whatever it says and when. */
   readonly onOpen?: () => void;
   /** What was found out earlier: WebSocket is blocked on the way to the server. */
-  readonly isSocketBlocked?: boolean;
+  readonly isSocketBlocked?: () => boolean;
   /** Called when that has changed, to be remembered. */
   readonly onSocketBlocked?: (isBlocked: boolean) => void;
 }
@@ -59,15 +75,8 @@ export interface Transport {
    * run: its last events are still reported, and the promise may then resolve without a terminal event.
    */
   run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void>;
-  /** Ends a run in progress without a terminal event, and makes the server forget the conversation. */
-  clear(): Promise<void>;
   /** Ends a run that is no longer followed. Tries once, and says whether the server has received it. */
   cancel(run: string): Promise<boolean>;
-  /**
-   * Asks the server whether it accepts the key. Resolves with the refusal, if any; rejects when the server does not
-   * answer.
-   */
-  check(): Promise<ErrorEvent | undefined>;
   /** Closes the connection. A run in progress is rejected with `connection_lost`; the next run connects again. */
   close(): void;
 }

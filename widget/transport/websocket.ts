@@ -63,19 +63,6 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
     }
   }
 
-  async clear(): Promise<void> {
-    // Without a connection there is nothing to forget.
-    await this.#connection?.clear();
-  }
-
-  /** `cleared` is the one answer that needs no run, so it proves that the key was accepted. */
-  async check(): Promise<ErrorEvent | undefined> {
-    const connection = await this.connect();
-    const refusal = await connection.clear();
-    if (!refusal && !connection.isOpen) throw new TransportError("connection_lost");
-    return refusal;
-  }
-
   close(): void {
     this.#connection?.close();
     this.#connection = undefined;
@@ -85,12 +72,7 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
   #open(): Promise<SocketConnection> {
     this.#connection?.close();
     this.#usedAt = Date.now();
-    const url = new URL("ws/chat", this.#endpoint.server);
-    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    // [contract] A browser cannot set headers on a socket: the key travels in the query.
-    const key = this.#endpoint.key();
-    if (key !== undefined) url.searchParams.set("key", key);
-    const dial: Promise<SocketConnection> = openConnection(url)
+    const dial: Promise<SocketConnection> = openConnection(addressOf(this.#endpoint))
       .then((connection) => {
         if (this.#dial === dial) {
           this.#connection = connection;
@@ -104,6 +86,15 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
       });
     return dial;
   }
+}
+
+export function addressOf({ server, key }: Endpoint): URL {
+  const url = new URL("ws/chat", server);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  // [contract] A browser cannot set headers on a socket: the key travels in the query.
+  const known = key();
+  if (known !== undefined) url.searchParams.set("key", known);
+  return url;
 }
 
 /** Rejects with `unreachable` if no connection can be opened. */
@@ -129,7 +120,7 @@ type ConnectionEnd = ErrorEvent | TransportError;
 /** The run that the connection carries. */
 interface ActiveRun {
   readonly onEvent: (event: RunEvent) => void;
-  /** Ends the run's promise: without an error after the terminal event, and where the run was cleared. */
+  /** Ends the run's promise: without an error after the terminal event, and where the server does not end it. */
   readonly settle: (error?: TransportError) => void;
 }
 
@@ -140,7 +131,6 @@ class SocketConnection {
   /** The last error event: a refusal arrives both as an event and as a close code. */
   #lastError: ErrorEvent | undefined;
   #run: ActiveRun | undefined;
-  #cleared: ((refusal?: ErrorEvent) => void) | undefined;
   /** The token that was sent last. */
   #userToken = "";
   #hasReceived = false;
@@ -168,7 +158,7 @@ class SocketConnection {
     let deadline: ReturnType<typeof setTimeout> | undefined;
     let run: ActiveRun | undefined;
     const askToStop = () => {
-      // A run that was cleared is over already.
+      // Its terminal event has come.
       if (this.#run !== run) return;
       // The request to stop would arrive behind all of that. Closing the connection ends both; the run is cancelled.
       if (this.#socket.bufferedAmount > MUCH_UNSENT) {
@@ -195,23 +185,6 @@ class SocketConnection {
       signal.removeEventListener("abort", askToStop);
       if (this.#run === run) this.#run = undefined;
     }
-  }
-
-  /** Makes the server forget the conversation. Resolves with its error if it closes the connection instead. */
-  clear(): Promise<ErrorEvent | undefined> {
-    this.#run?.settle();
-    this.#run = undefined;
-    if (this.#end) return Promise.resolve(this.#refusal);
-    return new Promise((resolve) => {
-      const deadline = setTimeout(() => this.close(), ANSWER_WITHIN_MS);
-      this.#cleared?.();
-      this.#cleared = (refusal) => {
-        clearTimeout(deadline);
-        this.#cleared = undefined;
-        resolve(refusal);
-      };
-      this.#send({ type: "clear" });
-    });
   }
 
   close(code: TransportErrorCode = "connection_lost"): void {
@@ -243,11 +216,7 @@ class SocketConnection {
       this.close("unreadable");
       return;
     }
-    if (!event) return;
-    if (event.type === "cleared") {
-      this.#cleared?.();
-      return;
-    }
+    if (!event || event.type === "cleared") return;
     if (event.type === "error") this.#lastError = event;
     this.#deliver(event);
   }
@@ -263,11 +232,6 @@ class SocketConnection {
     if (this.#end) return;
     this.#end = end;
     this.#endRun(end);
-    this.#cleared?.(this.#refusal);
-  }
-
-  get #refusal(): ErrorEvent | undefined {
-    return this.#end instanceof TransportError ? undefined : this.#end;
   }
 
   #endRun(end: ConnectionEnd): void {
@@ -287,7 +251,7 @@ const REASONS: Record<number, readonly [code: ErrorCode, retryable: boolean]> = 
 /** RFC 6455, 7.4.1. */
 const GOING_AWAY = 1001;
 
-function endOf(closeCode: number, lastError: ErrorEvent | undefined): ConnectionEnd {
+export function endOf(closeCode: number, lastError: ErrorEvent | undefined): ConnectionEnd {
   // A server that stops says so in an event. Firefox closes the connections of a page that is left with the same code,
   // and the next page goes on with the answer.
   if (closeCode === GOING_AWAY && lastError?.code === "shutting_down") return lastError;

@@ -2,9 +2,10 @@
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
+import { expiryOf } from "../conversations/expiry.ts";
+import type { ToolBlock } from "../conversations/messages.ts";
 import { formatBytes } from "../i18n/format.ts";
-import { type Strings, toolName } from "../i18n/strings.ts";
-import { expiryOf, type ToolBlock } from "../session/messages.ts";
+import type { Strings } from "../i18n/strings.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/approval.css";
 import { ChatPart } from "./chat-part.ts";
@@ -13,6 +14,9 @@ import { beginningOf, type Folded, folded, hasFolds } from "./folded-text.ts";
 import { icon, icons } from "./icons.ts";
 import { isTaken, pressOnce } from "./keys.ts";
 import { plain, readBack, writtenOut } from "./plain-text.ts";
+import { toolName } from "./tool-text.ts";
+
+export { transcribeCall as transcribe } from "./tool-text.ts";
 
 const hand = icon(
   "M8 12.5V6.3a1.4 1.4 0 0 1 2.8 0V11m0-.5V4.8a1.4 1.4 0 0 1 2.8 0V11m0-.3V6.1a1.4 1.4 0 0 1 2.8 0v6m0-2.5a1.4 1.4 0 0 1 2.8 0V15a5.8 5.8 0 0 1-5.8 5.8h-.9a6 6 0 0 1-4.9-2.5L4.4 14a1.5 1.5 0 0 1 2.3-1.9L8 13.5",
@@ -150,9 +154,10 @@ export class ApprovalElement extends ChatPart {
     `;
   }
 
-  #renderValues(call: ToolBlock): TemplateResult {
+  #renderValues(call: ToolBlock): TemplateResult | typeof nothing {
     const { strings } = this.context;
     const { shown, more } = this.#rowsOf(call);
+    if (shown.length === 0) return nothing;
     return html`<dl>
         ${shown.map(
           ({ key, label, value, size }) => html`
@@ -292,16 +297,16 @@ export class ApprovalElement extends ChatPart {
     const isOne = this.calls.length === 1;
     // Where there are several, the page may have drawn the others itself.
     const pressed = (approved: boolean) => (isOne && !decision ? nothing : decision?.approved === approved);
-    // One of several is filled when it is marked; what is filled from the start is the button for all.
-    const filled = isOne || decision?.approved ? " filled" : "";
+    const isDeclining = this.declining === callId;
+    const filled = isDeclining || decision?.approved === false ? "" : " filled";
     return html`
       <div class="choices">
-        ${approval?.question || this.declining === callId ? this.#renderReason(call) : nothing}
+        ${approval?.question || isDeclining ? this.#renderReason(call) : nothing}
         <button
           type="button"
           part="decline"
           id=${`decline-${callId}`}
-          class="small-button"
+          class=${isDeclining ? "small-button filled" : "small-button"}
           aria-pressed=${pressed(false)}
           aria-labelledby=${`decline-${callId} ${id}`}
           ?disabled=${!this.canDecide}
@@ -337,7 +342,7 @@ export class ApprovalElement extends ChatPart {
         <button
           type="button"
           part="approve-all"
-          class="small-button filled"
+          class="small-button"
           ?disabled=${!this.canDecide}
           @click=${this.#approveAll}
         >

@@ -1,7 +1,7 @@
 /** What the file of a kind of blocks exports, beside the element that draws them. */
 
+import type { Block } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
-import type { Block } from "../session/messages.ts";
 import type { ChatModes } from "./context.ts";
 
 /** `quote`: a thought; `name`: what was done; `data`: what is no text for people. */

@@ -1,9 +1,9 @@
 /** The kinds of blocks that answers consist of: what the chat wants to know of a block, it asks the row of its kind. */
 
 import { html, type TemplateResult } from "lit";
+import type { Block, Message, Step, ToolBlock } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import type { Block, Message, Step, ToolBlock } from "../session/messages.ts";
 import type { BlockModule } from "./block-module.ts";
 import type { LazyElement } from "./chat-part.ts";
 import type { ChatContext, ChatModes } from "./context.ts";
@@ -26,6 +26,8 @@ export interface BlockDrawing<It extends Block = Block> {
 
 export interface BlockKind<It extends Block = Block> extends BlockDrawing<It> {
   readonly element?: LazyElement<BlockModule<It>>;
+  /** Present where the person is asked: all of an answer are drawn together then, and so if the code of that does not come. */
+  readonly standIn?: BlockDrawing<It> & { readonly element: LazyElement };
   /** The attribute of the chat that can hide it. */
   readonly mode?: "thinking" | "tools";
   /** Whether it shows that the agent works. Absent: it never does. `isNewest`: nothing has come since. */
@@ -46,7 +48,9 @@ const steps = {
     ></agent-chat-steps>`,
 };
 
-type BlockKinds = { readonly [Type in Block["type"]]: BlockKind<Extract<Block, { type: Type }>> };
+type BlockKinds = { readonly [Type in Block["type"]]: BlockKind<Extract<Block, { type: Type }>> } & {
+  readonly approval: BlockKind<ToolBlock>;
+};
 
 export const blockKinds = {
   text: {
@@ -62,24 +66,22 @@ export const blockKinds = {
   },
   thinking: { ...steps, mode: "thinking", isActive: ({ endedAt }) => endedAt === undefined },
   tool: { ...steps, mode: "tools", isActive: ({ status }) => status === "running" },
+  /** Calls that wait for the person. */
+  approval: {
+    element: { tag: "agent-chat-approval", module: lazy(() => import("./approval.ts"), "ApprovalElement") },
+    draw: (calls, _, { context, canDecide }) =>
+      html`<agent-chat-approval .context=${context} .calls=${calls} .canDecide=${canDecide}></agent-chat-approval>`,
+    standIn: {
+      element: { tag: "agent-chat-plain-question", module: lazy(() => import("./plain-question.ts"), "PlainQuestion") },
+      draw: (calls, _, { context, canDecide }) =>
+        html`<agent-chat-plain-question .context=${context} .calls=${calls} .canDecide=${canDecide}></agent-chat-plain-question>`,
+    },
+    speak: ({ tool, approval }) => approval?.text || tool,
+  },
 } satisfies BlockKinds;
 
-/** Calls that wait for the person, all of an answer together, in place of their rows among the steps. */
-export const approval = {
-  element: { tag: "agent-chat-approval", module: lazy(() => import("./approval.ts"), "ApprovalElement") },
-  draw: (calls: readonly ToolBlock[], _: boolean, { context, canDecide }: BlockHost) =>
-    html`<agent-chat-approval .context=${context} .calls=${calls} .canDecide=${canDecide}></agent-chat-approval>`,
-};
-
-/** The same while the code of that is not there. */
-export const plainQuestion = {
-  element: { tag: "agent-chat-plain-question", module: lazy(() => import("./plain-question.ts"), "PlainQuestion") },
-  draw: (calls: readonly ToolBlock[], _: boolean, { context, canDecide }: BlockHost) =>
-    html`<agent-chat-plain-question .context=${context} .calls=${calls} .canDecide=${canDecide}></agent-chat-plain-question>`,
-};
-
-export function kindOf({ type }: Block): BlockKind {
-  return blockKinds[type];
+export function kindOf(block: Block): BlockKind {
+  return blockKinds[block.type === "tool" && block.status === "waiting" ? "approval" : block.type];
 }
 
 /** Whether the page hides blocks of this kind. */

@@ -1,9 +1,9 @@
 /** The context that every part of the interface gets: texts, modes, and what the parts ask of the element around them. */
 
+import type { OutgoingMessage, SendOutcome } from "../conversations/chat-session.ts";
+import type { AssistantMessage, Failure, Message, ToolBlock, UserMessage } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
-import type { OutgoingMessage, SendOutcome } from "../session/chat-session.ts";
-import type { AssistantMessage, Failure, Message, ToolBlock, UserMessage } from "../session/messages.ts";
 import type { MessageAction, MessageHeader, ToolRenderers } from "./extensions.ts";
 
 /** `auto`: thoughts are open while they stream, tool calls are closed. The person's own choice always wins. */
@@ -53,9 +53,9 @@ export interface ChatActions {
   saveDraft(): void;
   /** Withdraws the message that waits for the connection. */
   withdraw(): void;
-  /** Sends what is pending. `asked`: these, by their ids, now, in place of the rest of the answer. */
-  sendPending(asked?: readonly string[]): Promise<void>;
-  /** Takes a pending message out; to be changed, it goes into the composer, or stays if it has too many files for that. */
+  /** Sends what is queued. `asked`: these, by their ids, now, in place of the rest of the answer. */
+  sendQueued(asked?: readonly string[]): Promise<void>;
+  /** Takes a queued message out; to be changed, it goes into the composer, or stays if it has too many files for that. */
   takeOut(id: string, toChange: boolean): Promise<void>;
   /** Starts a new conversation. The one before can be brought back for a while, or stays in the list. */
   closeConversation(): void;

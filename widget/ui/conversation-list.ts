@@ -3,13 +3,14 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import "../i18n/add-part-texts.ts";
+import type { AllConversations } from "../conversations/all-conversations.ts";
+import { branchOf } from "../conversations/conversation.ts";
+import type { Library } from "../conversations/library.ts";
+import { textOf } from "../conversations/messages.ts";
+import type { Summary } from "../conversations/row.ts";
+import { UNREADABLE } from "../conversations/row.ts";
 import { daysSince } from "../i18n/format.ts";
 import { lazy } from "../loading/lazy.ts";
-import type { ConversationKeeper } from "../session/keeper.ts";
-import { UNREADABLE } from "../session/lease.ts";
-import type { Library } from "../session/library.ts";
-import { textOf } from "../session/messages.ts";
-import { branchOf, type Summary } from "../session/row.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/conversation-list.css";
 import { ChatPart } from "./chat-part.ts";
@@ -50,7 +51,7 @@ interface Group {
 
 export class ConversationListElement extends ChatPart {
   static override properties = {
-    keeper: { attribute: false },
+    library: { attribute: false },
     shown: { attribute: false },
     user: { attribute: false },
     isOpen: { attribute: false },
@@ -65,7 +66,7 @@ export class ConversationListElement extends ChatPart {
     isSearching: { state: true },
     isReading: { state: true },
   };
-  keeper!: ConversationKeeper;
+  library!: Library;
   /** Id of the conversation that is shown. */
   shown: string | undefined;
   user = "";
@@ -89,7 +90,8 @@ export class ConversationListElement extends ChatPart {
   private isForgetting = false;
   /** Why what was asked for last was not done. */
   private failure = "";
-  #library: Library | undefined;
+  #all: AllConversations | undefined;
+  #unlisten = () => {};
   #undoTimer: ReturnType<typeof setTimeout> | undefined;
   #searchTimer: ReturnType<typeof setTimeout> | undefined;
   /** What is said in each conversation, as it was read for the search that goes on. */
@@ -121,8 +123,8 @@ export class ConversationListElement extends ChatPart {
     super.disconnectedCallback();
     this.#listening.abort();
     this.#backWatcher?.destroy();
-    this.#library?.listeners.delete(this.#refresh);
-    this.#library = undefined;
+    this.#unlisten();
+    this.#all = undefined;
     clearTimeout(this.#undoTimer);
     clearTimeout(this.#searchTimer);
     this.isReading = false;
@@ -132,9 +134,9 @@ export class ConversationListElement extends ChatPart {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    if (changed.has("keeper") || changed.has("user")) this.rows = [];
+    if (changed.has("library") || changed.has("user")) this.rows = [];
     // The agent's name comes later.
-    if (changed.has("keeper") || changed.has("user") || changed.has("context")) void this.#load();
+    if (changed.has("library") || changed.has("user") || changed.has("context")) void this.#load();
     if (changed.has("isOpen") && !this.isOpen) {
       this.#search("");
       this.unfolded = undefined;
@@ -217,7 +219,7 @@ export class ConversationListElement extends ChatPart {
 
   /** A row may come before the element is drawn with what is shown now. */
   get #shownId(): string | undefined {
-    return this.keeper.shown.id;
+    return this.library.shownId;
   }
 
   #renderSearch(): TemplateResult {
@@ -241,7 +243,7 @@ export class ConversationListElement extends ChatPart {
 
   #renderRow(row: Summary): TemplateResult {
     const { strings } = this.context;
-    const { id, isRunning } = row;
+    const { id } = row;
     const title = this.#titleOf(row);
     const isShown = id === this.#shownId;
     const isUnfolded = id === this.unfolded;
@@ -258,7 +260,7 @@ export class ConversationListElement extends ChatPart {
           @click=${() => this.#show(id)}
         >
           <span dir="auto">${title}</span>
-          ${isRunning && !isShown ? html`<i role="img" aria-label=${strings.unreadAnswer}></i>` : nothing}
+          ${isShown ? nothing : this.#renderMarks(row)}
         </button>
         <button
           type="button"
@@ -284,6 +286,20 @@ export class ConversationListElement extends ChatPart {
     `;
   }
 
+  /**
+   * Says that something is still to be sent, and that an answer is coming on this page, or that there is one that was not
+   * read, or not to its end.
+   */
+  #renderMarks({ id, isRunning, isUnread, isQueued }: Summary): TemplateResult {
+    const { strings } = this.context;
+    const isComing = this.library.sessions.some(({ conversation, busy }) => conversation.id === id && busy);
+    const answer = isComing ? strings.answering : isRunning || isUnread ? strings.unreadAnswer : undefined;
+    return html`
+      ${isQueued ? html`<b role="img" aria-label=${strings.queued}>${icons.send}</b>` : nothing}
+      ${answer === undefined ? nothing : html`<i class=${isComing ? "is-coming" : ""} role="img" aria-label=${answer}></i>`}
+    `;
+  }
+
   /** In the place of a row, the field with its name. */
   #renderName(row: Summary): TemplateResult {
     const { strings } = this.context;
@@ -292,7 +308,7 @@ export class ConversationListElement extends ChatPart {
       const name = (event.target as HTMLInputElement).value;
       this.renamed = undefined;
       this.unfolded = undefined;
-      if (isKept && name !== this.#titleOf(row)) void this.#try(async () => this.#library?.rename(row.id, name));
+      if (isKept && name !== this.#titleOf(row)) void this.#try(async () => this.#all?.rename(row.id, name));
       if (event.type === "keydown") void this.updateComplete.then(() => this.#rowOf(row.id)?.focus());
     };
     return html`<li>
@@ -315,7 +331,7 @@ export class ConversationListElement extends ChatPart {
 
   #renderFoot(): TemplateResult {
     const { strings } = this.context;
-    const { dropped, kept } = this.#library ?? { dropped: 0, kept: 0 };
+    const { dropped, kept } = this.#all ?? { dropped: 0, kept: 0 };
     const forget = (isForgetting: boolean) => () => {
       this.isForgetting = isForgetting;
     };
@@ -354,16 +370,17 @@ export class ConversationListElement extends ChatPart {
   }
 
   async #read(): Promise<void> {
-    const { keeper, user } = this;
-    const isCurrent = () => this.isConnected && keeper === this.keeper && user === this.user;
-    const library = await keeper.library();
-    if (!library || !isCurrent()) return;
-    if (library !== this.#library) {
-      this.#library?.listeners.delete(this.#refresh);
-      this.#library = library;
+    const { library, user } = this;
+    const isCurrent = () => this.isConnected && library === this.library && user === this.user;
+    const all = await library.all();
+    if (!all || !isCurrent()) return;
+    if (all !== this.#all) {
+      this.#unlisten();
+      this.#all = all;
       library.listeners.add(this.#refresh);
+      this.#unlisten = () => library.listeners.delete(this.#refresh);
     }
-    const rows = await library.list().catch(() => this.rows);
+    const rows = await all.list().catch(() => this.rows);
     if (isCurrent()) this.rows = rows;
   }
 
@@ -438,7 +455,7 @@ export class ConversationListElement extends ChatPart {
 
   async #export(row: Summary): Promise<void> {
     const { strings, actions } = this.context;
-    const stored = await this.keeper.load(row.id);
+    const stored = await this.#all?.load(row.id);
     if (stored === UNREADABLE) throw new Error(UNREADABLE);
     if (!stored) {
       actions.alert(strings.nothingFound);
@@ -462,7 +479,7 @@ export class ConversationListElement extends ChatPart {
     this.unfolded = undefined;
     clearTimeout(this.#undoTimer);
     const { strings, actions } = this.context;
-    const bringBack = await this.#try(async () => this.#library?.remove(id));
+    const bringBack = await this.#try(async () => this.#all?.remove(id));
     if (!bringBack) {
       await this.updateComplete;
       return this.#rowOf(id)?.focus();
@@ -492,7 +509,7 @@ export class ConversationListElement extends ChatPart {
   async #forgetAll(): Promise<void> {
     this.isForgetting = false;
     this.deleted = undefined;
-    await this.#try(async () => this.#library?.clear());
+    await this.#try(async () => this.#all?.clear());
     if (!this.failure) this.#close();
     await this.#load();
   }
@@ -526,7 +543,7 @@ export class ConversationListElement extends ChatPart {
   async #textIn({ id, updatedAt }: Summary): Promise<string> {
     const known = this.#texts.get(id);
     if (known?.updatedAt === updatedAt && id !== this.#shownId) return known.text;
-    const stored = await this.keeper.load(id).catch(() => undefined);
+    const stored = await this.#all?.load(id).catch(() => undefined);
     if (!stored || stored === UNREADABLE) return "";
     const text = branchOf(stored.tree, stored.head).map(textOf).join("\n").toLowerCase();
     let held = text.length;

@@ -1,9 +1,10 @@
 /** A conversation as a text. */
 
+import "../i18n/add-part-texts.ts";
 import { toJson } from "../../server/protocol/json.ts";
+import { type Block, joinedBlocks, type Message, type TextBlock } from "../conversations/messages.ts";
 import { formatMoment } from "../i18n/format.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import { type Block, joinedBlocks, type Message, type TextBlock } from "../session/messages.ts";
 import type { BlockModule, TranscriptBlock } from "./block-module.ts";
 import { isHidden, kindOf } from "./blocks.ts";
 import type { ChatContext } from "./context.ts";

@@ -1,13 +1,17 @@
 /** What a page adds to the chat by properties of the element: headers of messages, drawings of tool calls, buttons. */
 
-import type { ApprovalDecision } from "../../server/protocol/chat.ts";
-import type { Message, ToolBlock } from "../session/messages.ts";
+import type { ApprovalDecision, ResultImage } from "../../server/protocol/chat.ts";
+import type { Message, ToolBlock } from "../conversations/messages.ts";
 
 /** A tool call, as a site's own rendering gets it. */
 export type ToolCall = Pick<
   ToolBlock,
-  "callId" | "tool" | "title" | "arguments" | "output" | "status" | "approval" | "decision" | "decidedAt"
->;
+  | ("callId" | "tool" | "title" | "arguments" | "output" | "status" | "approval" | "decision" | "decidedAt")
+  | ("progress" | "steps")
+> & {
+  /** Pictures of the result; without `data` where the browser has lost that. */
+  readonly images?: readonly (ResultImage | Omit<ResultImage, "data">)[] | undefined;
+};
 
 /** The chat, as a drawing of a call gets it. */
 export interface ToolHost {

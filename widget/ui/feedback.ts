@@ -2,8 +2,8 @@
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
+import type { AssistantMessage, Failure, Feedback, FeedbackReason } from "../conversations/messages.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import type { AssistantMessage, Failure, Feedback, FeedbackReason } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
 import { renderActions } from "./actions.ts";

@@ -3,10 +3,10 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { type AttributePart, Directive, directive } from "lit/directive.js";
 import "../i18n/add-part-texts.ts";
-import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
+import { labelOf } from "../../server/protocol/attachments.ts";
+import type { SentFile } from "../conversations/messages.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";
-import type { SentFile } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/files.css";
 import { ChatPart } from "./chat-part.ts";
@@ -138,7 +138,7 @@ function renderLabel(file: SentFile, { lang }: Strings): TemplateResult {
     <span class="file-text">
       <span class="file-name" title=${name}>${name}</span>
       <span class="file-kind">
-        <bdi>${MEDIA_TYPES[mediaType].label}</bdi>${size === undefined ? "" : html` · <bdi>${formatBytes(size, lang)}</bdi>`}
+        <bdi>${labelOf(mediaType)}</bdi>${size === undefined ? "" : html` · <bdi>${formatBytes(size, lang)}</bdi>`}
       </span>
     </span>
   `;

@@ -4,12 +4,19 @@ import { lazy } from "../loading/lazy.ts";
 import { definePart, type LazyElement } from "./chat-part.ts";
 import type { ChatContext } from "./context.ts";
 
+/** What is said of files in the composer. */
+export const fileNotes = lazy(() => import("./file-notes.ts"), "FileNotesElement");
+
+/** What can be done about an answer that has failed. */
+export const waysOn = lazy(() => import("./ways-on.ts"), "WaysOnElement");
+
 /** Each of these modules exports its element. Those that draw blocks of answers are in `blocks.ts`. */
 const PARTS = {
   /** The way to what else stands in the place of a message. */
   "agent-chat-alternatives": lazy(() => import("./alternatives.ts"), "AlternativesElement"),
   /** Files of messages. */
   "agent-chat-files": lazy(() => import("./files.ts"), "FilesElement"),
+  "agent-chat-file-notes": fileNotes,
   /** What opens long messages. */
   "agent-chat-message-fold": lazy(() => import("./message-fold.ts"), "MessageFoldElement"),
   /** Thumbs on answers. */
@@ -18,6 +25,8 @@ const PARTS = {
   "agent-chat-conversations": lazy(() => import("./conversation-list.ts"), "ConversationListElement"),
   /** Messages that wait for the end of an answer. */
   "agent-chat-pending": lazy(() => import("./pending.ts"), "PendingElement"),
+  /** What can be done about an answer that has failed. */
+  "agent-chat-ways-on": waysOn,
   /** The form that asks for a key. */
   "agent-chat-key-prompt": lazy(() => import("./key-prompt.ts"), "KeyPromptElement"),
 };
@@ -25,7 +34,7 @@ const PARTS = {
 const lightbox = lazy(() => import("./lightbox.ts"), "showLarge");
 
 /** Images that open, and buttons with one; the buttons of wide tables and programs. */
-const OPENERS = "img.image[role], .sent-files button, .enlarge";
+const OPENERS = "img.image[role], .sent-files button, .pictures button, .enlarge";
 
 /** Shows large what was pressed; not later, if the code cannot be loaded now. */
 export async function openLarge({ target }: Event, { strings }: ChatContext): Promise<void> {

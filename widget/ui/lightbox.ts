@@ -2,9 +2,9 @@
 
 import { html, nothing, render, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
+import type { SentFile } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import type { SentFile } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/lightbox.css";
 import { iconButton } from "./controls.ts";

@@ -1,7 +1,7 @@
 /** The registry of message actions: buttons below an answer. */
 
 import type { TemplateResult } from "lit";
-import type { AssistantMessage } from "../session/messages.ts";
+import type { AssistantMessage } from "../conversations/messages.ts";
 import { copyOn } from "./actions.ts";
 import type { ChatContext } from "./context.ts";
 import type { Action, MessagePort } from "./extensions.ts";

@@ -3,10 +3,10 @@
 import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { keyed } from "lit/directives/keyed.js";
+import type { ChatSession } from "../conversations/chat-session.ts";
+import { exchangesOf, type Message, textOf } from "../conversations/messages.ts";
 import { daysSince, formatRecent } from "../i18n/format.ts";
-import type { ChatSession } from "../session/chat-session.ts";
 import type { Client, EditedMessage } from "../session/client.ts";
-import { exchangesOf, type Message, textOf } from "../session/messages.ts";
 import type { ChatContext } from "./context.ts";
 
 /** Drawn in one go, but one message at least: some 7 ms of work, and 30 on a phone. */
@@ -39,15 +39,15 @@ interface ExchangeView extends MessageListView {
 }
 
 export function renderMessages(
-  { session, keeper, info }: Pick<Client, "session" | "keeper" | "info">,
+  { session, library, info }: Pick<Client, "session" | "library" | "info">,
   view: MessageListView,
 ): TemplateResult {
   const { earlierCut, notKept } = view.context.strings;
   const today = new Date().toDateString();
   // Messages of other conversations have the same ids.
-  const editor = view.editor && view.editor.edits?.conversation === keeper.shown.id ? view.editor : undefined;
+  const editor = view.editor && view.editor.edits?.conversation === library.shownId ? view.editor : undefined;
   return html`
-    ${session.isCut ? renderNote(earlierCut) : nothing} ${keeper.isNotKept ? renderNote(notKept) : nothing}
+    ${session.isCut ? renderNote(earlierCut) : nothing} ${library.isNotKept ? renderNote(notKept) : nothing}
     ${
       // Each keeps its place: messages come and go at the end only, and those before the first drawn one are still to come.
       exchangesOf(session.messages).map(({ id, first, messages }) => {
@@ -56,7 +56,7 @@ export function renderMessages(
         const isLast = messages.at(-1) === session.messages.at(-1);
         const { busy, isQueued, canRetry } = session;
         const mayGoOn = info?.continue === true;
-        const isFree = !busy && !keeper.isRestoring && session.waitingCalls.length === 0;
+        const isFree = !busy && !library.isRestoring && session.waitingCalls.length === 0;
         const maySuggest = isLast && isFree && view.suggested.length === 0;
         const inputs = [
           session,

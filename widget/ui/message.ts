@@ -1,25 +1,25 @@
-import { html, nothing, type TemplateResult } from "lit";
-import type { FinishReason } from "../../server/protocol/chat.ts";
-import { formatClock, formatMoment, formatSeconds, formatTime } from "../i18n/format.ts";
-import { failureText, type TextName } from "../i18n/strings.ts";
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import {
   type AssistantMessage,
   answerText,
   type Block,
   type Failure,
+  IN_THE_LOG,
   joinedBlocks,
   type Message,
   type PageMessage,
   toolCalls,
   type UserMessage,
-  waitingCalls,
-} from "../session/messages.ts";
+} from "../conversations/messages.ts";
+import { formatMoment, formatSeconds, formatTime } from "../i18n/format.ts";
+import { partTexts } from "../i18n/load-strings.ts";
+import { endNotes, failures, failureText } from "../i18n/strings.ts";
 import { copyOn, renderActions } from "./actions.ts";
-import { approval, type BlockDrawing, blockKinds, isHidden, kindOf, plainQuestion } from "./blocks.ts";
+import { type BlockDrawing, type BlockKind, blockKinds, isHidden, kindOf } from "./blocks.ts";
 import { ChatPart, type LazyElement } from "./chat-part.ts";
 import { Clock, secondsSince } from "./controllers/clock.ts";
 import type { PageDrawings } from "./controllers/page-drawings.ts";
-import { iconButton, retryButton, smallButton } from "./controls.ts";
+import { iconButton, smallButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 import { loadElement, loadPartEventually } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
@@ -31,39 +31,22 @@ import { renderSuggestions } from "./suggestions.ts";
 const WORKING_FROM_SECONDS = 2;
 const SECONDS_FROM_SECONDS = 10;
 
+/** A text to which nothing has come for so long no longer shows that the agent works. */
+const STALLED_AFTER_SECONDS = 3;
+
 /** Messages of the person that may be too long to be shown whole at once. */
 const LONG = /^(?:[^\n]*\n){10}|^.{500}/s;
 
-/** States that the server does not take: only a new conversation goes on. */
-const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_state"]);
-
-/** Failures that only the owner of the server's log can explain. */
-const IN_THE_LOG = /^(internal|provider_)/;
-
-/** Failures that only the owner of the server can end. Those in the log that cannot be tried again are others. */
-const FOR_OWNER = /^(internal|unauthorized|forbidden|unreadable)$/;
-
-/** The answer itself says why it ended, or the question does. */
-type WithoutNote = "stop" | "refused" | "approval_required";
-
-/** What is said about answers that did not end by themselves. */
-const END_NOTES: Partial<Record<FinishReason, TextName>> = {
-  stopped: "stopped",
-  length: "stoppedAtLengthLimit",
-  content_filter: "stoppedByFilter",
-  max_turns: "stoppedAtTurnLimit",
-} satisfies Record<Exclude<FinishReason, WithoutNote>, TextName>;
-
 /** A part of an answer: blocks that are drawn together, or the page's own drawing, which has none. */
 interface AnswerPart {
-  /** That of its first block. */
+  /** That of its first block, or of the last one that is asked about. */
   place: number;
   readonly drawing: BlockDrawing;
   readonly blocks: Block[];
 }
 
-/** The card is waited for so long; then the question is asked without it. */
-const CARD_WITHIN_SECONDS = 2;
+/** The code that asks the person is waited for so long; then its stand-in asks. */
+const ASKED_WITHIN_SECONDS = 2;
 
 /** One message, of the person, of the agent or of the page. */
 export class MessageElement extends ChatPart {
@@ -104,18 +87,21 @@ export class MessageElement extends ChatPart {
   /** Absent until the code for steps and drawings has been loaded. */
   #drawings: PageDrawings | undefined;
   #parts: readonly AnswerPart[] = [];
+  /** When the message changed last, in milliseconds. */
+  #changedAt = 0;
   /** When the agent began to work without a sign of it, in milliseconds. */
   #silentSince: number | undefined;
-  /** Since when the card is wanted and is not there, in milliseconds. */
-  #withoutCardSince: number | undefined;
+  /** Since when code that asks the person has been missing, in milliseconds. */
+  #missingSince: number | undefined;
 
   constructor() {
     super();
-    new Clock(this, () => this.#silentSince !== undefined || this.#retryIn > 0 || !this.#canAsk);
+    new Clock(this, () => this.#isStreaming || this.#waitsToAsk);
   }
 
-  protected override willUpdate(): void {
+  protected override willUpdate(changed: PropertyValues<this>): void {
     const { message, context } = this;
+    if (changed.has("message")) this.#changedAt = Date.now();
     if (this.alternatives.length > 1) void loadPartEventually("agent-chat-alternatives");
     if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
     if (context.messageHeader || (message.role === "assistant" && toolCalls(message).length > 0)) {
@@ -132,15 +118,18 @@ export class MessageElement extends ChatPart {
       if (LONG.test(message.text)) void loadPartEventually("agent-chat-message-fold");
       return;
     }
-    if (customElements.get(approval.element.tag)) this.#withoutCardSince = undefined;
-    else if (waitingCalls(message).length > 0 && this.#withoutCardSince === undefined) {
-      this.#withoutCardSince = Date.now();
-      for (const { element } of [approval, plainQuestion]) this.#need(element);
-    }
+    const { failure, finishReason = "stop" } = message;
+    if (failure) void loadPartEventually("agent-chat-ways-on");
+    if (!(finishReason in endNotes) || (failure && !(failure.code in failures)))
+      partTexts.load().then(
+        () => this.requestUpdate(),
+        () => undefined,
+      );
     this.#parts = this.#partsOf(message);
     for (const { drawing } of this.#parts) if (drawing.element) this.#need(drawing.element);
-    const isMute = message.status === "streaming" && isSilent(this.#parts, message.blocks.length === message.kept);
-    this.#silentSince = isMute ? (this.#silentSince ?? Date.now()) : undefined;
+    const isStalled = secondsSince(this.#changedAt) >= STALLED_AFTER_SECONDS;
+    const isMute = this.#isStreaming && isSilent(this.#parts, isStalled || message.blocks.length === message.kept);
+    this.#silentSince = isMute ? (this.#silentSince ?? this.#changedAt) : undefined;
   }
 
   protected override render(): TemplateResult {
@@ -154,6 +143,10 @@ export class MessageElement extends ChatPart {
     if (customElements.get(element.tag)) return;
     void loadElement(element);
     void customElements.whenDefined(element.tag).then(() => this.requestUpdate());
+  }
+
+  get #isStreaming(): boolean {
+    return this.message.role === "assistant" && this.message.status === "streaming";
   }
 
   get #headingId(): string {
@@ -260,7 +253,7 @@ export class MessageElement extends ChatPart {
   /** An answer: steps and texts, without a bubble. */
   #renderAssistant(message: AssistantMessage): TemplateResult {
     const { strings, agent } = this.context;
-    const isStreaming = message.status === "streaming";
+    const isStreaming = this.#isStreaming;
     const parts = this.#parts;
     return html`
       <article
@@ -299,39 +292,40 @@ export class MessageElement extends ChatPart {
     return places;
   }
 
-  get #canAsk(): boolean {
-    if (this.#withoutCardSince === undefined) return true;
-    return (
-      secondsSince(this.#withoutCardSince) >= CARD_WITHIN_SECONDS &&
-      customElements.get(plainQuestion.element.tag) !== undefined
-    );
+  get #waitsToAsk(): boolean {
+    return this.#missingSince !== undefined && secondsSince(this.#missingSince) < ASKED_WITHIN_SECONDS;
+  }
+
+  /** How blocks that ask the person do so. Absent for others, and as long as the code of that is waited for. */
+  #askingOf(kind: BlockKind): BlockDrawing | undefined {
+    const { element, standIn } = kind;
+    if (!element || !standIn) return undefined;
+    if (customElements.get(element.tag)) return kind;
+    this.#missingSince ??= Date.now();
+    for (const wanted of [element, standIn.element]) this.#need(wanted);
+    return !this.#waitsToAsk && customElements.get(standIn.element.tag) ? standIn : undefined;
   }
 
   /** The parts of an answer in their order, without what is hidden. */
   #partsOf({ blocks, forgotten }: AssistantMessage): AnswerPart[] {
     const parts: AnswerPart[] = [];
-    const asked: AnswerPart = {
-      place: 0,
-      drawing: this.#withoutCardSince === undefined ? approval : plainQuestion,
-      blocks: [],
-    };
+    const asking: AnswerPart[] = [];
     joinedBlocks(blocks).forEach((block, place) => {
-      const drawing = kindOf(block);
-      const last = parts.at(-1);
-      const call = block.type === "tool" ? block : undefined;
-      const slot = call && this.#drawings?.slotOf(call.callId);
-      const isWaiting = call?.status === "waiting";
+      const slot = block.type === "tool" ? this.#drawings?.slotOf(block.callId) : undefined;
       if (slot !== undefined) parts.push({ place, drawing: { draw: () => renderSlot(slot) }, blocks: [] });
-      else if (isWaiting && !forgotten && this.#canAsk) {
-        asked.blocks.push(block);
-        asked.place = place;
+      else if (!isHidden(block, this.context.modes)) {
+        const asks = forgotten ? undefined : this.#askingOf(kindOf(block));
+        const drawing: BlockDrawing = asks ?? blockKinds[block.type];
+        const list = asks ? asking : parts;
+        const last = list.at(-1);
+        if (last && drawing.element && last.drawing.element === drawing.element) {
+          last.blocks.push(block);
+          // What is asked stands where the last of it came.
+          if (asks) last.place = place;
+        } else list.push({ place, drawing, blocks: [block] });
       }
-      // A call that waits for the person is always seen.
-      else if (isHidden(block, this.context.modes) && !isWaiting) return;
-      else if (last && drawing.element && last.drawing.element === drawing.element) last.blocks.push(block);
-      else parts.push({ place, drawing, blocks: [block] });
     });
-    return asked.blocks.length === 0 ? parts : [asked, ...parts];
+    return [...asking, ...parts];
   }
 
   #renderOutcome(message: AssistantMessage): TemplateResult {
@@ -351,43 +345,16 @@ export class MessageElement extends ChatPart {
 
   /** Why an answer failed, and the way on where there is one. */
   #renderFailure(failure: Failure): TemplateResult {
-    const { strings, actions } = this.context;
-    const { code, reference, retryable } = failure;
-    const isInTheLog = reference !== undefined && IN_THE_LOG.test(code);
-    const needsOwner = FOR_OWNER.test(code) || (!retryable && IN_THE_LOG.test(code));
+    const { context, canRetry } = this;
+    const { strings } = context;
+    const { code, reference } = failure;
     return html`
       <div part="error" class="failure">
         ${icons.alert}
-        <p><bdi>${this.canDecide ? strings.checkValue : failureText(failure, strings)}</bdi> ${isInTheLog ? strings.reference(reference) : nothing}</p>
-        ${retryable && this.canRetry ? this.#renderRetry() : nothing}
-        ${STATE_LOST.has(code) && this.canRetry ? retryButton(strings.startOver, () => actions.retryAfresh()) : nothing}
-        ${code === "context_too_long" && this.canRetry ? smallButton("reset", strings.newConversation, () => actions.closeConversation()) : nothing}
-        ${needsOwner ? this.#renderReport(failure) : nothing}
+        <p><bdi>${this.canDecide ? strings.checkValue : failureText(failure, strings)}</bdi> ${reference && IN_THE_LOG.test(code) ? strings.reference(reference) : nothing}</p>
+        <agent-chat-ways-on .context=${context} .failure=${failure} .canRetry=${canRetry}></agent-chat-ways-on>
       </div>
     `;
-  }
-
-  /** Waits until the server takes a message again, where it has said when. */
-  #renderRetry(): TemplateResult {
-    const { strings, actions } = this.context;
-    const seconds = this.#retryIn;
-    const label = seconds > 0 ? strings.retryIn(formatClock(seconds, strings.lang)) : strings.retry;
-    return retryButton(label, () => actions.retry(), seconds > 0);
-  }
-
-  /** Seconds until the server takes a message again; not positive when it does. */
-  get #retryIn(): number {
-    const { message, canRetry } = this;
-    if (message.role !== "assistant" || !canRetry) return 0;
-    return Math.ceil(((message.failure?.retryAt ?? 0) - Date.now()) / 1_000);
-  }
-
-  /** For the owner, from a person who can do nothing else: without what was said, and without what may be a key. */
-  #renderReport({ code, reference = "", at = Date.now() }: Failure): TemplateResult {
-    const page = location.origin + location.pathname;
-    const report = `Reference: ${reference}\nCode: ${code}\nTime: ${new Date(at).toISOString()}\nPage: ${page}`;
-    const copy = (event: Event) => void copyOn(event, ({ copyText }, button) => copyText(report, button), this.context);
-    return smallButton("copy", html`<span .textContent=${this.context.strings.copyReport}></span>`, copy);
   }
 
   #renderActions(message: AssistantMessage): TemplateResult | typeof nothing {
@@ -430,10 +397,12 @@ export class MessageElement extends ChatPart {
     const { strings, agent } = this.context;
     if (message.forgotten) return strings.forgotten(agent);
     if (message.status !== "done") return undefined;
-    const note = END_NOTES[message.finishReason ?? "stop"];
-    if (note) return strings[note];
+    const { finishReason = "stop" } = message;
+    // Absent while its words are on their way.
+    const note = endNotes[finishReason as keyof typeof endNotes];
+    if (note !== "") return note && strings[note];
     // What is asked of the person is no answer, and stands in its row.
-    if (message.finishReason === "approval_required") return undefined;
+    if (finishReason === "approval_required") return undefined;
     return answerText(message) === "" ? strings.emptyAnswer : undefined;
   }
 }

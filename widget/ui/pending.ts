@@ -2,9 +2,9 @@
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
-import type { ChatSession, SessionStatus } from "../session/chat-session.ts";
-import type { PendingMessage } from "../session/conversation.ts";
-import { asks, isSendable, lacksFiles } from "../session/pending.ts";
+import type { ChatSession, SessionStatus } from "../conversations/chat-session.ts";
+import type { QueuedMessage } from "../conversations/conversation.ts";
+import { asks, isSendable, lacksFiles } from "../conversations/send-queued.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/pending.css";
 import { ChatPart } from "./chat-part.ts";
@@ -22,7 +22,7 @@ export class PendingElement extends ChatPart {
     status: { attribute: false },
   };
   session!: ChatSession;
-  list: readonly PendingMessage[] = [];
+  list: readonly QueuedMessage[] = [];
   status: SessionStatus = "idle";
   #announced = "";
 
@@ -69,7 +69,7 @@ export class PendingElement extends ChatPart {
     `;
   }
 
-  #renderMessage(message: PendingMessage): TemplateResult {
+  #renderMessage(message: QueuedMessage): TemplateResult {
     const { strings, actions } = this.context;
     const { id, text, files } = message;
     const names = new Intl.ListFormat(strings.lang).format(files.map(({ name }) => name));
@@ -89,8 +89,8 @@ export class PendingElement extends ChatPart {
   }
 
   /** Messages behind each other that all wait for the same. */
-  #groups(): readonly (readonly PendingMessage[])[] {
-    const groups: PendingMessage[][] = [];
+  #groups(): readonly (readonly QueuedMessage[])[] {
+    const groups: QueuedMessage[][] = [];
     for (const message of this.list) {
       const [before] = groups.at(-1) ?? [];
       if (before && this.#asks(before) === this.#asks(message)) groups.at(-1)?.push(message);
@@ -99,18 +99,18 @@ export class PendingElement extends ChatPart {
     return groups;
   }
 
-  #asks(message: PendingMessage): boolean {
+  #asks(message: QueuedMessage): boolean {
     return asks(this.session, message);
   }
 
   /** Below them. What asks first is sent by the button of its own line alone. */
-  #renderLine(group: readonly PendingMessage[]): TemplateResult {
+  #renderLine(group: readonly QueuedMessage[]): TemplateResult {
     const { strings, agent, actions } = this.context;
     const isAsking = group.some((it) => this.#asks(it));
     // With the answer that is stopped ends what the others wait for.
     const asked = this.list.filter((it) => group.includes(it) || !this.#asks(it));
     const send = (label: string) =>
-      smallButton("send-pending", label, () => void actions.sendPending(asked.map(({ id }) => id)));
+      smallButton("send-pending", label, () => void actions.sendQueued(asked.map(({ id }) => id)));
     const texts = [
       ...(isAsking ? [] : [strings.pending(agent)]),
       ...(this.session.writingDeclines ? [strings.writingDeclines] : []),

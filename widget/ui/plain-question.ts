@@ -2,8 +2,8 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
-import { toolName } from "../i18n/strings.ts";
-import { expiryOf, type ToolBlock } from "../session/messages.ts";
+import { expiryOf } from "../conversations/expiry.ts";
+import type { ToolBlock } from "../conversations/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/plain-question.css";
 import { ChatPart } from "./chat-part.ts";
@@ -11,6 +11,7 @@ import { Standstill } from "./controllers/standstill.ts";
 import { icons } from "./icons.ts";
 import { pressOnce } from "./keys.ts";
 import { plain } from "./plain-text.ts";
+import { toolName } from "./tool-text.ts";
 
 const sheet = sheetOf(styles);
 

@@ -134,7 +134,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   const { client, context, onKeyDown } = screen;
   const { strings } = context;
   const isRefused = client?.isHidden && client.refusal;
-  const isEmpty = !!isRefused || (!client?.session.messages.length && !client?.keeper.isRestoring);
+  const isEmpty = !!isRefused || (!client?.session.messages.length && !client?.library.isRestoring);
   const wayToEnd = isEmpty || !screen.talk ? "none" : screen.talk.scroll.wayToEnd;
   const disclaimer = screen.disclaimer || client?.info?.disclaimer;
   const keyDown = (event: KeyboardEvent) => {
@@ -175,7 +175,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
       <span id="conversation-keys" hidden>${strings.conversationKeys}</span>
       <div class="dock ${wayToEnd}" ?inert=${screen.list?.isOpen}>
         ${wayToEnd === "shown" ? renderJump(screen, client?.session.status === "running") : nothing}
-        ${client?.session.canUndo ? renderClosed(context) : nothing}
+        ${client?.library.canUndo ? renderClosed(context) : nothing}
         ${client ? renderStatus(client, context, isEmpty) : nothing} ${renderMissingParts(client, context)}
         <slot name="before-composer"></slot>
         ${client ? renderDock(client, screen, isEmpty) : nothing}
@@ -241,12 +241,12 @@ function renderHeader({ context, client, list }: ScreenView): TemplateResult {
 
 /** All conversations of the user: a column on a wide page, elsewhere over the chat. */
 function renderList({ context, client, list }: ScreenView): TemplateResult | typeof nothing {
-  if (!list || !client?.keeper.hasKept || client.isHidden) return nothing;
+  if (!list || !client?.library.hasKept || client.isHidden) return nothing;
   void loadPartEventually("agent-chat-conversations");
   return html`<agent-chat-conversations
     .context=${context}
-    .keeper=${client.keeper}
-    .shown=${client.keeper.shown.id}
+    .library=${client.library}
+    .shown=${client.library.shownId}
     .user=${client.user}
     .isOpen=${list.isOpen}
   ></agent-chat-conversations>`;
@@ -257,7 +257,7 @@ function renderStart({ client, context }: ScreenView): TemplateResult | typeof n
   if (!client) return renderUnreachable(context);
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
-  if (client.keeper.unread) return renderFailure(context.strings.notShown, context);
+  if (client.library.absent?.why === "unreadable") return renderFailure(context.strings.notShown, context);
   if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
   const { refusal } = client;
   const retry = refusal?.retryable ? () => void client.ask() : undefined;
@@ -379,7 +379,7 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
   const { info, session } = client;
   const { context, suggested } = screen;
   const asksForKey = client.key.prompt !== undefined;
-  const maySuggest = isEmpty || (!session.busy && !client.keeper.isRestoring);
+  const maySuggest = isEmpty || (!session.busy && !client.library.isRestoring);
   // What the agent suggests at the start is for the first message of the person.
   const offered = suggested.length > 0 || (!isEmpty && session.lastQuestion) ? suggested : info?.suggestions;
   const suggestions = (maySuggest && offered) || [];
@@ -401,13 +401,13 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
 
 /** What waits for the end of the answer. */
 function renderPending({ session, isHidden }: Client, context: ChatContext): TemplateResult | typeof nothing {
-  const { pending } = session;
-  if (pending.length === 0 || isHidden) return nothing;
+  const { queued } = session;
+  if (queued.length === 0 || isHidden) return nothing;
   void loadPartEventually("agent-chat-pending");
   return html`<agent-chat-pending
     .context=${context}
     .session=${session}
-    .list=${pending}
+    .list=${queued}
     .status=${session.status}
   ></agent-chat-pending>`;
 }

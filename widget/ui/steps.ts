@@ -1,17 +1,20 @@
 /** Thoughts and tool calls, loaded with the first of them. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import type { ImagePart } from "../../server/protocol/chat.ts";
 import "../i18n/add-part-texts.ts";
-import { formatBytes, formatDuration, formatSeconds, formatTime } from "../i18n/format.ts";
-import { type Strings, toolName, toolStatusText } from "../i18n/strings.ts";
+import type { Message, Step, ThinkingBlock, ToolBlock, ToolStatus } from "../conversations/messages.ts";
+import { formatBytes, formatSeconds, formatTime } from "../i18n/format.ts";
+import { formatDuration } from "../i18n/format-duration.ts";
+import type { Strings } from "../i18n/strings.ts";
 import { linesInChunks } from "../markdown/lines.ts";
-import type { Message, Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/steps.css";
 import { copyOn } from "./actions.ts";
 import type { TranscriptBlock } from "./block-module.ts";
 import { ChatPart, definePart } from "./chat-part.ts";
 import type { ChatModes } from "./context.ts";
+import { CallAnnouncer } from "./controllers/call-announcer.ts";
 import { Clock, secondsSince } from "./controllers/clock.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
 import { PageDrawings } from "./controllers/page-drawings.ts";
@@ -19,6 +22,7 @@ import { iconButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
 import { beginning, plain } from "./plain-text.ts";
+import { toolName, toolStatusText, transcribeCall } from "./tool-text.ts";
 
 const bulb = icon(
   "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
@@ -44,6 +48,9 @@ const LONG_DATA = 8_000;
 /** So much of the arguments stands in the row of a closed call, in characters. */
 const HINT_CHARACTERS = 80;
 
+/** So many pictures of one result are drawn: as many as a server sends. */
+const MAX_PICTURES = 4;
+
 /** A call that runs for so long shows its seconds. */
 const CLOCK_FROM_SECONDS = 2;
 
@@ -64,10 +71,12 @@ interface Row {
   readonly aside?: string | undefined;
 }
 
-/** Thoughts and tool calls in a row. From three on they fold into one row when they have ended. */
+/** Thoughts and tool calls in a row. From three on they fold into one row when they have ended, steps of a call always. */
 export class StepsElement extends ChatPart {
   /** For messages, of which the page may draw calls and headers. */
   static readonly Drawings = PageDrawings;
+  /** For `AnswerAnnouncer`. */
+  static readonly CallAnnouncer = CallAnnouncer;
   static override properties = {
     steps: { attribute: false },
     isLive: { attribute: false },
@@ -76,8 +85,8 @@ export class StepsElement extends ChatPart {
   steps: readonly Step[] = [];
   /** Whether another step may follow. */
   isLive = false;
-  /** The answer that they belong to. */
-  message!: Message;
+  /** The answer that they belong to; absent for the steps of a call. */
+  message?: Message;
   readonly #disclosure = new Disclosure(this, () => this.isLive);
 
   override connectedCallback(): void {
@@ -87,7 +96,9 @@ export class StepsElement extends ChatPart {
 
   protected override render(): TemplateResult {
     const { steps } = this;
-    const folds = steps.length >= FOLDED_FROM && !steps.some(isWaiting);
+    const { tools } = this.context.modes;
+    const isSeen = (step: Step) => isWaiting(step) || (tools !== "titles" && hasPictures(step));
+    const folds = steps.length >= (this.message ? FOLDED_FROM : 1) && !steps.some(isSeen);
     const isOpen = !folds || this.#isOpen;
     // The rows keep their elements, and with them the focus, when the row above them appears.
     return html`
@@ -108,6 +119,7 @@ export class StepsElement extends ChatPart {
       isOpen,
       icon: statusIcons[this.#status],
       name: isOpen || !running ? strings.steps(this.steps.length) : plain(toolName(running, strings)),
+      hint: isOpen ? undefined : plain(running?.progress ?? ""),
       aside: failures > 0 ? strings.stepsFailed(failures) : undefined,
     });
   }
@@ -116,16 +128,16 @@ export class StepsElement extends ChatPart {
   get #status(): ToolStatus | "coped" {
     if (this.isLive) return "running";
     const calls = this.steps.filter((step) => step.type === "tool");
-    const hasAnswerFailed = this.message.role === "assistant" && this.message.status === "failed";
+    const hasAnswerFailed = this.message?.role === "assistant" && this.message.status === "failed";
     if (calls.some(hasFailed)) return hasAnswerFailed ? "failed" : "coped";
     return calls.at(-1)?.status ?? "completed";
   }
 
-  /** Steps that the page wants to be open are not folded away. */
+  /** Steps that the page wants to be open are not folded away, nor those of an answer that comes. */
   get #isOpen(): boolean {
     const { thinking, tools } = this.context.modes;
     const isWanted = this.steps.some((step) => (step.type === "tool" ? tools === "open" : thinking === "open"));
-    return this.#disclosure.isOpen(isWanted || this.#disclosure.isActive);
+    return this.#disclosure.isOpen(isWanted || (this.message !== undefined && this.#disclosure.isActive));
   }
 
   /** When the person opens or closes a step, the group around it stays open. */
@@ -184,7 +196,8 @@ class StepElement extends ChatPart {
   }
 
   #renderTool(call: ToolBlock): TemplateResult {
-    const { status, arguments: input, output } = call;
+    const { status, arguments: input, output, progress, steps } = call;
+    const doing = isRunning(call) ? progress : undefined;
     const { strings, modes } = this.context;
     const opens = modes.tools !== "titles" && (!call.title || /[^{}]/.test(input) || !!output);
     const isOpen = opens && this.#disclosure.isOpen(modes.tools === "open");
@@ -193,7 +206,7 @@ class StepElement extends ChatPart {
       icon: statusIcons[status],
       name: plain(toolName(call, strings)),
       // Open, the arguments themselves stand below.
-      hint: isOpen || call.title || !opens ? undefined : plain(hintOf(input)),
+      hint: plain(doing ?? (isOpen || call.title || !opens ? "" : hintOf(input))),
       isRunning: isRunning(call),
       note: status === "waiting" || call.decision ? undefined : toolStatusText(status, strings),
       aside: this.#asideOf(call),
@@ -201,7 +214,7 @@ class StepElement extends ChatPart {
     const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
     return html`
       <section part="tool" class="step" data-status=${status} translate="no">
-        ${row}
+        ${row} ${modes.tools === "titles" ? nothing : this.#renderPictures(call)}
         <div id=${this.#disclosure.bodyId} class="step-body" ?hidden=${!isOpen}>
           ${
             isOpen
@@ -212,7 +225,34 @@ class StepElement extends ChatPart {
               : nothing
           }
         </div>
+        ${
+          steps
+            ? html`<agent-chat-steps
+                .context=${this.context}
+                .steps=${steps}
+                .isLive=${isRunning(call)}
+              ></agent-chat-steps>`
+            : nothing
+        }
       </section>
+    `;
+  }
+
+  /** The pictures of a result, whose press `openLarge` handles, and how many are not here. */
+  #renderPictures(call: ToolBlock): TemplateResult | typeof nothing {
+    const { images = [], imagesOmitted: omitted = 0 } = call;
+    const { strings } = this.context;
+    const here = images.filter((image) => image.type === "image_url").slice(0, MAX_PICTURES);
+    // The number is the server's word.
+    const others = images.length - here.length + (Number.isInteger(omitted) && omitted > 0 ? omitted : 0);
+    if (images.length + others === 0) return nothing;
+    const name = plain(toolName(call, strings));
+    const picture = ({ image_url: { url } }: ImagePart) =>
+      html`<button type="button" class="image" aria-haspopup="dialog"><img src=${url} alt=${name} /></button>`;
+    return html`
+      <div class="pictures">
+        ${here.map(picture)} ${others === 0 ? nothing : html`<p>${strings.picturesNotHere(others)}</p>`}
+      </div>
     `;
   }
 
@@ -279,26 +319,8 @@ definePart("agent-chat-step", StepElement);
 
 export function transcribe(step: Step, strings: Strings, modes: ChatModes): TranscriptBlock {
   return step.type === "tool"
-    ? transcribeCall(step, strings, modes.tools === "titles")
+    ? transcribeCall(step, strings, modes)
     : { parts: [["quote", step.text.trim()]], json: { type: step.type, text: step.text } };
-}
-
-function transcribeCall(call: ToolBlock, strings: Strings, isTitle: boolean): TranscriptBlock {
-  const { type, tool, status, durationMs, approval, decision } = call;
-  const [input, output] = isTitle ? ["", ""] : [call.arguments, call.output];
-  const title = toolName(call, strings);
-  const { approved, reason, arguments: changed } = decision ?? {};
-  const decided = decision && { approved, reason, arguments: changed };
-  const asked = { question: approval?.text, decision: decided };
-  return {
-    parts: [
-      ["name", title],
-      ["text", approval?.text ?? ""],
-      ["data", input],
-      ["data", output ?? ""],
-    ],
-    json: { type, tool, title, ...asked, arguments: input, status, output, duration_ms: durationMs },
-  };
 }
 
 /** A call that the person has declined has not failed. */
@@ -312,6 +334,11 @@ function isRunning(step: Step): step is ToolBlock {
 
 function isWaiting(step: Step): boolean {
   return step.type === "tool" && step.status === "waiting";
+}
+
+/** What an agent draws is for people: it is not folded away. */
+function hasPictures(step: Step): boolean {
+  return step.type === "tool" && (step.images?.length ?? 0) > 0;
 }
 
 /** The row that opens a step, or all of them. */

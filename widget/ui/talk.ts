@@ -5,16 +5,16 @@
 
 import type { LitElement, TemplateResult } from "lit";
 import { clipboard } from "../clipboard/copying.ts";
+import type { Message } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { whenIdle } from "../loading/lazy.ts";
 import { warmUpLexer } from "../markdown/lexer.ts";
 import { MarkdownText } from "../markdown/markdown-text.ts";
 import type { Client } from "../session/client.ts";
-import type { Message } from "../session/messages.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import markdownStyles from "../styles/markdown.css";
 import messageStyles from "../styles/message.css";
-import { plainQuestion } from "./blocks.ts";
+import { blockKinds } from "./blocks.ts";
 import { definePart } from "./chat-part.ts";
 import type { ChatContext } from "./context.ts";
 import type { Announcer } from "./controllers/announcer.ts";
@@ -52,12 +52,15 @@ export class Talk {
     root.adoptedStyleSheets = adopted.toSpliced(adopted.indexOf(before), 0, ...sheets);
     this.scroll = new ScrollPosition(host);
     this.#drawing = new PiecewiseDrawing(host, messages);
-    const drawn = async (id: string) => {
-      await host.updateComplete;
+    const find = (id: string) => {
       const all = host.renderRoot.querySelectorAll<MessageElement>("agent-chat-message");
       return [...all].find(({ message }) => message.id === id);
     };
-    this.announcer = new AnswerAnnouncer({ announcer, context, drawn });
+    const drawn = async (id: string) => {
+      await host.updateComplete;
+      return find(id);
+    };
+    this.announcer = new AnswerAnnouncer({ announcer, context, find, drawn });
     host.requestUpdate();
   }
 
@@ -76,5 +79,5 @@ warmUpLexer();
 whenIdle(() => {
   void clipboard.loadEventually();
   // It stands in for a card that a new build takes away, and must be here before that.
-  void loadElement(plainQuestion.element);
+  void loadElement(blockKinds.approval.standIn.element);
 });

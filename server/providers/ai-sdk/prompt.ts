@@ -1,13 +1,12 @@
-/**
- * The history as a prompt of the AI SDK, and what a model of it needs back of its answers beside text and calls: `ai_sdk` on the
- * message of the assistant. Clients send it back, so it is checked.
- */
+/** The history as a prompt of the AI SDK. */
 
-import type { MediaType } from "../../protocol/attachments.ts";
-import type { AssistantMessage, HistoryMessage, HistoryToolCall, UserMessage } from "../../protocol/chat.ts";
-import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
+import { ALL_MEDIA_TYPES, type MediaType } from "../../protocol/attachments.ts";
+import type { AssistantMessage, HistoryMessage, HistoryToolCall, ImagePart, UserMessage } from "../../protocol/chat.ts";
+import { asString, isRecord, type Json } from "../../protocol/json.ts";
+import { type ResolvedPart, readParts } from "../answer-parts.ts";
 import { NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
-import { argumentsOf, fileOf, isWhole, partsOf, resultText, unreadable } from "../history.ts";
+import { argumentsOf, fileOf, partsOf, picturesIn, resultText, unreadable } from "../history.ts";
+import { textBeforePictures, withPicturesAfter } from "../result-pictures.ts";
 import type { AiSdkLanguageModel } from "./language-model.ts";
 
 /** A message without its system message, which is a string. */
@@ -18,6 +17,10 @@ interface PromptMessage {
 
 /** What stands for an answer that never came: some APIs demand one between the results of tools and the user. */
 const INTERRUPTED = "The answer was interrupted here.";
+const PICTURES_FOLLOW = "The pictures follow.";
+
+/** The packages that take pictures in results, by the names of their providers. Others would write them down as text. */
+const TAKES_PICTURES = /anthropic|^google|vertex|bedrock|\.responses$/;
 
 /** What makes a prompt of a history. */
 interface PromptRules {
@@ -52,22 +55,36 @@ export function promptOf(
     return { type: "tool-call", toolCallId, toolName: name, input: argumentsOf(call) };
   };
 
-  for (const message of history) {
+  /** A part of an answer with its notes, which go back as they came: signatures, ids, encrypted thoughts. */
+  const contentOf = ({ own: { type, text, notes }, said, call }: ResolvedPart): Json[] => {
+    const options = areNotes(notes) ? { providerOptions: notes } : {};
+    if (call !== undefined) return [{ ...callPart(call), ...options }];
+    if (type === "reasoning") return [{ type, text: asString(text), ...options }];
+    return said === undefined || (said.trim() === "" && !areNotes(notes)) ? [] : [{ ...textPart(said), ...options }];
+  };
+
+  const takesPictures = TAKES_PICTURES.test(provider);
+  for (const message of takesPictures ? history : withPicturesAfter(history)) {
     if (message.role === "user") {
-      if (messages.at(-1)?.role === "tool") add("assistant", [textPart(INTERRUPTED)]);
-      add("user", userContent(message, specificationVersion, mediaTypes));
+      const isNext = history.includes(message);
+      if (messages.at(-1)?.role === "tool") add("assistant", [textPart(isNext ? INTERRUPTED : PICTURES_FOLLOW)]);
+      // What people may send says nothing of what tools return.
+      add("user", userContent(message, specificationVersion, isNext ? mediaTypes : ALL_MEDIA_TYPES));
     } else if (message.role === "assistant") {
       if (messages.length === 0) add("user", [textPart(NO_TEXT)]);
-      const calls = (message.tool_calls ?? []).map(callPart);
-      add(
-        "assistant",
-        assistantContent(message, calls, keptParts(message, provider), forgetsAll || isForgotten(message)),
-      );
+      const forgets = forgetsAll || isForgotten(message);
+      const parts = readParts(message, provider).filter(({ own }) => !forgets || own.type !== "reasoning");
+      add("assistant", parts.flatMap(contentOf));
     } else {
       const toolCallId = ids.answer(message.tool_call_id);
       const toolName = names.get(toolCallId) ?? "_";
+      const pictures = takesPictures ? picturesIn(message).map((part) => picturePart(part, specificationVersion)) : [];
       // Not every API has a flag for a failure.
-      const output = { type: message.is_error ? "error-text" : "text", value: resultText(message) || "(no output)" };
+      const text = takesPictures ? resultText(message) : textBeforePictures(message);
+      const output =
+        pictures.length === 0
+          ? { type: message.is_error ? "error-text" : "text", value: text || "(no output)" }
+          : { type: "content", value: [...(text === "" ? [] : [textPart(text)]), ...pictures] };
       add("tool", [{ type: "tool-result", toolCallId, toolName, output }]);
     }
   }
@@ -75,9 +92,11 @@ export function promptOf(
   return [...system, ...messages];
 }
 
-export function hasReasoning(message: HistoryMessage): boolean {
-  if (message.role !== "assistant" || !isRecord(message.ai_sdk)) return false;
-  return records(message.ai_sdk.parts).some(({ type }) => type === "reasoning");
+/** The messages of which reasoning goes back to this provider. */
+export function withReasoning(history: readonly HistoryMessage[], provider: string): HistoryMessage[] {
+  const hasReasoning = (message: AssistantMessage) =>
+    readParts(message, provider).some(({ own }) => own.type === "reasoning");
+  return history.filter((message) => message.role === "assistant" && hasReasoning(message));
 }
 
 function userContent(
@@ -96,64 +115,20 @@ function userContent(
   return content.length === 0 ? [textPart(NO_TEXT)] : content;
 }
 
-/** The parts in the order in which the model made them, with its notes. */
-function assistantContent(
-  message: AssistantMessage,
-  calls: Json[],
-  kept: readonly KeptPart[] | undefined,
-  isForgotten: boolean,
-): Json[] {
-  const text = message.content ?? "";
-  if (kept === undefined) return [...(text.trim() === "" ? [] : [textPart(text)]), ...calls];
-  return kept.flatMap((part): Json[] => {
-    const notes = part.notes === undefined ? {} : { providerOptions: part.notes };
-    if (part.type === "call") return calls.splice(0, 1).map((call) => ({ ...call, ...notes }));
-    if (part.type === "reasoning") return isForgotten ? [] : [{ type: "reasoning", text: part.text, ...notes }];
-    const said = text.slice(...part.span);
-    return said.trim() === "" && part.notes === undefined ? [] : [{ ...textPart(said), ...notes }];
-  });
+/** A picture in a result, as each version of the specification has it. */
+function picturePart(part: ImagePart, version: AiSdkLanguageModel["specificationVersion"]): Json {
+  const { mediaType, base64: data } = fileOf(part);
+  if (version === "v4") return { type: "file", mediaType, data: { type: "data", data } };
+  return { type: version === "v2" ? "media" : "image-data", mediaType, data };
 }
 
 function textPart(text: string): { type: string; text: string } {
   return { type: "text", text };
 }
 
-/** `providerMetadata` of a part, which goes back as its `providerOptions`: signatures, ids, encrypted thoughts. */
+/** `providerMetadata` of a part, which goes back as its `providerOptions`. */
 export type Notes = Record<string, Json>;
 
-/** A part of an answer, in its order. `span` is the start and the end of a text in the content of the message. */
-export type KeptPart =
-  | { type: "reasoning"; text: string; notes?: Notes }
-  | { type: "text"; span: [start: number, end: number]; notes?: Notes }
-  | { type: "call"; notes?: Notes };
-
-/** The field for a message, where text and calls alone do not say all. */
-export function keptFields(provider: string, parts: readonly KeptPart[]): { ai_sdk?: Json } {
-  const order = parts.map(({ type }) => (type === "text" ? 0 : 1));
-  const isPlain =
-    parts.every(({ type, notes }) => type !== "reasoning" && notes === undefined) &&
-    order.every((kind, index) => kind === 1 || index === 0);
-  return isPlain ? {} : { ai_sdk: { provider, parts } };
-}
-
-/**
- * The parts of a message, if a model of this provider has made them and they fit what the message holds. What another provider
- * has thought or signed is of no use to this one.
- */
-function keptParts(message: AssistantMessage, provider: string): KeptPart[] | undefined {
-  const { ai_sdk: kept, content, tool_calls: calls = [] } = message;
-  if (!isRecord(kept) || kept.provider !== provider) return undefined;
-  const parts = records(kept.parts).flatMap((part): KeptPart[] => {
-    const notes = readNotes(part.notes);
-    if (part.type === "reasoning") return [{ type: "reasoning", text: asString(part.text), ...notes }];
-    if (part.type === "call") return [{ type: "call", ...notes }];
-    return part.type === "text" ? [{ type: "text", span: part.span as [number, number], ...notes }] : [];
-  });
-  const spans = parts.flatMap((part) => (part.type === "text" ? [part.span] : []));
-  const fits = isWhole(spans, content ?? "") && parts.filter(({ type }) => type === "call").length === calls.length;
-  return fits ? parts : undefined;
-}
-
-function readNotes(notes: unknown): { notes?: Notes } {
-  return isRecord(notes) && Object.values(notes).every(isRecord) ? { notes: notes as Notes } : {};
+export function areNotes(notes: unknown): notes is Notes {
+  return isRecord(notes) && Object.values(notes).every(isRecord);
 }

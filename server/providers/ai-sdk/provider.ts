@@ -13,7 +13,7 @@ import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.t
 import type { Sending, StreamedAnswer } from "../transport/fetch.ts";
 import { streamEvents } from "../transport/request.ts";
 import type { AiSdkLanguageModel } from "./language-model.ts";
-import { hasReasoning, promptOf } from "./prompt.ts";
+import { promptOf, withReasoning } from "./prompt.ts";
 import { PartReader } from "./reader.ts";
 
 export type ModelObjectSetup = Pick<ProviderSetup, "mediaTypes" | "modelSettings" | "limits" | "clock">;
@@ -41,7 +41,7 @@ function objectModel(
       decoder: () => readPart,
       explain: (cause: unknown) => explainFailure(setup.label, cause),
       adapt: (refusal: UpstreamRefusal) =>
-        forgotten.adapt(refusal, request.messages.filter(hasReasoning), { thinks: false }),
+        forgotten.adapt(refusal, withReasoning(request.messages, model.provider), { thinks: false }),
     };
     return streamEvents(sent, () => new PartReader(model.provider, request), signal);
   };

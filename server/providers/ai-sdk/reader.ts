@@ -1,21 +1,14 @@
 /** Reads the parts of one answer of a model of the AI SDK. */
 
-import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
+import { type AnswerPart, partsField } from "../answer-parts.ts";
 import { MalformedOutput, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
-import {
-  assistantMessage,
-  endOfTurn,
-  MALFORMED_CALL,
-  StringBuilder,
-  textContent,
-  turnFinish,
-  usageOf,
-} from "../history.ts";
+import { assistantMessage, StringBuilder, textContent } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
-import { ToolCallAssembler } from "../stream-pieces.ts";
+import { endOfTurn, MALFORMED_CALL, ToolCallAssembler, turnFinish } from "../stream-pieces.ts";
 import type { MessageReader } from "../transport/request.ts";
-import { type KeptPart, keptFields, type Notes } from "./prompt.ts";
+import { areNotes, type Notes } from "./prompt.ts";
+import { sdkUsage } from "./usage.ts";
 
 /** Every other reason stands for an answer that is not whole, or is the word of a package for what it does not know. */
 const FINISHES: ReadonlyMap<unknown, TurnFinish> = new Map([
@@ -25,7 +18,7 @@ const FINISHES: ReadonlyMap<unknown, TurnFinish> = new Map([
   ["content-filter", "content_filter"],
 ]);
 
-type Block = KeptPart & { said?: StringBuilder };
+type Block = AnswerPart & { notes?: Notes; said?: StringBuilder };
 
 export class PartReader implements MessageReader<ModelEvent> {
   readonly #provider: string;
@@ -97,7 +90,7 @@ export class PartReader implements MessageReader<ModelEvent> {
   }
 
   end(said: ModelEvent[]): void {
-    const { finishReason, usage } = this.#finish ?? {};
+    const { finishReason, usage, providerMetadata } = this.#finish ?? {};
     // The second version has the reason alone.
     const reason = isRecord(finishReason) ? finishReason.unified : finishReason;
     const raw = isRecord(finishReason) ? asString(finishReason.raw) : "";
@@ -110,9 +103,9 @@ export class PartReader implements MessageReader<ModelEvent> {
     if (this.#isDamaged && calls.length === 0 && (reason === "tool-calls" || text.trim() === "")) {
       throw new UpstreamGarbage("a part of the answer is missing");
     }
-    const message = { ...assistantMessage(text, calls), ...keptFields(this.#provider, this.#kept(calls.length)) };
+    const message = { ...assistantMessage(text, calls), ...partsField(this.#provider, this.#kept(), calls.length) };
     this.#request.keep(message);
-    said.push(...endOfTurn(message, finish, readUsage(usage)));
+    said.push(...endOfTurn(message, finish, sdkUsage(usage, providerMetadata)));
   }
 
   #begin(kind: "text" | "reasoning", part: Json): Block {
@@ -191,13 +184,12 @@ export class PartReader implements MessageReader<ModelEvent> {
     said.push({ type: "hosted_result", answer, durationMs: Math.round(performance.now() - begun.startedAt) });
   }
 
-  /** Without what is empty, and without the calls that were cut, which are the last ones. */
-  #kept(callCount: number): KeptPart[] {
-    let calls = 0;
-    return this.#blocks.flatMap(({ said, ...block }): KeptPart[] => {
-      if (block.type === "call") return ++calls <= callCount ? [block] : [];
+  /** Without what is empty. */
+  #kept(): AnswerPart[] {
+    return this.#blocks.flatMap(({ said, ...block }): AnswerPart[] => {
       const part = block.type === "reasoning" ? { ...block, text: said?.toString() ?? "" } : block;
-      const isEmpty = part.type === "reasoning" ? part.text === "" : part.span[0] === part.span[1];
+      const isEmpty =
+        part.type === "text" ? part.span[0] === part.span[1] : part.type === "reasoning" && part.text === "";
       return isEmpty && part.notes === undefined ? [] : [part];
     });
   }
@@ -210,7 +202,7 @@ function endedOddly(reason: string, raw: string): Error {
 }
 
 function notesOf({ providerMetadata: notes }: Json): Notes | undefined {
-  return isRecord(notes) && Object.values(notes).every(isRecord) ? (notes as Notes) : undefined;
+  return areNotes(notes) ? notes : undefined;
 }
 
 /** The notes of one block come in several parts. */
@@ -220,11 +212,4 @@ function addNotes(block: Block, part: Json): void {
     if (given.length === 0) continue;
     block.notes = { ...block.notes, [name]: { ...block.notes?.[name], ...Object.fromEntries(given) } };
   }
-}
-
-/** The second version counts in numbers, and some of its packages leave out what was thought; later ones count in objects. */
-function readUsage(usage: unknown): Usage | undefined {
-  if (!isRecord(usage)) return undefined;
-  const { inputTokens: input, outputTokens: output, totalTokens: total } = usage;
-  return isRecord(input) && isRecord(output) ? usageOf(input.total, output.total) : usageOf(input, output, total);
 }

@@ -1,6 +1,6 @@
 /** The history in the form of the Messages API. */
 
-import type { MediaType } from "../../protocol/attachments.ts";
+import type { ImageType, MediaType } from "../../protocol/attachments.ts";
 import type { AssistantMessage, FilePart, HistoryMessage, ToolMessage, UserMessage } from "../../protocol/chat.ts";
 import {
   type AlternatingMessage,
@@ -12,15 +12,15 @@ import {
   thinkingBlocks,
   toolUseName,
 } from "../claude/messages.ts";
-import { argumentsOf, fileOf, outputText, partsOf } from "../history.ts";
+import { argumentsOf, fileOf, outputText, partsOf, picturesIn, resultText } from "../history.ts";
 
 /** A content block of a request: https://docs.anthropic.com/en/api/messages */
 export type Block =
   | TextBlock
-  | { type: "image"; source: Base64Source<Exclude<MediaType, "application/pdf">> }
+  | { type: "image"; source: Base64Source<ImageType> }
   | { type: "document"; source: Base64Source<"application/pdf">; title?: string }
   | { type: "tool_use"; id: string; name: string; input: Record<string, unknown> }
-  | { type: "tool_result"; tool_use_id: string; content?: string; is_error?: boolean }
+  | { type: "tool_result"; tool_use_id: string; content?: string | Block[]; is_error?: boolean }
   | ThinkingBlock;
 
 interface TextBlock {
@@ -88,6 +88,9 @@ function assistantBlocks(message: AssistantMessage, ids: ToolUseIds, hasThinking
 function toolResult(message: ToolMessage, ids: ToolUseIds): Block {
   const result = { type: "tool_result" as const, tool_use_id: ids.answer(message.tool_call_id) };
   const content = outputText(message);
+  const pictures = picturesIn(message).map(fileBlock);
+  // An error is text alone.
+  if (pictures.length > 0) return { ...result, content: [...visibleText(resultText(message)), ...pictures] };
   // An error has to say something: the API refuses one without content.
   if (content.trim() === "") return result;
   return { ...result, content, ...(message.is_error ? { is_error: true } : {}) };

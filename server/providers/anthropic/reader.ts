@@ -6,6 +6,7 @@ import { ClaudeAnswer } from "../claude/answer.ts";
 import { UpstreamTruncation } from "../failures.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
+import { fieldsIn, usageOf } from "../usage.ts";
 
 export class AnthropicReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;
@@ -14,6 +15,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
   readonly #callBlocks = new Set<unknown>();
   readonly #usage = new UsageCounter();
   #stopReason = "";
+  #hasReported = false;
   isComplete = false;
 
   constructor(request: ModelRequest) {
@@ -40,6 +42,11 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
         break;
       // `ping`, `content_block_stop`, and what later versions of the API add.
     }
+    // The input is counted when the answer begins. Told alone, it would be the beginning of an answer that may still be repeated.
+    const usage = this.#hasReported || said.length === 0 ? undefined : this.#usage.total();
+    if (usage === undefined) return;
+    this.#hasReported = true;
+    said.push({ type: "usage", usage });
   }
 
   /** Only the mark of the end follows a stop reason. */
@@ -114,26 +121,25 @@ function finishOf(reason: string): TurnFinish {
   }
 }
 
-const INPUT_FIELDS = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"] as const;
-
 /** The counts are cumulative, and gateways leave some of them out of the first or the last report. */
 class UsageCounter {
   readonly #counts = new Map<string, number>();
 
   add(usage: unknown): void {
-    if (!isRecord(usage)) return;
-    for (const field of [...INPUT_FIELDS, "output_tokens"]) {
-      const count = usage[field];
+    const fields = fieldsIn(usage);
+    for (const [field, count] of Object.entries({ ...fields, ...fieldsIn(fields.output_tokens_details) })) {
       if (typeof count === "number") this.#counts.set(field, Math.max(count, this.#counts.get(field) ?? 0));
     }
   }
 
   total(): Usage | undefined {
-    const input = this.#counts.get("input_tokens");
-    const output = this.#counts.get("output_tokens");
-    if (input === undefined || output === undefined) return undefined;
-    // `input_tokens` leaves out what was read from the cache or written to it.
-    const counts = INPUT_FIELDS.map((field) => this.#counts.get(field) ?? 0);
-    return { input_tokens: counts.reduce((sum, count) => sum + count, 0), output_tokens: output };
+    return usageOf({
+      input: this.#counts.get("input_tokens"),
+      output: this.#counts.get("output_tokens"),
+      cached: this.#counts.get("cache_read_input_tokens"),
+      written: this.#counts.get("cache_creation_input_tokens"),
+      reasoning: this.#counts.get("thinking_tokens"),
+      isApart: true,
+    });
   }
 }

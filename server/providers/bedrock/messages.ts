@@ -1,13 +1,14 @@
 /** The history as Converse takes it. */
 
-import type { ContentBlock, ImageFormat, Message } from "@aws-sdk/client-bedrock-runtime";
-import type { MediaType } from "../../protocol/attachments.ts";
+import type { ContentBlock, ImageBlock, ImageFormat, Message } from "@aws-sdk/client-bedrock-runtime";
+import type { ImageType } from "../../protocol/attachments.ts";
 import type {
   AssistantMessage,
   ContentPart,
   FilePart,
   HistoryMessage,
   HistoryToolCall,
+  ImagePart,
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
@@ -21,7 +22,8 @@ import {
   toolUseName,
 } from "../claude/messages.ts";
 import { providerError } from "../failures.ts";
-import { argumentsOf, fileOf, outputText, partsOf, resultText } from "../history.ts";
+import { argumentsOf, fileOf, outputText, partsOf, picturesIn } from "../history.ts";
+import { textBeforePictures, withPicturesAfter } from "../result-pictures.ts";
 import { LABEL } from "./failures.ts";
 import { type Maker, makerOf } from "./models.ts";
 
@@ -44,7 +46,8 @@ export function converseMessages(
   const nameDocument = documentNames();
   const dropped = documentsToDrop(history);
   const thinking = new Set<HistoryMessage>(thinkingMessages(history, maker).filter((message) => !isForgotten(message)));
-  const knowsStatus = maker === "claude" || maker === "nova";
+  // Whether a result may say that its call has failed, and have pictures.
+  const hasFullResults = maker === "claude" || maker === "nova";
 
   function userBlocks(message: UserMessage): ContentBlock[] {
     const blocks = partsOf(message).flatMap((part) => {
@@ -65,12 +68,15 @@ export function converseMessages(
   }
 
   function toolResult(message: ToolMessage): ContentBlock {
-    const text = knowsStatus ? outputText(message) : resultText(message);
+    const text = hasFullResults ? outputText(message) : textBeforePictures(message);
+    const pictures = hasFullResults ? picturesIn(message).map((part) => ({ image: imageOf(part) })) : [];
+    const texts =
+      text.trim() === "" && pictures.length > 0 ? [] : [{ text: text.trim() === "" ? "(no output)" : text }];
     return {
       toolResult: {
         toolUseId: ids.answer(message.tool_call_id),
-        content: [{ text: text.trim() === "" ? "(no output)" : text }],
-        ...(knowsStatus && message.is_error ? { status: "error" } : {}),
+        content: [...texts, ...pictures],
+        ...(hasFullResults && message.is_error ? { status: "error" } : {}),
       },
     };
   }
@@ -89,7 +95,7 @@ export function converseMessages(
         return [toolResult(message)];
     }
   };
-  return alternating(history, blocksOf, { text: NO_TEXT });
+  return alternating(hasFullResults ? history : withPicturesAfter(history), blocksOf, { text: NO_TEXT });
 }
 
 function reasoning(block: ThinkingBlock): ContentBlock {
@@ -145,7 +151,7 @@ function textBlock(text: string): ContentBlock[] {
   return text.trim() === "" ? [] : [{ text }];
 }
 
-const IMAGE_FORMATS: Record<Exclude<MediaType, "application/pdf">, ImageFormat> = {
+const IMAGE_FORMATS: Record<ImageType, ImageFormat> = {
   "image/jpeg": "jpeg",
   "image/png": "png",
   "image/gif": "gif",
@@ -153,10 +159,14 @@ const IMAGE_FORMATS: Record<Exclude<MediaType, "application/pdf">, ImageFormat> 
 };
 
 function fileBlock(part: FilePart, nameDocument: (filename: string) => string): ContentBlock {
-  const { name, mediaType, base64 } = fileOf(part);
-  const source = { bytes: Buffer.from(base64, "base64") };
-  if (mediaType === "application/pdf") return { document: { format: "pdf", name: nameDocument(name), source } };
-  return { image: { format: IMAGE_FORMATS[mediaType], source } };
+  if (part.type === "image_url") return { image: imageOf(part) };
+  const { name, base64 } = fileOf(part);
+  return { document: { format: "pdf", name: nameDocument(name), source: { bytes: Buffer.from(base64, "base64") } } };
+}
+
+function imageOf(part: ImagePart): ImageBlock {
+  const { mediaType, base64 } = fileOf(part);
+  return { format: IMAGE_FORMATS[mediaType as ImageType], source: { bytes: Buffer.from(base64, "base64") } };
 }
 
 /** Ids of calls that a maker's models take; the rest take what Claude does. */

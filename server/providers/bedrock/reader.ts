@@ -4,10 +4,10 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { MalformedOutput, UpstreamTruncation } from "../failures.ts";
-import { usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import type { MessageReader } from "../transport/request.ts";
+import { fieldsIn, usageOf } from "../usage.ts";
 import { makerOf } from "./models.ts";
 
 export class BedrockReader implements MessageReader<ModelEvent> {
@@ -125,11 +125,8 @@ function finishOf(reason: string): TurnFinish {
   }
 }
 
-/** Bedrock counts what came from its cache, or went into it, apart from the input. */
 function converseUsage(usage: unknown): Usage | undefined {
-  if (!isRecord(usage)) return undefined;
-  const { inputTokens, outputTokens, cacheReadInputTokens, cacheWriteInputTokens } = usage;
-  const read = usageOf(inputTokens, outputTokens);
-  const cached = [cacheReadInputTokens, cacheWriteInputTokens].filter((count) => typeof count === "number");
-  return read && { ...read, input_tokens: cached.reduce((sum, count) => sum + count, read.input_tokens) };
+  const { inputTokens: input, outputTokens: output, ...cache } = fieldsIn(usage);
+  const { cacheReadInputTokens: cached, cacheWriteInputTokens: written } = cache;
+  return usageOf({ input, output, cached, written, isApart: true });
 }

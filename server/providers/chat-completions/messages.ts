@@ -10,7 +10,8 @@ import type {
   UserMessage,
 } from "../../protocol/chat.ts";
 import { records } from "../../protocol/json.ts";
-import { fileOf, partsOf, type ReadPart, resultText, sentArguments, unreadable } from "../history.ts";
+import { fileOf, partsOf, type ReadPart, sentArguments, unreadable } from "../history.ts";
+import { picturesAfter, textBeforePictures } from "../result-pictures.ts";
 import type { ChatDialect, Quirks, SentMessage } from "./dialect.ts";
 
 export interface SendRules {
@@ -29,33 +30,45 @@ const OF_TOOL_TURNS = new Set(["reasoning_content", "reasoning", "thinking_parts
 /** Thinking whose signature another model may not know. */
 const SIGNED = new Set(["thinking_blocks", "provider_specific_fields", "reasoning_details"]);
 
-/** Fields of our own, for providers with APIs of their own: no server of this one has a use for them. */
-const OF_OTHER_APIS = new Set(["openai_output", "anthropic_layout", "ai_sdk"]);
+/** Fields of our own, for providers with APIs of their own: no server of this one has a use for them. The last three are of earlier builds. */
+const OF_OTHER_APIS = new Set(["answer_parts", "openai_output", "anthropic_layout", "ai_sdk"]);
 
 /** The messages to send for a history. */
 export function sentMessages(history: readonly HistoryMessage[], rules: SendRules): SentMessage[] {
   const messages: SentMessage[] = [];
   const exchanges = exchangesOf(history);
-  for (const { users, rest } of exchanges) {
-    if (users.length > 0) {
-      if (rules.quirks.closesTools && messages.at(-1)?.role === "tool") {
-        messages.push({ role: "assistant", content: INTERRUPTED });
-      }
-      messages.push(sentUser(users, rules));
+  let results: ToolMessage[] = [];
+  const addUsers = (users: readonly UserMessage[]) => {
+    const pictures = results.length === 0 ? undefined : picturesAfter(results, history);
+    const all = pictures === undefined ? users : [pictures, ...users];
+    if (all.length === 0) return;
+    if (rules.quirks.closesTools && messages.at(-1)?.role === "tool") {
+      messages.push({ role: "assistant", content: pictures === undefined ? INTERRUPTED : PICTURES_FOLLOW });
     }
+    messages.push(sentUser(all, rules));
+    results = [];
+  };
+  for (const { users, rest } of exchanges) {
+    addUsers(users);
     const usesTools = rest.some(({ role }) => role === "tool");
     const position = { usesTools, isCurrent: rest === exchanges.at(-1)?.rest };
     for (const message of rest) {
-      messages.push(
-        message.role === "assistant" ? sentAssistant(message, rules, position) : sentResult(message, rules),
-      );
+      if (message.role === "tool") {
+        results.push(message);
+        messages.push(sentResult(message, rules));
+      } else {
+        addUsers([]);
+        messages.push(sentAssistant(message, rules, position));
+      }
     }
   }
+  addUsers([]);
   return messages;
 }
 
 /** What stands for the answer that never came, where an API demands one between tools and user. */
 const INTERRUPTED = "The answer was interrupted here.";
+const PICTURES_FOLLOW = "The pictures follow.";
 
 /** What a user said, perhaps in several messages, and the answer with its tool calls. */
 interface Exchange {
@@ -79,12 +92,11 @@ function exchangesOf(history: readonly HistoryMessage[]): Exchange[] {
 
 /** One message: strict chat templates demand that user and assistant take turns. */
 function sentUser(users: readonly UserMessage[], rules: SendRules): SentMessage {
-  const contents = users.map(({ content }) => content);
-  if (contents.every((content) => typeof content === "string")) {
-    return { role: "user", content: contents.filter((text) => text !== "").join("\n\n") };
-  }
   const parts = users.filter(({ content }) => content !== "").flatMap(partsOf);
-  return { role: "user", content: parts.map((part) => sentPart(part, rules)) };
+  const sent = parts.map((part) => sentPart(part, rules));
+  // Some servers take no list of parts, unless their model can see.
+  const texts = sent.flatMap((part) => ("text" in part ? [part.text] : []));
+  return { role: "user", content: texts.length === sent.length ? texts.join("\n\n") : sent };
 }
 
 function sentPart(part: ReadPart, { dialect, mediaTypes }: SendRules): object {
@@ -96,7 +108,7 @@ function sentPart(part: ReadPart, { dialect, mediaTypes }: SendRules): object {
 }
 
 function sentResult(result: ToolMessage, rules: SendRules): SentMessage {
-  return { role: "tool", tool_call_id: sentId(result.tool_call_id, rules.quirks), content: resultText(result) };
+  return { role: "tool", tool_call_id: sentId(result.tool_call_id, rules.quirks), content: textBeforePictures(result) };
 }
 
 interface Position {

@@ -1,11 +1,12 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records, textsOf } from "../../protocol/json.ts";
 import { MalformedOutput, UpstreamFailure, UpstreamTruncation } from "../failures.ts";
-import { assistantMessage, endOfTurn, MALFORMED_CALL, turnFinish, usageOf } from "../history.ts";
+import { assistantMessage } from "../history.ts";
 import type { ModelEvent, ModelRequest } from "../provider.ts";
-import { ExtraFields, ToolCallAssembler } from "../stream-pieces.ts";
+import { ExtraFields, endOfTurn, MALFORMED_CALL, ToolCallAssembler, turnFinish } from "../stream-pieces.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import type { MessageReader } from "../transport/request.ts";
+import { fieldsIn, openAiDetails, usageOf } from "../usage.ts";
 
 /** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */
 export class ChatReader implements MessageReader<ModelEvent> {
@@ -37,7 +38,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
       refuse(chunk.x_groq.error);
       this.#usage = readUsage(chunk.x_groq.usage) ?? this.#usage;
     }
-    this.#usage = readUsage(chunk.usage) ?? this.#usage;
+    if (isRecord(chunk.usage)) this.#usage = readUsage(chunk.usage) ?? this.#usage;
     // The chunk with the usage has no choices; some servers write `null` there.
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
     if (!isRecord(choice)) return;
@@ -184,7 +185,17 @@ function withoutThought(extra: Json): Json | null {
   return hasOthers ? { ...extra, google } : null;
 }
 
-/** Gemini and Grok count what was thought only in the total, where OpenAI's `completion_tokens` include it. */
+/**
+ * Gemini and Grok count what was thought only in the total, where OpenAI's `completion_tokens` include it. The details are
+ * OpenAI's and OpenRouter's, and else DeepSeek's, Moonshot's, Perplexity's, and what LiteLLM and Alibaba say of Claude and Qwen.
+ */
 function readUsage(usage: unknown): Usage | undefined {
-  return isRecord(usage) ? usageOf(usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) : undefined;
+  const { prompt_tokens: input, completion_tokens: output, total_tokens: total, ...counts } = fieldsIn(usage);
+  const { prompt_tokens_details: ofInput, completion_tokens_details: ofOutput } = counts;
+  const { cached, written, reasoning } = openAiDetails(ofInput, ofOutput);
+  return usageOf({
+    ...{ input, output, total, reasoning: reasoning ?? counts.reasoning_tokens },
+    cached: cached ?? counts.prompt_cache_hit_tokens ?? counts.cached_tokens,
+    written: written ?? fieldsIn(ofInput).cache_creation_input_tokens ?? counts.cache_creation_input_tokens,
+  });
 }

@@ -2,23 +2,14 @@
 
 import type { Usage } from "../../protocol/chat.ts";
 import { asString } from "../../protocol/json.ts";
-import { assistantMessage, endOfTurn, StringBuilder } from "../history.ts";
+import { type AnswerPart, partsField } from "../answer-parts.ts";
+import { assistantMessage, StringBuilder } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
-import { ToolCallAssembler } from "../stream-pieces.ts";
-import { isPlain, type Layout, type ThinkingBlock } from "./messages.ts";
-
-/** A block of an answer. */
-type Block = Thinking | Text | { kind: "tool_use" };
-
-/** Where the text of the block is in all the text of the answer. */
-interface Text {
-  kind: "text";
-  start: number;
-  end: number;
-}
+import { endOfTurn, ToolCallAssembler } from "../stream-pieces.ts";
+import type { ThinkingBlock } from "./messages.ts";
 
 interface Thinking {
-  kind: "thinking";
+  type: "reasoning";
   text: string;
   signature: string;
   /** The content of an encrypted block, which has neither text nor signature. */
@@ -28,7 +19,7 @@ interface Thinking {
 /** The blocks of an answer may come interleaved; `index` says to which one a piece belongs. */
 export class ClaudeAnswer {
   readonly #calls = new ToolCallAssembler();
-  #blocks: Block[] = [];
+  #blocks: (AnswerPart | Thinking)[] = [];
   readonly #thinking = new Map<unknown, Thinking>();
   #text = new StringBuilder();
   /** The index of the block that thought last. */
@@ -38,11 +29,11 @@ export class ClaudeAnswer {
   addText(delta: string, said: ModelEvent[]): void {
     if (delta === "") return;
     const last = this.#blocks.at(-1);
-    const gap = last?.kind === "text" || this.#text.length === 0 ? "" : "\n\n";
+    const gap = last?.type === "text" || this.#text.length === 0 ? "" : "\n\n";
     const start = this.#text.length + gap.length;
     this.#text.append(gap + delta);
-    if (last?.kind === "text") last.end = this.#text.length;
-    else this.#blocks.push({ kind: "text", start, end: this.#text.length });
+    if (last?.type === "text") last.span[1] = this.#text.length;
+    else this.#blocks.push({ type: "text", span: [start, this.#text.length] });
     said.push({ type: "text", delta: gap + delta });
   }
 
@@ -54,7 +45,7 @@ export class ClaudeAnswer {
   withdrawText(said: ModelEvent[]): void {
     if (this.#text.length === 0) return;
     this.#text = new StringBuilder();
-    this.#blocks = this.#blocks.filter(({ kind }) => kind !== "text");
+    this.#blocks = this.#blocks.filter(({ type }) => type !== "text");
     said.push({ type: "text_was_thinking" });
   }
 
@@ -62,7 +53,7 @@ export class ClaudeAnswer {
   thinkingAt(index: unknown): Thinking {
     const known = this.#thinking.get(index);
     if (known !== undefined) return known;
-    const block: Thinking = { kind: "thinking", text: "", signature: "", data: "" };
+    const block: Thinking = { type: "reasoning", text: "", signature: "", data: "" };
     this.#thinking.set(index, block);
     this.#blocks.push(block);
     return block;
@@ -82,7 +73,7 @@ export class ClaudeAnswer {
   }
 
   startCall(index: unknown, id: unknown, name: unknown): void {
-    this.#blocks.push({ kind: "tool_use" });
+    this.#blocks.push({ type: "call" });
     this.#calls.add({ index, id: asString(id), function: { name: asString(name) } });
   }
 
@@ -92,7 +83,7 @@ export class ClaudeAnswer {
 
   /** Says the calls and the end, and hands the message to the history. @throws UpstreamGarbage for a call without a name */
   finish(finish: TurnFinish, usage: Usage | undefined, request: ModelRequest, said: ModelEvent[]): void {
-    const endsInCall = this.#blocks.at(-1)?.kind === "tool_use";
+    const endsInCall = this.#blocks.at(-1)?.type === "call";
     const calls = this.#calls.finish({ finish, endsInCall, request });
     const message = { ...assistantMessage(this.#text.toString(), calls), ...this.#thinkingFields(calls.length) };
     request.keep(message);
@@ -100,22 +91,19 @@ export class ClaudeAnswer {
   }
 
   /** What must go back where it was. Thinking without a signature must not: some models refuse it, and some repeat it aloud. */
-  #thinkingFields(callCount: number): { thinking_blocks?: ThinkingBlock[]; anthropic_layout?: Layout } {
-    const kept: ThinkingBlock[] = [];
-    const layout: Layout[number][] = [];
-    let uses = 0;
-    for (const block of this.#blocks) {
-      if (block.kind === "text") layout.push([block.start, block.end]);
-      else if (block.kind === "tool_use") {
-        if (++uses <= callCount) layout.push("tool_use");
-      } else if (block.data !== "" || block.signature !== "") {
-        kept.push(keptBlock(block));
-        layout.push("thinking");
-      }
-    }
-    if (kept.length === 0) return {};
-    return { thinking_blocks: kept, ...(isPlain(layout) ? {} : { anthropic_layout: layout }) };
+  #thinkingFields(callCount: number): { thinking_blocks?: ThinkingBlock[] } {
+    const thinking = [...this.#thinking.values()].filter(isKept);
+    if (thinking.length === 0) return {};
+    const parts = this.#blocks.flatMap((block): AnswerPart[] => {
+      if (!("data" in block)) return [block];
+      return isKept(block) ? [{ type: "reasoning" }] : [];
+    });
+    return { thinking_blocks: thinking.map(keptBlock), ...partsField("claude", parts, callCount) };
   }
+}
+
+function isKept({ data, signature }: Thinking): boolean {
+  return data !== "" || signature !== "";
 }
 
 function keptBlock({ text, signature, data }: Thinking): ThinkingBlock {

@@ -2,8 +2,9 @@
 
 import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
 import { asString, records } from "../../protocol/json.ts";
+import { plainParts, readParts } from "../answer-parts.ts";
 import type { UpstreamRefusal } from "../failures.ts";
-import { callsOf, isWhole } from "../history.ts";
+import { callsOf } from "../history.ts";
 import type { ToolSpec } from "../provider.ts";
 
 /** Both APIs refuse a blank text, and a message without a block. */
@@ -79,16 +80,13 @@ export function lostTools(history: readonly HistoryMessage[]): ToolSpec[] {
 
 /**
  * A thought of Claude, which it needs back. The history keeps it on the assistant's message: `thinking_blocks` as LiteLLM has
- * them, and `anthropic_layout` where Chat Completions cannot express the order of the blocks. Clients send both back, so they are
+ * them, whose places are in `answer_parts` where Chat Completions cannot express them. Clients send both back, so they are
  * checked.
  */
 export type ThinkingBlock =
   | { type: "thinking"; thinking: string; signature: string }
   /** `data` is opaque; on Bedrock, the base64 of the encrypted bytes. */
   | { type: "redacted_thinking"; data: string };
-
-/** The blocks of an answer in their order. A text is its start and end in the message's `content`. */
-export type Layout = readonly ("thinking" | "tool_use" | readonly [start: number, end: number])[];
 
 /** The blocks that the API can take back: it refuses a request with a block that has no signature. */
 export function thinkingBlocks(message: AssistantMessage): ThinkingBlock[] {
@@ -103,36 +101,18 @@ function readBlock(block: Record<string, unknown>): ThinkingBlock[] {
   return block.type === "redacted_thinking" && data !== "" ? [{ type: "redacted_thinking", data }] : [];
 }
 
-/** Whether the order is the usual one, which needs no layout: thinking, then one text, then the calls. */
-export function isPlain(layout: Layout): boolean {
-  const order = layout.map((block) => (block === "thinking" ? 0 : block === "tool_use" ? 2 : 1));
-  const texts = order.filter((kind) => kind === 1).length;
-  return texts <= 1 && order.every((kind, index) => index === 0 || kind >= (order[index - 1] ?? 0));
-}
-
-/** The layout of a message, if it has one that fits what the message holds: nothing is lost, and nothing is there twice. */
-function readLayout(message: AssistantMessage, thinkingCount: number): Layout | undefined {
-  const { anthropic_layout: layout, tool_calls: calls = [], content } = message;
-  if (!Array.isArray(layout)) return undefined;
-  const count = (kind: string) => layout.filter((block) => block === kind).length;
-  const fits = count("thinking") === thinkingCount && count("tool_use") === calls.length;
-  const spans = layout.filter((block) => block !== "thinking" && block !== "tool_use");
-  // A client could name the same text a thousand times.
-  return fits && isWhole(spans, content ?? "") ? layout : undefined;
-}
-
 /** An answer of the history as blocks of an API, in the order in which the model made them. */
 export function inOrder<Block>(
   message: AssistantMessage,
   parts: { thinking: Block[]; uses: Block[]; text(text: string): Block[] },
 ): Block[] {
-  const [thinking, uses, content] = [[...parts.thinking], [...parts.uses], message.content ?? ""];
-  const layout = thinking.length === 0 ? undefined : readLayout(message, thinking.length);
-  if (layout === undefined) return [...thinking, ...parts.text(content), ...uses];
-  return layout.flatMap((block) => {
-    if (block === "thinking") return thinking.splice(0, 1);
-    return block === "tool_use" ? uses.splice(0, 1) : parts.text(content.slice(...block));
+  const [thinking, uses, known] = [[...parts.thinking], [...parts.uses], readParts(message, "claude")];
+  const fits = known.filter(({ own }) => own.type === "reasoning").length === thinking.length;
+  const placed = (fits ? known : plainParts(message)).flatMap(({ own, said }) => {
+    if (said !== undefined) return parts.text(said);
+    return (own.type === "reasoning" ? thinking : uses).splice(0, 1);
   });
+  return [...thinking, ...placed];
 }
 
 /** Messages whose thinking the API has refused to take back. */

@@ -5,17 +5,9 @@ import { decodedBytes } from "../../protocol/attachments.ts";
 import type { FilePart, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
 import { ApiError } from "../../protocol/errors.ts";
 import { isRecord } from "../../protocol/json.ts";
-import {
-  assistantMessage,
-  callsOf,
-  endOfTurn,
-  fileOf,
-  outputText,
-  partsOf,
-  textOf,
-  toHistoryCall,
-} from "../history.ts";
+import { assistantMessage, callsOf, fileOf, outputText, partsOf, textOf, toHistoryCall } from "../history.ts";
 import type { ModelEvent, ModelRequest, ToolCall, ToolSpec } from "../provider.ts";
+import { endOfTurn } from "../stream-pieces.ts";
 
 /** Milliseconds between two words: about the speed of a hosted model. */
 const WORD_MS = 12;

@@ -13,47 +13,31 @@ import type {
   UserMessage,
 } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
-import { partsOf, type ReadPart, resultText, sentArguments } from "../history.ts";
+import { type AnswerPart, readParts } from "../answer-parts.ts";
+import { partsOf, picturesIn, type ReadPart, resultText, sentArguments } from "../history.ts";
 
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 type InputContent = OpenAI.Responses.ResponseInputContent;
-/** The field of an assistant message that holds its `OutputPart`s, in the order of the response. */
-const OUTPUT_FIELD = "openai_output";
 
-/**
- * Reasoning and hosted calls as they were received; of texts and function calls, which the message holds already, only their
- * positions. A text is a range of `content`, in UTF-16 units.
- */
-export type OutputPart =
-  | { type: "message"; start: number; end: number; phase?: string }
-  | { type: "function_call"; call_id: string }
-  | { type: "item"; item: Json };
-
-/** The item as the history keeps it; `undefined`: nothing in it has to go back. */
-export function keptItem(item: Json): OutputPart | undefined {
+/** Reasoning or a hosted call as the history keeps it; empty: nothing in it has to go back. */
+export function keptItem(item: Json): AnswerPart[] {
   switch (item.type) {
     case "reasoning":
-      return asString(item.encrypted_content) === "" ? undefined : { type: "item", item };
+      return asString(item.encrypted_content) === "" ? [] : [{ type: "item", item }];
     case "web_search_call": {
-      if (!isRecord(item.action)) return undefined;
+      if (!isRecord(item.action)) return [];
       // The long list of all pages that were looked at: the API does without it.
       const { sources: _shown, ...action } = item.action;
-      return { type: "item", item: { ...item, action } };
+      return [{ type: "item", item: { ...item, action } }];
     }
     case "code_interpreter_call": {
       // An image would travel with each later message, in both directions.
       const outputs = records(item.outputs).filter(({ type }) => type === "logs");
-      return { type: "item", item: { ...item, outputs } };
+      return [{ type: "item", item: { ...item, outputs } }];
     }
     default:
-      return { type: "item", item };
+      return [{ type: "item", item }];
   }
-}
-
-/** The field to add to the assistant's message; a plain answer needs none. */
-export function outputField(parts: readonly OutputPart[]): { [OUTPUT_FIELD]?: readonly OutputPart[] } {
-  const isPlain = parts.every((part) => part.type !== "item" && !(part.type === "message" && part.phase !== undefined));
-  return isPlain ? {} : { [OUTPUT_FIELD]: parts };
 }
 
 /** Every message as the items that mean it, whichever provider it came from. */
@@ -81,42 +65,23 @@ function inputContent(part: ReadPart): InputContent[] {
 }
 
 function callOutput(message: ToolMessage): InputItem {
-  return { type: "function_call_output", call_id: callId(message.tool_call_id), output: resultText(message) };
+  const text = resultText(message);
+  const pictures = picturesIn(message).flatMap(inputContent);
+  const output =
+    pictures.length === 0 ? text : [...(text === "" ? [] : [{ type: "input_text" as const, text }]), ...pictures];
+  return { type: "function_call_output", call_id: callId(message.tool_call_id), output };
 }
 
-/**
- * The assistant's text and calls, in the order that `OUTPUT_FIELD` names. That field comes from the client: of each part only
- * what can be sent safely is sent, and everything of the message that it does not name follows.
- */
+/** What the client sends comes in its order, and only what can be sent safely. Sources that were put after a text are left out. */
 function assistantItems(message: AssistantMessage): InputItem[] {
-  const content = message.content ?? "";
-  const calls = new Map((message.tool_calls ?? []).map((call) => [call.id, call]));
-  const parts = records(message[OUTPUT_FIELD]);
-  const items: InputItem[] = [];
-  /** How far the text was sent: no part of it is sent twice. */
-  let sent = 0;
-  if (!parts.some(({ type }) => type === "message")) items.push(...textItem(content));
-  for (const part of parts) {
-    if (part.type === "message") {
-      const [start, end] = [Math.max(sent, offset(part.start)), Math.max(sent, offset(part.end))];
-      items.push(...textItem(content.slice(start, end), part.phase));
-      sent = end;
-    } else if (part.type === "function_call") {
-      const call = calls.get(asString(part.call_id));
-      if (call !== undefined) items.push(functionCall(call));
-      calls.delete(asString(part.call_id));
-    } else if (isRecord(part.item)) {
-      items.push(...ownItem(part.item));
-    }
-  }
-  items.push(...[...calls.values()].map(functionCall));
+  const items = readParts(message, "openai", true).flatMap(({ own: { notes, item }, said, call }) => {
+    if (call !== undefined) return [functionCall(call)];
+    if (said !== undefined) return textItem(said, isRecord(notes) ? notes.phase : undefined);
+    return isRecord(item) ? ownItem(item) : [];
+  });
   // The API refuses reasoning without the item that it led to, which an answer that was cut short does not have.
   while (items.at(-1)?.type === "reasoning") items.pop();
   return items;
-}
-
-function offset(value: unknown): number {
-  return typeof value === "number" ? value : 0;
 }
 
 function textItem(content: string, phase?: unknown): InputItem[] {

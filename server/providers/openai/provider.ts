@@ -11,12 +11,11 @@ import { mayBeQuoted } from "../history.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
 import { openAiClient, type PostStream, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
-import { HOSTED_TOOLS } from "./hosted-tools.ts";
 import { type InputItem, toInput, withoutReasoning } from "./input.ts";
-import { ResponsesReader } from "./reader.ts";
+import { type HostedTools, ResponsesReader } from "./reader.ts";
 
-/** The row `openai/NAME`. @throws ConfigError */
-export function createOpenAi(setup: ProviderSetup): Provider {
+/** The row `openai/NAME`. `tools` reads what tools do that OpenAI runs, where a request may ask for them. @throws ConfigError */
+export function createOpenAi(setup: ProviderSetup, tools: HostedTools | undefined): Provider {
   const { settings, modelSettings } = setup;
   const apiKey = requireSetting(setup, "openaiKey", "a key of your OpenAI account");
   if (modelSettings.extraBody !== undefined && "store" in modelSettings.extraBody) {
@@ -27,7 +26,7 @@ export function createOpenAi(setup: ProviderSetup): Provider {
   const stateKind = modelSettings.store === false ? "conversation_history" : "previous_response_id";
   const { openaiUrl: baseURL, openaiOrganization: organization, openaiProject: project } = settings;
   const post = openAiClient({ baseURL, apiKey, organization, project });
-  return createProvider(setup, stateKind, responsesModel(setup, post));
+  return createProvider(setup, stateKind, responsesModel(setup, post, tools));
 }
 
 /** What a refusal may change about a request. */
@@ -39,7 +38,7 @@ interface RequestShape {
   encrypted: boolean;
 }
 
-function responsesModel(setup: ProviderSetup, post: PostStream): Model {
+function responsesModel(setup: ProviderSetup, post: PostStream, tools: HostedTools | undefined): Model {
   const store = setup.modelSettings.store !== false;
   /**
    * Until a refusal: other models take no wish for summaries, and neither do accounts that are not verified; models that do not
@@ -54,7 +53,7 @@ function responsesModel(setup: ProviderSetup, post: PostStream): Model {
     const sent = {
       setup,
       observer: request.observer,
-      send: (sending: Sending) => post("/responses", responsesBody(setup, request, shape), sending),
+      send: (sending: Sending) => post("/responses", responsesBody(setup, request, shape, tools), sending),
       adapt: (refusal: UpstreamRefusal) => {
         const change = withoutRefused(shape, refusal);
         if (change === undefined) return false;
@@ -69,7 +68,7 @@ function responsesModel(setup: ProviderSetup, post: PostStream): Model {
       takes = { ...takes, ...proven };
       request.keep(message, kept);
     };
-    return streamEvents(sent, () => new ResponsesReader({ ...request, keep }), signal);
+    return streamEvents(sent, () => new ResponsesReader({ ...request, keep }, tools), signal);
   };
 }
 
@@ -96,11 +95,12 @@ function responsesBody(
   { model, modelSettings }: ProviderSetup,
   { setup, previousId }: ModelRequest,
   { input, summary, encrypted }: RequestShape,
+  hosted: HostedTools | undefined,
 ): object {
   const { reasoningEffort, temperature, maxOutputTokens, extraBody, hostedTools = [], store = true } = modelSettings;
   const tools = [...setup.tools.map((tool) => ({ type: "function", ...tool, strict: false })), ...hostedTools];
   const include = [
-    ...hostedTools.map(({ type }) => HOSTED_TOOLS[type].include),
+    ...hostedTools.map(({ type }) => hosted?.HOSTED_TOOLS[type].include),
     ...(encrypted ? ["reasoning.encrypted_content"] : []),
   ];
   const reasoning = {

@@ -2,20 +2,25 @@
 
 import type { AssistantMessage, HistoryToolCall } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
+import { type AnswerPart, partsField } from "../answer-parts.ts";
 import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
-import { assistantMessage, callArguments, endEvent, StringBuilder, usageOf } from "../history.ts";
+import { assistantMessage, callArguments, endEvent, StringBuilder } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
-import { HostedToolReader, missingSources } from "./hosted-tools.ts";
-import { keptItem, type OutputPart, outputField } from "./input.ts";
+import { responsesUsage } from "../usage.ts";
+import { keptItem } from "./input.ts";
+
+/** Reads the calls of tools that OpenAI runs, and what answers cite. */
+export type HostedTools = typeof import("./hosted-tools.ts");
 
 export class ResponsesReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;
   /** Calls by their id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
   readonly #calls = new Map<string, HistoryToolCall>();
   readonly #cutCalls = new Set<string>();
-  readonly #hosted = new HostedToolReader();
-  readonly #parts: OutputPart[] = [];
+  readonly #tools: HostedTools | undefined;
+  readonly #hosted: InstanceType<HostedTools["HostedToolReader"]> | undefined;
+  readonly #parts: AnswerPart[] = [];
   /** Where the text of each item begins in `#said`. */
   readonly #starts = new Map<string, number>();
   readonly #said = new StringBuilder();
@@ -24,8 +29,10 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   #hasItems = false;
   isComplete = false;
 
-  constructor(request: ModelRequest) {
+  constructor(request: ModelRequest, tools: HostedTools | undefined) {
     this.#request = request;
+    this.#tools = tools;
+    this.#hosted = tools && new tools.HostedToolReader();
   }
 
   read(event: string, json: Json, said: ModelEvent[]): void {
@@ -40,10 +47,10 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
         this.#thinking(type, json, said);
         break;
       case "response.output_item.added":
-        if (isRecord(json.item)) this.#hosted.begin(json.item, said);
+        if (isRecord(json.item)) this.#hosted?.begin(json.item, said);
         break;
       case "response.code_interpreter_call_code.done":
-        this.#hosted.run(json, said);
+        this.#hosted?.run(json, said);
         break;
       case "response.output_item.done":
         this.#hasItems = true;
@@ -90,12 +97,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     if (!isRecord(item)) return;
     if (item.type === "function_call") this.#call(item, said);
     else if (item.type === "message") this.#message(item, key, said);
-    else if (item.type === "reasoning" || this.#hosted.finish(item, said)) this.#addItem(item);
-  }
-
-  #addItem(item: Json): void {
-    const part = keptItem(item);
-    if (part !== undefined) this.#parts.push(part);
+    else if (item.type === "reasoning" || this.#hosted?.finish(item, said)) this.#parts.push(...keptItem(item));
   }
 
   #call(item: Json, said: ModelEvent[]): void {
@@ -108,7 +110,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     if (this.#calls.has(id)) return;
     const called = { name, arguments: callArguments(asString(item.arguments), name, this.#request.setup.tools) };
     this.#calls.set(id, { id, type: "function", function: called });
-    this.#parts.push({ type: "function_call", call_id: id });
+    this.#parts.push({ type: "call" });
     said.push({ type: "call", call: { id, ...called } });
   }
 
@@ -119,8 +121,9 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     // A blank text is not kept: the end of the run puts a sentence in its place.
     if (start === undefined || this.#said.toString().slice(start).trim() === "") return;
     const phase = asString(item.phase);
-    this.#parts.push({ type: "message", start, end: this.#said.length, ...(phase === "" ? {} : { phase }) });
-    this.#text(key, missingSources(this.#said.toString().slice(start), item.content), said);
+    const notes = phase === "" ? {} : { notes: { phase } };
+    this.#parts.push({ type: "text", span: [start, this.#said.length], ...notes });
+    this.#text(key, this.#tools?.missingSources(this.#said.toString().slice(start), item.content) ?? "", said);
   }
 
   #finish(response: unknown, said: ModelEvent[]): void {
@@ -131,13 +134,13 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     }
     this.isComplete = true;
     const calls = [...this.#calls.values()];
+    const saysMore = this.#parts.some((part) => part.type === "item" || "notes" in part);
     const message: AssistantMessage = {
       ...assistantMessage(this.#said.toString(), calls),
-      ...outputField(this.#parts),
+      ...(saysMore ? partsField("openai", this.#parts, calls.length) : {}),
     };
     this.#request.keep(message, { id: asString(response.id), cutCalls: [...this.#cutCalls] });
-    const { input_tokens, output_tokens } = isRecord(response.usage) ? response.usage : {};
-    said.push(endEvent(finishOf(response), usageOf(input_tokens, output_tokens)));
+    said.push(endEvent(finishOf(response), responsesUsage(response.usage)));
   }
 }
 

@@ -33,7 +33,7 @@ const IDLE_CONNECTION_MS = 60_000;
 let dispatcher: Dispatcher | undefined;
 
 /** `UpstreamResponse` has the time limits: undici's would also end an answer that waits for a slow client. */
-function upstreams(): Dispatcher {
+export function upstreams(): Dispatcher {
   // Made with the first request, because the project's `.env` may name a proxy.
   dispatcher ??= new EnvHttpProxyAgent({
     headersTimeout: 0,

@@ -8,6 +8,7 @@ import {
   type RunEvent,
   type ToolContext,
   tool,
+  toolResult,
 } from "parley-agent";
 import { z } from "zod";
 
@@ -99,6 +100,16 @@ export const withoutArguments = tool({
   execute: (args) => same(args)({} as Record<string, unknown>),
 });
 
+export const withPicture = tool({
+  name: "with_picture",
+  description: "A picture.",
+  parameters: { type: "object" },
+  execute: () => toolResult({ text: "A dot", images: [{ data: new Uint8Array(), mimeType: "image/png" }], json: {} }),
+  done: (_args, { text }) => text ?? "",
+});
+// @ts-expect-error: no such type of pictures.
+toolResult({ images: [{ data: "", mimeType: "image/svg+xml" }] });
+
 const parameters = {
   type: "object",
   properties: { bike: { type: "string", description: "Which one." } },
@@ -164,7 +175,7 @@ export const hosted = defineAgent({
 });
 export const remote = defineAgent({ name: "Types", run: agUi("http://127.0.0.1:8000/") });
 // @ts-expect-error: there is no such type of files.
-defineAgent({ name: "Types", run: () => "Hi", accepts: ["text/plain"] });
+defineAgent({ name: "Types", run: () => "Hi", accepts: ["text/html"] });
 // @ts-expect-error: an agent has a model.
 defineAgent({ name: "Types" });
 // @ts-expect-error: there is no such field.

@@ -65,6 +65,13 @@ export const locale: Locale = {
   toolOutput: "الناتج",
   toolError: "الخطأ",
   emptyOutput: "(فارغ)",
+  picturesNotHere: (count) =>
+    plural(count, {
+      one: "صورة واحدة غير معروضة.",
+      two: "صورتان غير معروضتين.",
+      few: "# صور غير معروضة.",
+      other: "# صورة غير معروضة.",
+    }),
   copy: "نسخ",
   copyAnswer: "نسخ الإجابة",
   copyMessage: "نسخ الرسالة",
@@ -189,6 +196,7 @@ export const locale: Locale = {
   fileAttached: (name) => `أُرفق ${name}.`,
   fileTypeRefused: (names, types) => `${names}: تُقبل ملفات ${types} فقط.`,
   fileTypeFalse: (names, type) => `${names}: رغم الاسم، ليس ملف ${type}.`,
+  fileNotUtf8: (names) => `${names}: ليس نصًا بترميز UTF-8.`,
   filesTooLarge: (names, limit) => `${names}: تعذّر الإرفاق، يمكن أن يبلغ مجموع ملفات هذه الرسالة ${limit}.`,
   tooManyFiles: (names, limit) => {
     const files = plural(limit, { one: "ملفًا واحدًا", two: "ملفين", few: "# ملفات", many: "# ملفًا", other: "# ملف" });

@@ -65,6 +65,8 @@ export const locale: Locale = {
   toolOutput: "Ausgabe",
   toolError: "Fehler",
   emptyOutput: "(leer)",
+  picturesNotHere: (count) =>
+    plural(count, { one: "# Bild wird nicht gezeigt.", other: "# Bilder werden nicht gezeigt." }),
   copy: "Kopieren",
   copyAnswer: "Antwort kopieren",
   copyMessage: "Nachricht kopieren",
@@ -180,6 +182,7 @@ export const locale: Locale = {
   fileAttached: (name) => `${name} angehängt.`,
   fileTypeRefused: (names, types) => `${names}: Nur ${types} werden angenommen.`,
   fileTypeFalse: (names, type) => `${names}: trotz des Namens keine ${type}-Datei.`,
+  fileNotUtf8: (names) => `${names}: kein Text in UTF-8.`,
   filesTooLarge: (names, limit) =>
     `${names}: nicht angehängt, die Dateien dieser Nachricht dürfen zusammen ${limit} haben.`,
   tooManyFiles: (names, limit) => {

@@ -66,6 +66,7 @@ export const locale: Locale = {
   toolOutput: "Resultado",
   toolError: "Error",
   emptyOutput: "(vacío)",
+  picturesNotHere: (count) => plural(count, { one: "# imagen no se muestra.", other: "# imágenes no se muestran." }),
   copy: "Copiar",
   copyAnswer: "Copiar la respuesta",
   copyMessage: "Copiar el mensaje",
@@ -181,6 +182,7 @@ export const locale: Locale = {
   fileAttached: (name) => `${name} adjuntado.`,
   fileTypeRefused: (names, types) => `${names}: solo se aceptan archivos ${types}.`,
   fileTypeFalse: (names, type) => `${names}: no es un archivo ${type}, a pesar del nombre.`,
+  fileNotUtf8: (names) => `${names}: no es texto en UTF-8.`,
   filesTooLarge: (names, limit) =>
     `${names}: sin adjuntar, los archivos de este mensaje pueden ocupar ${limit} en total.`,
   tooManyFiles: (names, limit) => {

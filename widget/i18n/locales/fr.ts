@@ -67,6 +67,8 @@ export const locale: Locale = {
   toolOutput: "Résultat",
   toolError: "Erreur",
   emptyOutput: "(vide)",
+  picturesNotHere: (count) =>
+    plural(count, { one: "# image n’est pas affichée.", other: "# images ne sont pas affichées." }),
   copy: "Copier",
   copyAnswer: "Copier la réponse",
   copyMessage: "Copier le message",
@@ -185,6 +187,7 @@ export const locale: Locale = {
   fileAttached: (name) => `${name} joint.`,
   fileTypeRefused: (names, types) => `${names} : seuls ces formats sont acceptés : ${types}.`,
   fileTypeFalse: (names, type) => `${names} : pas un fichier ${type}, malgré son nom.`,
+  fileNotUtf8: (names) => `${names} : pas un texte en UTF-8.`,
   filesTooLarge: (names, limit) => `${names} : non joint, les fichiers de ce message peuvent faire ${limit} au total.`,
   tooManyFiles: (names, limit) => {
     const files = plural(limit, { one: "# fichier", other: "# fichiers" });

@@ -66,6 +66,8 @@ export const locale: Locale = {
   toolOutput: "Risultato",
   toolError: "Errore",
   emptyOutput: "(vuoto)",
+  picturesNotHere: (count) =>
+    plural(count, { one: "# immagine non è mostrata.", other: "# immagini non sono mostrate." }),
   copy: "Copia",
   copyAnswer: "Copia la risposta",
   copyMessage: "Copia il messaggio",
@@ -183,6 +185,7 @@ export const locale: Locale = {
   fileAttached: (name) => `${name} allegato.`,
   fileTypeRefused: (names, types) => `${names}: sono accettati solo file ${types}.`,
   fileTypeFalse: (names, type) => `${names}: non è un file ${type}, nonostante il nome.`,
+  fileNotUtf8: (names) => `${names}: non è testo in UTF-8.`,
   filesTooLarge: (names, limit) => `${names}: fuori dal messaggio, i cui file possono occupare ${limit} in tutto.`,
   tooManyFiles: (names, limit) =>
     `${names}: fuori dal messaggio, che può avere al massimo ${plural(limit, { other: "# file" })}.`,

@@ -60,6 +60,7 @@ export const locale: Locale = {
   toolOutput: "出力",
   toolError: "エラー",
   emptyOutput: "（空）",
+  picturesNotHere: (count) => `${count}枚の画像は表示されません。`,
   copy: "コピー",
   copyAnswer: "回答をコピー",
   copyMessage: "メッセージをコピー",
@@ -174,6 +175,7 @@ export const locale: Locale = {
   fileAttached: (name) => `${name}を添付しました。`,
   fileTypeRefused: (names, types) => `${names}：添付できるのは${types}のファイルだけです。`,
   fileTypeFalse: (names, type) => `${names}：名前に反して${type}ファイルではありません。`,
+  fileNotUtf8: (names) => `${names}：UTF-8のテキストではありません。`,
   filesTooLarge: (names, limit) =>
     `${names}：添付されませんでした。このメッセージに添付できるのは合計${limit}までです。`,
   tooManyFiles: (names, limit) => `${names}：添付されませんでした。1件のメッセージに添付できるのは${limit}個までです。`,

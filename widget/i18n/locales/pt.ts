@@ -66,6 +66,7 @@ export const locale: Locale = {
   toolOutput: "Resultado",
   toolError: "Erro",
   emptyOutput: "(vazio)",
+  picturesNotHere: (count) => plural(count, { one: "# imagem não é exibida.", other: "# imagens não são exibidas." }),
   copy: "Copiar",
   copyAnswer: "Copiar a resposta",
   copyMessage: "Copiar a mensagem",
@@ -181,6 +182,7 @@ export const locale: Locale = {
   fileAttached: (name) => `${name} anexado.`,
   fileTypeRefused: (names, types) => `${names}: só são aceitos arquivos ${types}.`,
   fileTypeFalse: (names, type) => `${names}: não é um arquivo ${type}, apesar do nome.`,
+  fileNotUtf8: (names) => `${names}: não é texto em UTF-8.`,
   filesTooLarge: (names, limit) => `${names}: sem anexar, os arquivos desta mensagem podem ter ${limit} no total.`,
   tooManyFiles: (names, limit) =>
     `${names}: sem anexar, uma mensagem leva no máximo ${plural(limit, { one: "# arquivo", other: "# arquivos" })}.`,

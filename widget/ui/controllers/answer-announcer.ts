@@ -1,37 +1,31 @@
-import { failureText, type Strings, toolName, toolStatusText } from "../../i18n/strings.ts";
-import {
-  type AssistantMessage,
-  questionsOf,
-  type ToolBlock,
-  type ToolStatus,
-  toolCalls,
-} from "../../session/messages.ts";
-import { kindOf } from "../blocks.ts";
+import { type AssistantMessage, type Block, toolCalls, waitingCalls } from "../../conversations/messages.ts";
+import { explain, partTexts } from "../../i18n/load-strings.ts";
+import { endNotes, type Strings } from "../../i18n/strings.ts";
+import { blockKinds, kindOf } from "../blocks.ts";
 import type { ChatContext } from "../context.ts";
 import { type Announcer, SENTENCE_END } from "./announcer.ts";
+import type { CallAnnouncer } from "./call-announcer.ts";
 
 export interface AnswerAnnouncerOptions {
   readonly announcer: Announcer;
   readonly context: () => ChatContext;
-  /** Resolves to the message as it is drawn, once it is. */
+  /** The message as it is drawn. */
+  readonly find: (id: string) => ParentNode | undefined;
+  /** The same, once all that is known of it is drawn. */
   readonly drawn: (id: string) => Promise<ParentNode | undefined>;
 }
-
-/** Calls that begin within this time of each other, in milliseconds, are spoken of together. */
-const TOGETHER = 100;
 
 /** Says what happens in an answer: that it begins, its tool calls, and at its end its text, or what is new in it. */
 export class AnswerAnnouncer {
   readonly #options: AnswerAnnouncerOptions;
   /** The answer that is coming, as it was seen last. */
   #current: AssistantMessage | undefined;
-  /** What was last said of its calls, by their ids. */
-  readonly #said = new Map<string, ToolStatus>();
+  /** Speaks of its calls. Absent until one of them has changed; resolves without it where its code cannot be loaded. */
+  #calls: Promise<CallAnnouncer | undefined> | undefined;
   /** Id of the answer that has ended without its text being said. */
   #unsaid: string | undefined;
   /** Sentences that were there when the answer went on. */
   #known: Promise<readonly string[]> = Promise.resolve([]);
-  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: AnswerAnnouncerOptions) {
     this.#options = options;
@@ -41,82 +35,63 @@ export class AnswerAnnouncer {
   watch(answer?: AssistantMessage): void {
     if (answer?.status === "streaming") this.#follow(answer);
     else {
-      const isEnd = answer !== undefined && answer.id === this.#current?.id;
-      // Its last calls may have come together with its end.
-      if (isEnd) this.#current = answer;
-      this.#sayCalls();
-      if (isEnd) void this.#end(answer);
+      if (answer && answer.id === this.#current?.id) void this.#end(answer);
+      this.#leaveCalls();
       this.#current = undefined;
     }
   }
 
   #follow(answer: AssistantMessage): void {
     const { announcer, context } = this.#options;
-    const before = this.#current;
-    if (before?.id !== answer.id) {
-      this.#current = answer;
-      this.#said.clear();
-      for (const { callId, status } of toolCalls(answer)) this.#said.set(callId, status);
+    if (this.#current?.id === answer.id) this.#followCalls(answer);
+    else {
+      this.#leaveCalls();
       announcer.say(context().strings.answering);
       this.#known = answer.kept && answer.id !== this.#unsaid ? this.#sentencesOf(answer) : Promise.resolve([]);
-      return;
     }
-    const [known, calls] = [toolCalls(before), toolCalls(answer)];
-    // The next turn of the model: what was before is spoken of by itself.
-    if (calls.length > known.length && !known.some(isOpen)) this.#sayCalls();
     this.#current = answer;
-    if (calls.some(({ callId, status }) => this.#said.get(callId) !== status)) {
-      this.#timer ??= setTimeout(() => this.#sayCalls(), TOGETHER);
-    }
   }
 
-  /** Says which calls have begun and, once none of them runs any more, how they have ended. */
-  #sayCalls(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (!this.#current) return;
+  /** The code that speaks of calls comes with that of steps: until it is there, each change of them waits in turn. */
+  #followCalls(answer: AssistantMessage): void {
+    const before = this.#current;
+    if (!before || toolCalls(answer).every((call) => before.blocks.includes(call))) return;
     const { announcer, context } = this.#options;
-    const { strings, modes } = context();
-    const calls = toolCalls(this.#current).filter(({ status }) => modes.tools !== "hidden" || status === "waiting");
-    const isOver = !calls.some(isRunning);
-    const changed = calls.filter(({ callId, status }) => this.#said.get(callId) !== status);
-    const begun = changed.filter(({ callId, status }) => status !== "waiting" && !this.#said.has(callId));
-    const ended = changed.filter(({ status }) => isOver && (status === "completed" || status === "failed"));
-    const named = changed.filter(({ status }) => status === "stopped");
-    const asked = changed.filter(({ status }) => status === "waiting");
-    const said = (call: ToolBlock) => `${toolName(call, strings)}: ${toolStatusText(call.status, strings)}`;
-    const failed = ended.filter(({ status }) => status === "failed").length;
-    const texts = [
-      ...inOne(
-        begun,
-        (call) => (call.title ? toolName(call, strings) : strings.toolStarted(toolName(call, strings))),
-        strings.toolsStarted,
-      ),
-      ...inOne(ended, said, (count) =>
-        count > failed ? strings.toolsEnded(count - failed, failed) : strings.stepsFailed(failed),
-      ),
-      ...named.map(said),
-    ];
-    if (texts.length > 0) announcer.say(...texts);
-    if (asked.length > 0) announcer.interrupt(questionsOf(asked));
-    for (const { callId } of begun) this.#said.set(callId, "running");
-    for (const { callId, status } of [...ended, ...named, ...asked]) this.#said.set(callId, status);
+    this.#calls ??= blockKinds.tool.element.module.load().then(
+      ({ StepsElement }) => new StepsElement.CallAnnouncer(announcer, context, before),
+      () => undefined,
+    );
+    void this.#calls.then((calls) => calls?.watch(answer));
+  }
+
+  #leaveCalls(): void {
+    void this.#calls?.then((calls) => calls?.leave());
+    this.#calls = undefined;
   }
 
   async #end(answer: AssistantMessage): Promise<void> {
     const { announcer, context } = this.#options;
-    const { failure, finishReason, id } = answer;
+    const { failure, finishReason = "stop", id, blocks, kept, suggestions = [] } = answer;
     const { strings } = context();
-    // Changed arguments that were refused can be corrected.
-    const isRefused = failure?.code === "invalid_request" && toolCalls(answer).some(isOpen);
-    if (failure) announcer.interrupt(isRefused ? strings.checkValue : failureText(failure, strings));
+    const known = this.#known;
     // What is asked was said aloud, which other texts would end.
-    this.#unsaid = failure || finishReason === "approval_required" ? id : undefined;
-    if (this.#unsaid) return;
-    const { blocks, kept, suggestions = [] } = answer;
-    const others = blocks.slice(kept).flatMap((block) => kindOf(block).speak?.(block, strings) ?? []);
+    const isUnsaid = failure !== undefined || finishReason === "approval_required";
+    this.#unsaid = isUnsaid ? id : undefined;
+    // Its last calls may have come together with its end.
+    this.#followCalls(answer);
+    const waiting = waitingCalls(answer);
+    if (this.#calls) (await this.#calls)?.say();
+    const said = (all: readonly Block[]) => all.flatMap((block) => kindOf(block).speak?.(block, strings) ?? []);
+    if (waiting.length > 0) announcer.interrupt(said(waiting).join(" "));
+    // Changed arguments that were refused can be corrected.
+    const isRefused = failure?.code === "invalid_request" && waiting.length > 0;
+    if (failure) announcer.interrupt(isRefused ? strings.checkValue : await explain(failure, strings));
+    if (isUnsaid) return;
+    // Its note is drawn, and said, when there are words for it.
+    if (!(finishReason in endNotes)) await partTexts.load().catch(() => undefined);
+    const others = said(blocks.slice(kept));
     if (suggestions.length > 0) others.push(`${strings.suggestions}: ${suggestions.join(", ")}`);
-    await this.say(id, await this.#known, others);
+    await this.say(id, await known, others);
   }
 
   /** Says a message as it is drawn, without the marks of Markdown, and `others` afterwards. */
@@ -134,18 +109,15 @@ export class AnswerAnnouncer {
   }
 
   async #sentencesOf(answer: AssistantMessage): Promise<readonly string[]> {
-    const message = await this.#options.drawn(answer.id);
-    const texts = spokenTexts(message?.querySelectorAll(".markdown") ?? [], this.#options.context().strings);
-    return [...newSentences(texts, [])];
+    const { find, drawn, context } = this.#options;
+    const sentencesIn = (message: ParentNode | undefined) => {
+      const texts = spokenTexts(message?.querySelectorAll(".markdown") ?? [], context().strings);
+      return [...newSentences(texts, [])];
+    };
+    // More may have come of it when it is drawn next.
+    const known = sentencesIn(find(answer.id));
+    return known.length > 0 ? known : sentencesIn(await drawn(answer.id));
   }
-}
-
-function isOpen({ status }: ToolBlock): boolean {
-  return status === "running" || status === "waiting";
-}
-
-function isRunning({ status }: ToolBlock): boolean {
-  return status === "running";
 }
 
 /** The sentences that were not there before. */
@@ -154,17 +126,6 @@ function* newSentences(texts: Iterable<string>, known: readonly string[]): Gener
   for (const text of texts) {
     for (const sentence of text.split(SENTENCE_END)) if (sentence !== known[place++]) yield sentence;
   }
-}
-
-/** A sentence about one call, or about several. */
-function inOne(
-  calls: readonly ToolBlock[],
-  one: (call: ToolBlock) => string,
-  several: (count: number) => string,
-): readonly string[] {
-  const [call] = calls;
-  if (!call) return [];
-  return [calls.length === 1 ? one(call) : several(calls.length)];
 }
 
 /** Elements of an answer whose text is spoken on its own. */

@@ -1,5 +1,7 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
-import type { Message } from "../../session/messages.ts";
+import type { ImageType } from "../../../server/protocol/attachments.ts";
+import type { ResultImage } from "../../../server/protocol/chat.ts";
+import type { Message, ToolBlock } from "../../conversations/messages.ts";
 import type { ChatContext } from "../context.ts";
 
 interface Drawing {
@@ -53,7 +55,7 @@ export class PageDrawings implements ReactiveController {
       const { callId, tool } = call;
       const renderer = Object.hasOwn(renderers, tool) ? renderers[tool] : undefined;
       const decide = (decision: typeof call.decision) => void actions.decide(callId, decision);
-      const drawing = renderer && (() => renderer(call, { decide }));
+      const drawing = renderer && (() => renderer({ ...call, images: call.images?.map(imageOf) }, { decide }));
       this.#update(callId, call, `${messageId}.${callId}`, `toolRenderers.${tool}`, drawing);
     }
   }
@@ -95,6 +97,12 @@ function hostsAround(part: Node): Element[] {
     root = root.host.getRootNode();
   }
   return hosts;
+}
+
+/** A picture as events have it. */
+function imageOf(image: NonNullable<ToolBlock["images"]>[number]): ResultImage | Omit<ResultImage, "data"> {
+  const mime_type = image.omitted.mime_type as ImageType;
+  return image.type === "omitted" ? { mime_type } : { mime_type, data: image.image_url.url.replace(/.*,/, "") };
 }
 
 function remove({ element, slots }: Drawing): void {

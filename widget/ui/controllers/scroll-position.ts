@@ -1,5 +1,5 @@
 import type { LitElement, ReactiveController } from "lit";
-import type { Place } from "../../session/tab-slot.ts";
+import type { Place } from "../../conversations/tab-slot.ts";
 import { revealWritten } from "../controls.ts";
 import type { MessageElement } from "../message.ts";
 
@@ -116,12 +116,12 @@ export class ScrollPosition implements ReactiveController {
 
   /** Where the exchange of a message stands, below the scroller's top. */
   topOf(id: string): number {
-    return this.#topOf(this.#messageOf(id)?.closest(".exchange"));
+    return this.#topOf(this.#elementOf(id)?.closest(".exchange"));
   }
 
   /** Has the exchange of a message stand there, whatever comes below it. */
   keepAt(top: number, id: string): void {
-    const exchange = this.#messageOf(id)?.closest<HTMLElement>(".exchange");
+    const exchange = this.#elementOf(id)?.closest<HTMLElement>(".exchange");
     if (!exchange) return;
     this.#anchorAt(exchange, top, "instant");
     // What follows may be shorter than what was scrolled past.
@@ -277,7 +277,7 @@ export class ScrollPosition implements ReactiveController {
     return top - (this.#scroller?.getBoundingClientRect().top ?? 0) + part * height;
   }
 
-  #messageOf(id: string): Element | undefined {
+  #elementOf(id: string): Element | undefined {
     const messages = this.#scroller?.querySelectorAll<MessageElement>("agent-chat-message") ?? [];
     return [...messages].find(({ message }) => message.id === id);
   }
@@ -286,10 +286,18 @@ export class ScrollPosition implements ReactiveController {
     const wanted = this.#wanted;
     // A chat that is not shown stands nowhere.
     if (!wanted || !this.#scroller?.clientHeight) return;
-    const block = this.#messageOf(wanted.message)?.querySelectorAll(BLOCK)[wanted.block];
+    const block = this.#elementOf(wanted.message)?.querySelectorAll(BLOCK)[wanted.block];
     if (!block) return;
     this.#mode = "free";
     this.#goTo(block, wanted.part);
+    const exchange = block.closest<HTMLElement>(".exchange:last-child");
+    const missing = this.#offsetOf(block, wanted.part);
+    if (exchange && missing > 1) {
+      // It stood above room of its own: see `anchorLastExchange`.
+      exchange.style.setProperty("--_hidden", `${ANCHOR_GAP - this.#topOf(exchange) + missing}px`);
+      exchange.classList.add("anchored");
+      this.#goTo(block, wanted.part);
+    }
     // While what stands below it is not drawn yet, the end is as near as the view gets.
     if (Math.abs(this.#offsetOf(block, wanted.part)) <= 1) this.#forgetWanted();
     this.#remember();

@@ -1,0 +1,92 @@
+/** What tools return beside texts and JSON: pictures, proved by their bytes, and what clients get of them. */
+
+import {
+  ALL_MEDIA_TYPES,
+  decodedBytes,
+  type ImageType,
+  isMediaType,
+  isStrictBase64,
+  labelOf,
+  MAX_ATTACHMENT_BYTES,
+  SNIFF_BYTES,
+  sniffMediaType,
+} from "../protocol/attachments.ts";
+import type { FinishedToolCall, ImagePart, ToolContent } from "../protocol/chat.ts";
+import { isRecord } from "../protocol/json.ts";
+import { fileOf, textContent } from "../providers/history.ts";
+import { fieldNames, unknownField } from "./fields.ts";
+
+/** What a tool returns, as `toolResult` takes it. The model gets the text, then `json` as a text, then the pictures. */
+export interface ToolResultParts {
+  text?: string;
+  images?: readonly ToolImage[];
+  /** Any JSON. */
+  json?: unknown;
+}
+
+export interface ToolImage {
+  /** The bytes, or their base64 without a `data:` prefix. */
+  data: Uint8Array | string;
+  mimeType: ImageType;
+}
+
+export type ShownImages = Pick<FinishedToolCall, "images" | "images_omitted">;
+
+/** What clients get of the pictures of one result, at most. */
+const MAX_SHOWN = { count: 4, bytes: 1024 * 1024 };
+
+const TYPES = ALL_MEDIA_TYPES.filter((type) => type.startsWith("image/"));
+
+const FIELDS = fieldNames<ToolResultParts>({ text: true, images: true, json: true });
+
+/** The result for the model, and what clients get of its pictures. @throws TypeError that says what is wrong */
+export function readResult(
+  result: ToolResultParts,
+  asText: (value: unknown) => string,
+): { content: ToolContent[]; images: ShownImages } {
+  const unknown = unknownField(result, FIELDS, "toolResult");
+  if (unknown !== undefined) throw new TypeError(unknown);
+  const { text, images = [], json } = result;
+  if (text !== undefined && typeof text !== "string") throw new TypeError("text of toolResult must be a string.");
+  const pictures = picturesOf(images);
+  const texts = [text, json === undefined ? undefined : asText(json)].filter((one) => one !== undefined);
+  const said = texts.length === 0 && pictures.length > 0 ? [] : textContent(texts.join("\n"));
+  return { content: [...said, ...pictures], images: shownImages(pictures) };
+}
+
+/** @throws TypeError that says what is wrong */
+export function picturesOf(images: unknown): ImagePart[] {
+  if (!Array.isArray(images)) throw new TypeError("images must be an array.");
+  return images.map((image, index) => pictureOf(image, `images[${index}]`));
+}
+
+function pictureOf(image: unknown, at: string): ImagePart {
+  const { data, mimeType, mime_type: type = mimeType } = isRecord(image) ? image : {};
+  if (typeof type !== "string" || !isMediaType(type) || !TYPES.includes(type)) {
+    throw new TypeError(`The type of ${at} must be one of ${TYPES.join(", ")}.`);
+  }
+  const base64 =
+    data instanceof Uint8Array ? Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64") : data;
+  if (typeof base64 !== "string" || !isStrictBase64(base64)) {
+    throw new TypeError(`The data of ${at} must be bytes, or their base64 without a prefix.`);
+  }
+  if (decodedBytes(base64) > MAX_ATTACHMENT_BYTES) throw new TypeError(`${at} is larger than 20 MiB.`);
+  const head = Buffer.from(base64.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), "base64");
+  if (sniffMediaType(head) !== type) throw new TypeError(`${at} is no ${labelOf(type)} picture.`);
+  return { type: "image_url", image_url: { url: `data:${type};base64,${base64}` } };
+}
+
+/** What clients get of pictures: in their order those for which there is room. */
+export function shownImages(pictures: readonly ImagePart[]): ShownImages {
+  let room = MAX_SHOWN.bytes;
+  const images = pictures.flatMap((picture): NonNullable<ShownImages["images"]> => {
+    const { mediaType, base64 } = fileOf(picture);
+    const bytes = decodedBytes(base64);
+    if (bytes > room) return [];
+    room -= bytes;
+    return [{ mime_type: mediaType as ImageType, data: base64 }];
+  });
+  const shown = images.slice(0, MAX_SHOWN.count);
+  const omitted = pictures.length - shown.length;
+  return pictures.length === 0 ? {} : { images: shown, ...(omitted === 0 ? {} : { images_omitted: omitted }) };
+}

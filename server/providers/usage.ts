@@ -1,0 +1,68 @@
+/** What requests to models took, with one meaning for every API and framework. */
+
+import type { Usage } from "../protocol/chat.ts";
+import { isRecord, type Json } from "../protocol/json.ts";
+
+/** What an API or a framework counts. What is no number is not reported. */
+interface Counts {
+  input: unknown;
+  output: unknown;
+  /** Of the input: what a cache gave, and what was written into one. */
+  cached?: unknown;
+  written?: unknown;
+  /** Of the output: what was thought. */
+  reasoning?: unknown;
+  /** Some servers, and packages, count what was thought in the total alone. */
+  total?: unknown;
+  /** Whether `input` leaves out `cached` and `written`. */
+  isApart?: boolean;
+}
+
+/** The usage, if both input and output are counted. */
+export function usageOf({ input, output, cached, written, reasoning, total, isApart }: Counts): Usage | undefined {
+  if (!isCount(input) || !isCount(output)) return undefined;
+  const fromCache = [cached, written].filter(isCount).reduce((sum, count) => sum + count, 0);
+  const others = isCount(total) && !isApart ? total - input : 0;
+  return {
+    // Whoever counts less input than what its cache gave and took has left that out.
+    input_tokens: isApart || input < fromCache ? input + fromCache : input,
+    output_tokens: Math.max(output, others),
+    ...(isCount(cached) ? { cached_input_tokens: cached } : {}),
+    ...(isCount(written) ? { cache_write_tokens: written } : {}),
+    ...(isCount(reasoning) ? { reasoning_tokens: reasoning } : {}),
+  };
+}
+
+/** What OpenAI's Responses report, and what speaks like them. */
+export function responsesUsage(usage: unknown): Usage | undefined {
+  const { input_tokens: input, output_tokens: output, ...details } = fieldsIn(usage);
+  return usageOf({ input, output, ...openAiDetails(details.input_tokens_details, details.output_tokens_details) });
+}
+
+/** What OpenAI's APIs and packages all count alike. */
+export function openAiDetails(ofInput: unknown, ofOutput: unknown): Pick<Counts, "cached" | "written" | "reasoning"> {
+  const { cached_tokens: cached, cache_write_tokens: written } = fieldsIn(ofInput);
+  return { cached, written, reasoning: fieldsIn(ofOutput).reasoning_tokens };
+}
+
+/** The fields of what may be no object. */
+export function fieldsIn(value: unknown): Json {
+  return isRecord(value) ? value : {};
+}
+
+/** The sum. What neither reports stays absent; a mark of one of them is one of the sum. */
+export function addUsage<Counted extends Usage>(
+  sum: Counted | undefined,
+  more: Counted | undefined,
+): Counted | undefined {
+  if (sum === undefined || more === undefined) return sum ?? more;
+  const total: Usage = { ...sum, ...more };
+  for (const [name, count] of Object.entries(sum) as [keyof Usage, unknown][]) {
+    if (typeof count === "number") total[name] = count + (more[name] ?? 0);
+  }
+  return total as Counted;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}

@@ -1,0 +1,54 @@
+/** The bytes of files that were sent, and what is shown of them, as long as their messages can be sent again here. */
+
+import type { Attachment } from "../../server/protocol/attachments.ts";
+import type { OutgoingMessage } from "./conversation.ts";
+import type { SentFile, UserMessage } from "./messages.ts";
+
+/** The files of so many messages are kept: each may have some 64 MiB of them. */
+const MESSAGES_WITH_FILES = 3;
+
+type Attachments = ReadonlyMap<string, readonly Attachment[]>;
+
+export class SentFiles {
+  /** By the id of the message. */
+  readonly #attachments = new Map<string, readonly Attachment[]>();
+
+  get all(): Attachments {
+    return new Map(this.#attachments);
+  }
+
+  of(id: string): readonly Attachment[] {
+    return this.#attachments.get(id) ?? [];
+  }
+
+  /** Whether all files of a message are here. */
+  has({ id, files }: UserMessage): boolean {
+    return files.length === 0 || this.#attachments.has(id);
+  }
+
+  add(id: string, attachments: readonly Attachment[]): void {
+    this.#attachments.set(id, attachments);
+  }
+
+  /** Like `add`, for a message that was sent here: the oldest ones give way to it. */
+  keep(id = "", attachments: readonly Attachment[]): void {
+    this.#attachments.set(id, attachments);
+    const [oldest] = this.#attachments.keys();
+    if (oldest && this.#attachments.size > MESSAGES_WITH_FILES) this.#attachments.delete(oldest);
+  }
+
+  /** A message as it was sent; without its files if they are no longer here. */
+  outgoing({ id, text, files }: UserMessage): OutgoingMessage {
+    const attachments = this.of(id);
+    return { text, attachments, files: attachments.length === files.length ? files : [] };
+  }
+
+  delete(id: string): void {
+    this.#attachments.delete(id);
+  }
+}
+
+/** A file of the composer holds its bytes: a message has only what it shows. */
+export function shownOf({ text, files }: OutgoingMessage): Pick<UserMessage, "text" | "files"> {
+  return { text, files: files.map(({ attachment: _, ...file }: SentFile & { attachment?: Attachment }) => file) };
+}

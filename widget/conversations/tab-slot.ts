@@ -1,0 +1,119 @@
+/** What a tab keeps of a chat: which conversation it shows, what is being written in which, and where its reader is. */
+
+import { isRecord, toJson } from "../../server/protocol/json.ts";
+import { forget, recall, remember } from "../storage/storage.ts";
+import type { RunPosition } from "../transport/transport.ts";
+
+/** A text that is being written, as it is kept: of its files the names alone. */
+export interface Written {
+  readonly text: string;
+  readonly files: readonly string[];
+  /** Puts it back into the composer with its files, which no storage keeps: present as long as the page lives. */
+  readonly putBack?: () => void;
+}
+
+/** Names a message that is being changed. */
+export interface EditedMessage {
+  /** In the store; absent where nothing is stored. */
+  readonly conversation: string | undefined;
+  readonly id: string;
+}
+
+/** What is in the composer, and in the place of a message that is being changed. */
+export interface Draft extends Written {
+  readonly edit?: Edit | undefined;
+}
+
+export type Edit = EditedMessage & Written;
+
+export const NOTHING_WRITTEN: Written = { text: "", files: [] };
+
+export const isEmpty = ({ text, files }: Written): boolean => text === "" && files.length === 0;
+
+/** Where a reader is in a conversation. */
+export interface Place {
+  /** Id of a message. */
+  readonly message: string;
+  /** The first block of it that is in view, by its number. */
+  readonly block: number;
+  /** How much of the block is above the view, of 1. */
+  readonly part: number;
+}
+
+export interface SlotContent {
+  /** Names the conversation in the store; absent before the first message. */
+  readonly id?: string | undefined;
+  /** Its user, as `/api/info` names them; empty without one. */
+  readonly user: string;
+  /** By the id of the conversation; that of a new one under an empty text. */
+  readonly drafts: Readonly<Record<string, Written>>;
+  /** Of whichever conversation: one message is changed at a time. */
+  readonly edit?: Edit | undefined;
+  /** The last event that the page was informed of. The stored conversation may be older. */
+  readonly reported?: RunPosition | undefined;
+  readonly place?: Place | undefined;
+}
+
+/** Two chats of one server with the same `id` show the same conversation. */
+export class TabSlot {
+  readonly #name: string;
+
+  constructor(server: URL, id: string) {
+    this.#name = nameOf(server) + (id && `#${id}`);
+  }
+
+  read(): SlotContent | undefined {
+    return readSlot(this.#name);
+  }
+
+  /** Returns whether there was room for it. */
+  write(content: SlotContent): boolean {
+    return remember(this.#name, toJson(content), "sessionStorage");
+  }
+
+  clear(): void {
+    forget(this.#name, "sessionStorage");
+  }
+}
+
+export const nameOf = ({ href }: URL): string => `agent-chat-session:${href}`;
+
+export const readSlot = (name: string): SlotContent | undefined => parse(recall(name, "sessionStorage") ?? "");
+
+function parse(text: string): SlotContent | undefined {
+  try {
+    const { id, user, draft, drafts, edit, reported, place } = JSON.parse(text);
+    const known = typeof id === "string" ? id : undefined;
+    return {
+      id: known,
+      user: String(user ?? ""),
+      // Before version 6 there was one for all conversations, with what was being changed.
+      drafts: writtenIn(drafts ?? { [known ?? ""]: draft }),
+      edit: editOf(edit ?? draft?.edit),
+      reported: isRecord(reported) ? { run: String(reported.run), after: Number(reported.after) } : undefined,
+      place: isRecord(place)
+        ? { message: String(place.message), block: Number(place.block), part: Number(place.part) }
+        : undefined,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is damaged takes nothing else with it. */
+function writtenIn(drafts: unknown): SlotContent["drafts"] {
+  const entries = isRecord(drafts) ? Object.entries(drafts) : [];
+  return Object.fromEntries(entries.map(([id, draft]) => [id, writtenOf(draft) ?? NOTHING_WRITTEN]));
+}
+
+function editOf(edit: unknown): Edit | undefined {
+  const written = writtenOf(edit);
+  if (!written || !isRecord(edit)) return undefined;
+  const { conversation, id } = edit;
+  return { ...written, id: String(id), conversation: typeof conversation === "string" ? conversation : undefined };
+}
+
+function writtenOf(value: unknown): Written | undefined {
+  if (!isRecord(value) || typeof value.text !== "string" || !Array.isArray(value.files)) return undefined;
+  return { text: value.text, files: value.files.map(String) };
+}

@@ -1,0 +1,103 @@
+/** Changing a message in its place. Loaded when there is time, as soon as messages can be shown. */
+
+import { toJson } from "../../server/protocol/json.ts";
+import type { Composer } from "../composer/composer.ts";
+import type { UserMessage } from "../conversations/messages.ts";
+import type { Client, EditedMessage, OutgoingMessage } from "../session/client.ts";
+import type { ChatActions } from "../ui/context.ts";
+import { hasTouchKeyboard } from "../ui/controls.ts";
+import type { MessageElement } from "../ui/message.ts";
+
+/** The element: what of it an edit uses. */
+export interface EditHost extends HTMLElement {
+  readonly updateComplete: Promise<boolean>;
+  readonly client: Client | undefined;
+  readonly composer: Composer | null | undefined;
+  /** The attribute: what people can do with messages. */
+  readonly actions: string;
+  /** Stands in the place of the message that is being changed; where that is out of sight, it waits. */
+  editor: Composer | undefined;
+  focusComposer(): void;
+}
+
+export interface EditActions extends Pick<ChatActions, "holdScroll" | "saveDraft" | "takeOut"> {
+  takeBack(): Promise<OutgoingMessage | undefined>;
+  /** Has an empty editor stand in the place of a message. */
+  openEditor(edits: EditedMessage): Composer;
+}
+
+/** What the methods mean: `ChatActions`. */
+export class EditInPlace {
+  readonly #host: EditHost;
+  readonly #actions: EditActions;
+  /** What was opened last. An editor that an earlier page load has left is another one. */
+  #opened: Composer | undefined;
+  /** What it began with. */
+  #begun = "";
+  /** Whether it was opened from the composer. */
+  #isRecalled = false;
+
+  constructor(host: EditHost, actions: EditActions) {
+    this.#host = host;
+    this.#actions = actions;
+  }
+
+  edit({ id }: Pick<UserMessage, "id">, isRecalled = false): void {
+    this.#isRecalled = isRecalled;
+    const { client, editor } = this.#host;
+    const message = client?.session.messages.find((it) => it.id === id);
+    if (message?.role !== "user") return;
+    if (editor?.isConnected && this.#isChanged(editor)) void this.#show(editor);
+    else if (client?.session.canEdit(message)) {
+      this.giveUp(editor);
+      const next = this.#actions.openEditor({ conversation: client.library.shownId, id: message.id });
+      next.restoreUnsent({ ...client.session.outgoing(message), files: message.files });
+      this.#opened = next;
+      this.#begun = toJson(next.written);
+      void this.#show(next);
+    }
+  }
+
+  #isChanged(editor: Composer): boolean {
+    return editor !== this.#opened || toJson(editor.written) !== this.#begun;
+  }
+
+  async #show(editor: Composer): Promise<void> {
+    this.#actions.holdScroll();
+    await this.#host.updateComplete;
+    editor.focusEnd();
+  }
+
+  /** The message is gone that was being changed, or another one is now: what was written goes to the composer. */
+  giveUp(editor: Composer | undefined): void {
+    if (!editor || editor !== this.#host.editor) return;
+    this.#host.editor = undefined;
+    if (this.#isChanged(editor)) this.#host.composer?.restoreUnsent(editor.outgoing);
+  }
+
+  async recall(): Promise<void> {
+    const { client, actions, composer } = this.#host;
+    // What was typed while this was loaded goes on.
+    if (composer?.draft) return;
+    const last = client?.session.queued.at(-1);
+    if (last) {
+      void this.#actions.takeOut(last.id, true);
+      return;
+    }
+    const question = client?.session.lastQuestion;
+    if (!question || !/all|edit/.test(actions)) return;
+    if (!(await this.#actions.takeBack())) this.edit(question, true);
+  }
+
+  async end(): Promise<void> {
+    const host = this.#host;
+    const message = host.editor?.closest<MessageElement>("agent-chat-message");
+    this.#actions.holdScroll();
+    host.editor = undefined;
+    this.#actions.saveDraft();
+    await host.updateComplete;
+    const button = message?.querySelector<HTMLElement>('.said [part="edit"]:enabled');
+    if (button && !this.#isRecalled) button.focus({ preventScroll: true });
+    else if (!hasTouchKeyboard()) host.focusComposer();
+  }
+}
