@@ -70,9 +70,12 @@ const env = {
   PARLEY_MAX_RUNS_PER_ADDRESS: "1000",
 };
 
+/** The first to load a framework reads thousands of files that were installed just now, beside other jobs. */
+const START_MS = 180_000;
+
 function serve(t: Cleanup, version: NodeVersion, path: string, more: Record<string, string> = {}) {
   const { folder = "", node = "" } = folders.get(version) ?? {};
-  return start(t, [join(folder, path)], { node, env: { ...env, ...more } });
+  return start(t, [join(folder, path)], { node, env: { ...env, ...more }, startMs: START_MS });
 }
 
 function pythonRow(name: string, AGENT_URL: string): Row {

@@ -42,6 +42,8 @@ export interface CommandOptions {
   cli?: string;
   /** Path of another Node than the one that runs the test. */
   node?: string;
+  /** Milliseconds that a server may take until it listens; by default `PROCESS_MS`. */
+  startMs?: number;
   /** The largest file that it can write, in kilobytes: as if the disk were full behind it. */
   maxFileKilobytes?: number;
 }
@@ -152,7 +154,7 @@ export async function start(
     command.kill("SIGKILL");
     await command.end();
   });
-  const url = await command.printed("stdout", /^(http:\/\/\S+)\/\n$/m);
+  const url = await command.printed("stdout", /^(http:\/\/\S+)\/\n$/m, options.startMs);
   const { host } = new URL(url);
   return { command, url, host, socketUrl: `ws://${host}/ws/chat` };
 }
