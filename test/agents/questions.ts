@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
-import { post, send, timeless, typesOf } from "../support/chat-transports.ts";
+import { json, post, send, timeless, typesOf } from "../support/chat-transports.ts";
 import type { StartedCommand } from "../support/command.ts";
+import { PROCESS_MS } from "../support/deadline.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
@@ -64,7 +65,8 @@ export const FIRST: Question = {
   async ask(t, { serve }) {
     const server = await serve(t);
     const outcomes = {
-      json: await send.json(t, server, LOOK),
+      // The first message may load more of the framework.
+      json: await json(t, server, LOOK, { signal: AbortSignal.timeout(PROCESS_MS) }),
       sse: await send.sse(t, server, LOOK),
       socket: await send.socket(t, server, LOOK),
     };

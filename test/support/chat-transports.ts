@@ -70,8 +70,14 @@ export function askFrom(server: Pick<Address, "url">, { key, address }: From = {
   return post(server, { message: "Hi", stream: false }, { headers });
 }
 
-async function json(_t: Cleanup, server: Address, message: ChatMessage): Promise<Outcome> {
-  const response = await post(server, { ...message, stream: false });
+/** `send.json`, also with another time limit than `DEADLINE_MS`. */
+export async function json(
+  _t: Cleanup,
+  server: Address,
+  message: ChatMessage,
+  init: Pick<RequestInit, "signal"> = {},
+): Promise<Outcome> {
+  const response = await post(server, { ...message, stream: false }, init);
   const body = JSON.parse(await response.text());
   const { status, headers } = response;
   if (status !== 200) {
