@@ -213,7 +213,7 @@ export class McpServers {
       });
     } catch (error) {
       context.signal.throwIfAborted();
-      if (isRequired) throw error;
+      if (isRequired) throw isRefusedUser(error) ? refusal(name, error) : error;
       if (error instanceof ApiError) {
         return without([`${error.detail}.`, error.cause === undefined ? "" : reasonOf(error)].join(" ").trim());
       }
@@ -283,6 +283,12 @@ function sweep({ connections }: Slot): void {
     connections.delete(whose);
     void connection.close();
   }
+}
+
+/** What a user reads whom a server refuses that the agent cannot do without. */
+function refusal(server: string, cause: unknown): ApiError {
+  const detail = `The tool server ${server} does not let this user in`;
+  return new ApiError("forbidden", "You are not allowed to use something that the assistant needs.", { detail, cause });
 }
 
 function wordsOf({ message, progress, total }: Progress): string {

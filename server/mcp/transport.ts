@@ -1,10 +1,9 @@
 /** How MCP servers are reached: a program's pipes, or HTTP with the headers of the run that asks. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { AuthProvider, Client, OAuthClientProvider, Transport } from "@modelcontextprotocol/client";
+import type { Client, OAuthClientProvider, Transport } from "@modelcontextprotocol/client";
 import { fetch } from "undici";
 import type { HttpPlace, McpHttpServer, ProgramPlace } from "../agent/mcp-definition.ts";
-import { isRecord } from "../protocol/json.ts";
 import { upstreams } from "../providers/transport/fetch.ts";
 import { keep } from "./keeper.ts";
 
@@ -23,7 +22,6 @@ const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_PAGES = 8;
 /** At least so long after a stream broke the rest of its answer is asked for. */
 const RESUME_MS = 1_000;
-const TOKEN_MS = 10_000;
 /** What servers by the official examples answer, with the status 400, in place of 404. */
 const UNKNOWN_SESSION = "No valid session ID provided";
 /** For HTTP, to find out which era of the specification the server speaks. */
@@ -126,6 +124,10 @@ function httpTransport(
       if (isOfOne && init.method === "GET" && !headers.has("last-event-id")) return new Response(null, { status: 405 });
     }
     const response = bounded(await send(address, { ...init, headers }));
+    // The package would say all of the answer, which goes into the log.
+    if (!isServer && init.method === "POST" && !response.ok) {
+      throw new Error(`${address} gave no token, but the status ${response.status}.`);
+    }
     if (headers.has("mcp-session-id") && (response.status === 404 || response.status === 400)) {
       const text = await response.text();
       if (response.status === 404 || text.includes(UNKNOWN_SESSION)) throw new ForgottenSession();
@@ -179,49 +181,21 @@ function bounded(response: Response): Response {
 }
 
 /** OAuth's client credentials. The secret goes to the address that the author names, else to the server's own origin alone. */
-function providerOf(sdk: Sdk, auth: McpHttpServer["auth"] & {}, url: string): AuthProvider | OAuthClientProvider {
-  const { tokenUrl, ...client } = auth;
-  if (tokenUrl === undefined)
-    return new sdk.ClientCredentialsProvider({ ...client, expectedIssuer: new URL(url).origin });
-  let asked: Promise<Token> | undefined;
-  const forget = async () => {
-    asked = undefined;
+function providerOf(sdk: Sdk, { tokenUrl, ...client }: McpHttpServer["auth"] & {}, url: string): OAuthClientProvider {
+  const issuer = new URL(tokenUrl ?? url).origin;
+  const provider: OAuthClientProvider = new sdk.ClientCredentialsProvider({ ...client, expectedIssuer: issuer });
+  if (tokenUrl === undefined) return provider;
+  // What the package would ask the server for.
+  const authorizationServerMetadata = {
+    issuer,
+    authorization_endpoint: tokenUrl,
+    token_endpoint: tokenUrl,
+    response_types_supported: [],
+    token_endpoint_auth_methods_supported: ["client_secret_basic"],
   };
-  return {
-    async token() {
-      const known = await asked;
-      if (known !== undefined && Date.now() > known.until && known === (await asked)) forget();
-      asked ??= askToken(tokenUrl, client);
-      asked.catch(forget);
-      return (await asked).text;
-    },
-    onUnauthorized: forget,
-  };
-}
-
-interface Token {
-  readonly text: string;
-  /** When it is time to ask for another one. */
-  readonly until: number;
-}
-
-async function askToken(
-  tokenUrl: string,
-  { clientId, clientSecret, scope }: McpHttpServer["auth"] & {},
-): Promise<Token> {
-  const basic = Buffer.from([clientId, clientSecret].map(encodeURIComponent).join(":")).toString("base64");
-  const response = await send(tokenUrl, {
-    method: "POST",
-    signal: AbortSignal.timeout(TOKEN_MS),
-    headers: { authorization: `Basic ${basic}`, accept: "application/json" },
-    body: new URLSearchParams({ grant_type: "client_credentials", ...(scope && { scope }) }),
-  });
-  const given: unknown = await bounded(response)
-    .json()
-    .catch(() => undefined);
-  const { access_token: text, expires_in: seconds } = isRecord(given) ? given : {};
-  if (!response.ok || typeof text !== "string")
-    throw new Error(`${tokenUrl} gave no token, but the status ${response.status}.`);
-  // Some time before its end, for the way of the request.
-  return { text, until: Date.now() + (Number(seconds) || 60) * 900 };
+  provider.discoveryState = () => ({ authorizationServerUrl: issuer, authorizationServerMetadata });
+  // The server may name others.
+  provider.prepareTokenRequest = () =>
+    new URLSearchParams({ grant_type: "client_credentials", ...(client.scope && { scope: client.scope }) });
+  return provider;
 }

@@ -14,6 +14,7 @@ export interface Asked {
   readonly headers: IncomingHttpHeaders;
   readonly params: Params;
   readonly id: unknown;
+  readonly body: string;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what a client may send.
@@ -135,6 +136,7 @@ export async function startHttpServer(t: Cleanup, script: Script = {}) {
 async function readRequest(req: IncomingMessage): Promise<Asked> {
   let body = "";
   for await (const chunk of req.setEncoding("utf8")) body += chunk;
-  const { method = req.method ?? "", params = {}, id } = body === "" ? {} : JSON.parse(body);
-  return { method, headers: req.headers, params, id };
+  const isMessage = req.headers["content-type"] === "application/json";
+  const { method = req.method ?? "", params = {}, id } = isMessage ? JSON.parse(body) : {};
+  return { method, headers: req.headers, params, id, body };
 }

@@ -35,6 +35,8 @@ const startFor = (t: Cleanup, definition: McpHttpServer, options: ServerOptions 
 interface Answered {
   status: number;
   outputs: (string | undefined)[];
+  /** The code of the error that it ended with. */
+  error: string | undefined;
 }
 
 async function askAs(server: TestServer, user?: string): Promise<Answered> {
@@ -43,7 +45,8 @@ async function askAs(server: TestServer, user?: string): Promise<Answered> {
   const text = await response.text();
   const events = response.status === 200 ? readEventStream(text) : [];
   const outputs = events.flatMap((event) => (event.type === "tool_result" ? [event.data.output] : []));
-  return { status: response.status, outputs };
+  const [error] = events.flatMap((event) => (event.type === "error" ? [event.code] : []));
+  return { status: response.status, outputs, error };
 }
 
 /** So many messages at once, each of which calls a tool before any ends. */
@@ -103,7 +106,7 @@ test("a lost session of each of fifty people is opened anew with their own heade
   for (const one of tools.asked) assert.match(whose(one), /^user\d+$/, one.method);
 });
 
-test("nobody gets no tools while their user is not known, and the server is not asked", async (t) => {
+test("a message without a known user gets no tools, and the server is not asked", async (t) => {
   const tools = await startPersonal(t);
   const server = await startFor(t, { url: tools.url }, { turns: calling(2, "own__who") });
   assert.match(String((await askAs(server)).outputs[0]), /no tool/i);
@@ -215,6 +218,41 @@ test("a person whose token the server refuses has no tools, and the next person 
   const server = await startFor(t, { url: tools.url }, { turns: calling(2, "own__who") });
   assert.match(String((await askAs(server, "ann")).outputs[0]), /no tool/i);
   assert.deepEqual((await askAs(server, "ben")).outputs, ["ben"]);
+});
+
+test("while a required server is away, a person's message is refused, and answered when it is back", async (t) => {
+  const tools = await startPersonal(t);
+  const server = await startFor(t, { url: tools.url, required: true }, { turns: calling(1, "own__who") });
+  await tools.down();
+  assert.equal((await askAs(server, "ann")).error, "overloaded");
+  // A person's connection says nothing of others, so the server stays ready.
+  assert.equal((await fetch(`${server.url}/health/ready`)).status, 200);
+  await tools.restart();
+  await eventually(async () => (await askAs(server, "ann")).outputs[0] === "ann", "an answer");
+});
+
+test("a person whom a required server refuses gets no answer, and the next person has one", async (t) => {
+  const tools = await startPersonal(t, {
+    instead: (asked, res) => whose(asked) === "ann" && Boolean(res.writeHead(403).end()),
+  });
+  const server = await startFor(t, { url: tools.url, required: true }, { turns: calling(1, "own__who") });
+  assert.equal((await askAs(server, "ann")).error, "forbidden");
+  assert.match(server.log.join("\n"), /403/);
+  assert.deepEqual((await askAs(server, "ben")).outputs, ["ben"]);
+});
+
+test("a person's connection that was not used for a quarter of an hour is closed", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval", "Date"], now: Date.now() });
+  const tools = await startPersonal(t);
+  const server = await startFor(t, { url: tools.url }, { turns: calling(3, "own__who") });
+  await askAs(server, "ann");
+  t.mock.timers.tick(10 * 60_000);
+  await askAs(server, "ben");
+  t.mock.timers.tick(6 * 60_000);
+  await tools.until("DELETE", 1);
+  assert.deepEqual(tools.asked.filter(({ method }) => method === "DELETE").map(whose), ["ann"]);
+  await askAs(server, "ann");
+  assert.equal(tools.count("initialize"), 3);
 });
 
 test("a person's tools are there with the first message after the server came back", async (t) => {

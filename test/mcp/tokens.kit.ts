@@ -1,27 +1,30 @@
 /** Tokens of a client of the server's own: OAuth's client credentials, from an address that is named, or that the server names. */
 
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import { listen } from "../support/listen.ts";
 import { calling, outputOf, saidOf, startWith } from "./asking.ts";
-import { startHttpServer, textResult, toolNamed } from "./http-server.ts";
+import { type Asked, startHttpServer, textResult, toolNamed } from "./http-server.ts";
 
 const SECRET = "secret & more";
 
-async function bodyOf(req: IncomingMessage): Promise<URLSearchParams> {
-  let body = "";
-  for await (const chunk of req.setEncoding("utf8")) body += chunk;
-  return new URLSearchParams(body);
+interface TokenRequest {
+  readonly basic: string;
+  readonly body: URLSearchParams;
+  readonly tools: unknown;
 }
 
-/** Who gives tokens, and an MCP server that takes the newest alone. */
-async function startBoth(t: TestContext, status = 200) {
-  const asked: { basic: string; body: URLSearchParams; tools: unknown }[] = [];
-  const issuer = createServer(async (req, res) => {
+type Request = Pick<Asked, "headers" | "body">;
+
+/** Tokens, numbered from 1, and the metadata of what gives them. */
+function giving(status: number) {
+  const asked: TokenRequest[] = [];
+  const answer = ({ headers, body }: Request, res: ServerResponse) => {
     const json = (value: object) => res.setHeader("content-type", "application/json").end(JSON.stringify(value));
-    const origin = `http://${req.headers.host}`;
-    if (req.url?.startsWith("/.well-known/")) {
+    const origin = `http://${headers.host}`;
+    if (res.req.url?.startsWith("/.well-known/")) {
       return json({
         issuer: origin,
         authorization_endpoint: `${origin}/authorize`,
@@ -31,25 +34,34 @@ async function startBoth(t: TestContext, status = 200) {
         token_endpoint_auth_methods_supported: ["client_secret_basic"],
       });
     }
-    const [, encoded = ""] = (req.headers.authorization ?? "").split(" ");
-    const basic = Buffer.from(encoded, "base64").toString();
-    asked.push({ basic, body: await bodyOf(req), tools: req.headers["x-tools"] });
+    const [, encoded = ""] = (headers.authorization ?? "").split(" ");
+    const basic = decodeURIComponent(Buffer.from(encoded, "base64").toString());
+    asked.push({ basic, body: new URLSearchParams(body), tools: headers["x-tools"] });
     res.statusCode = status;
     return json({ access_token: `token${asked.length}`, token_type: "Bearer", expires_in: 3600 });
-  });
+  };
+  return { asked, answer };
+}
+
+/** An MCP server that takes the newest token alone, gives tokens itself, and names another server that gives them, or itself. */
+async function startBoth(t: TestContext, { status = 200, namesOther = true } = {}) {
+  const { asked, answer } = giving(status);
+  const issuer = createServer(async (req, res) => answer({ headers: req.headers, body: await text(req) }, res));
   const issuerUrl = await listen(t, issuer);
   let revoked = 0;
   const tools = await startHttpServer(t, {
     tools: [toolNamed("who")],
     call: ({ headers }) => textResult(String(headers.authorization)),
-    instead({ headers, method }, res) {
-      const { pathname } = new URL(res.req.url ?? "", tools.url);
-      if (method === "GET" && pathname.startsWith("/.well-known/oauth-protected-resource")) {
-        const metadata = { resource: tools.url, authorization_servers: [issuerUrl] };
+    instead(request, res) {
+      const { pathname, origin } = new URL(res.req.url ?? "", tools.url);
+      if (pathname.startsWith("/.well-known/oauth-protected-resource")) {
+        const metadata = { resource: tools.url, authorization_servers: [namesOther ? issuerUrl : origin] };
         res.setHeader("content-type", "application/json").end(JSON.stringify(metadata));
         return true;
       }
-      if (headers.authorization === `Bearer token${asked.length}` && asked.length > revoked) return false;
+      if (pathname !== "/mcp") return Boolean(answer(request, res));
+      const isNewest = request.headers.authorization === `Bearer token${asked.length}`;
+      if (isNewest && asked.length > revoked) return false;
       res.writeHead(401, { "www-authenticate": "Bearer" }).end();
       return true;
     },
@@ -61,13 +73,14 @@ async function startBoth(t: TestContext, status = 200) {
 }
 
 for (const isNamed of [true, false]) {
-  const who = isNamed ? "the named address" : "whom the server names";
-  test(`a token comes from ${who}, is used until it is refused, and then another`, async (t) => {
-    const { tools, issuerUrl, asked, revoke } = await startBoth(t);
+  const place = isNamed ? "the address that the author names" : "the server's own origin";
+  test(`a token comes from ${place}, is used until it is refused, and then another`, async (t) => {
+    const { tools, issuerUrl, asked, revoke } = await startBoth(t, { namesOther: isNamed });
     const auth = {
       clientId: "me",
       clientSecret: SECRET,
-      ...(isNamed && { tokenUrl: `${issuerUrl}/token`, scope: "read" }),
+      scope: "read",
+      ...(isNamed && { tokenUrl: `${issuerUrl}/token` }),
     };
     const definition = { url: tools.url, auth, headers: { "x-tools": "for the tool server alone" } };
     const server = await startWith(t, { own: definition }, { turns: calling(3, "own__who") });
@@ -75,22 +88,34 @@ for (const isNamed of [true, false]) {
     assert.equal(await outputOf(t, server), "Bearer token1");
     revoke();
     assert.equal(await outputOf(t, server), "Bearer token2");
-    assert.deepEqual(
-      asked.map(({ basic, body, tools: own }) => [decodeURIComponent(basic), body.get("grant_type"), own]),
-      [
-        [`me:${SECRET}`, "client_credentials", undefined],
-        [`me:${SECRET}`, "client_credentials", undefined],
-      ],
-    );
-    if (isNamed) assert.equal(asked[0]?.body.get("scope"), "read");
+    const requests = asked.map(({ basic, body, tools: own }) => [
+      basic,
+      body.get("grant_type"),
+      body.get("scope"),
+      own,
+    ]);
+    const one = [`me:${SECRET}`, "client_credentials", "read", undefined];
+    assert.deepEqual(requests, [one, one]);
   });
 }
 
+test("a secret does not go to another origin that the server names, and the log says why there are no tools", async (t) => {
+  const { tools, asked } = await startBoth(t);
+  const auth = { clientId: "me", clientSecret: SECRET };
+  const server = await startWith(t, { own: { url: tools.url, auth } }, { turns: calling(1, "own__who") });
+  assert.match(await outputOf(t, server), /no tool/i);
+  assert.match(
+    saidOf(server).join("\n"),
+    /The tool server own cannot be reached\. .*refusing to present them to a different authorization server/,
+  );
+  assert.deepEqual(asked, []);
+});
+
 test("without a token the agent answers, and the log says why, without the secret", async (t) => {
-  const { tools, issuerUrl } = await startBoth(t, 400);
+  const { tools, issuerUrl } = await startBoth(t, { status: 400 });
   const auth = { clientId: "me", clientSecret: SECRET, tokenUrl: `${issuerUrl}/token` };
   const server = await startWith(t, { own: { url: tools.url, auth } }, { turns: calling(1, "own__who") });
   assert.match(await outputOf(t, server), /no tool/i);
   assert.match(saidOf(server).join("\n"), /gave no token, but the status 400/);
-  assert.doesNotMatch(server.log.join("\n"), /secret & more/);
+  assert.doesNotMatch(server.log.join("\n"), /secret & more|token1/);
 });
