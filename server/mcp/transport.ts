@@ -11,7 +11,7 @@ import { keep } from "./keeper.ts";
 export interface Sdk
   extends Pick<
     typeof import("@modelcontextprotocol/client"),
-    "Client" | "StreamableHTTPClientTransport" | "ClientCredentialsProvider"
+    "Client" | "StreamableHTTPClientTransport" | "ClientCredentialsProvider" | "auth"
   > {
   readonly StdioClientTransport: typeof import("@modelcontextprotocol/client/stdio").StdioClientTransport;
 }
@@ -22,6 +22,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_PAGES = 8;
 /** At least so long after a stream broke the rest of its answer is asked for. */
 const RESUME_MS = 1_000;
+const TOKEN_MS = 10_000;
 /** What servers by the official examples answer, with the status 400, in place of 404. */
 const UNKNOWN_SESSION = "No valid session ID provided";
 /** For HTTP, to find out which era of the specification the server speaks. */
@@ -123,7 +124,8 @@ function httpTransport(
       // A stream that belongs to no request would be one of no run.
       if (isOfOne && init.method === "GET" && !headers.has("last-event-id")) return new Response(null, { status: 405 });
     }
-    const response = bounded(await send(address, { ...init, headers }));
+    const limit = isServer ? {} : { signal: AbortSignal.timeout(TOKEN_MS) };
+    const response = bounded(await send(address, { ...init, ...limit, headers }));
     // The package would say all of the answer, which goes into the log.
     if (!isServer && init.method === "POST" && !response.ok) {
       throw new Error(`${address} gave no token, but the status ${response.status}.`);
@@ -135,6 +137,7 @@ function httpTransport(
     }
     return response;
   };
+  const authProvider = auth && providerOf(sdk, auth, url);
   const transport: Transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
     fetch: ask,
     requestInit: { redirect: "error" },
@@ -144,8 +147,14 @@ function httpTransport(
       const timer = setTimeout(reconnect, Math.max(ms, RESUME_MS)).unref();
       return () => clearTimeout(timer);
     },
-    ...(auth && { authProvider: providerOf(sdk, auth, url) }),
+    ...(authProvider && { authProvider }),
   });
+  const start = transport.start.bind(transport);
+  transport.start = async () => {
+    // The package would wait for a refusal, and a server may have fewer tools for requests without a token.
+    if (authProvider) await sdk.auth(authProvider, { serverUrl: url, fetchFn: ask });
+    return start();
+  };
   const post = transport.send.bind(transport);
   transport.send = (message, options) => {
     const isCall = "method" in message && message.method === "tools/call";

@@ -471,7 +471,7 @@ async function fetchesItsToken(t: TestContext, { text }: CodeBlock): Promise<voi
   const asked: string[] = [];
   const login = createServer(async (request, response) => {
     asked.push(request.headers.authorization ?? "", await textOf(request));
-    response.end('{"access_token":"of-parley"}');
+    response.end('{"access_token":"of-parley","token_type":"Bearer"}');
   });
   const code = text.replace("https://login.example.com", await listen(t, login));
   assert.deepEqual(await ticketsOf(t, code, [""], { CRM_CLIENT_SECRET: "b" }), ["Tickets of Bearer of-parley"]);
