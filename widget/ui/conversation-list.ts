@@ -11,7 +11,7 @@ import type { Summary } from "../conversations/row.ts";
 import { UNREADABLE } from "../conversations/row.ts";
 import { daysSince } from "../i18n/format.ts";
 import { lazy } from "../loading/lazy.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/conversation-list.css";
 import { ChatPart } from "./chat-part.ts";
 import { hasTouchKeyboard, iconButton, smallButton } from "./controls.ts";
@@ -31,8 +31,6 @@ const MAX_TEXTS = 20_000_000;
 
 const more = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
 
-const sheet = sheetOf(styles);
-
 const transcripts = lazy(() => import("./export.ts"), "exportTranscript");
 
 /** Not known to TypeScript's library. */
@@ -50,6 +48,7 @@ interface Group {
 }
 
 export class ConversationListElement extends ChatPart {
+  static override readonly sheet = sheetOf(styles);
   static override properties = {
     library: { attribute: false },
     shown: { attribute: false },
@@ -108,7 +107,6 @@ export class ConversationListElement extends ChatPart {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    adoptSheet(this, sheet);
     this.#listening = new AbortController();
     const { signal } = this.#listening;
     // From here on the list of a page is a column.
