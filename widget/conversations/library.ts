@@ -32,7 +32,7 @@ const all = lazy(() => import("./all-conversations.ts"), "AllConversations");
 
 export interface LibraryOptions {
   readonly server: URL;
-  /** Id of the element, or an empty text. */
+  /** Id of the element, or an empty text: it distinguishes several chats of one server in one tab. */
   readonly id: string;
   /** Where they are kept. Rejects where its code cannot be loaded. */
   readonly store: () => Promise<ConversationStore>;
@@ -53,7 +53,7 @@ export interface LibraryOptions {
   readonly onShow: () => void;
   /** The answer of a conversation that was read may go on. */
   readonly onRestored: () => void;
-  /** An earlier page load, or another page of this tab, has left this. */
+  /** An earlier page load, or another page of this tab, has left this. Called by `open`, and when the page is shown again. */
   readonly onDraft: (draft: Draft) => void;
   /** Another conversation is shown, in which this is being written. */
   readonly onSwitch: (written: Written) => void;

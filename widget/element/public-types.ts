@@ -8,7 +8,7 @@ import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { FeedbackReason } from "../conversations/messages.ts";
 import type { Strings, StringsOverride } from "../i18n/strings.ts";
 import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
-import type { Metadata, UserToken } from "../session/client.ts";
+import type { Metadata, UserToken } from "../session/identity.ts";
 import type { StepMode } from "../ui/context.ts";
 import type { TranscriptFormat } from "../ui/export.ts";
 import type {
