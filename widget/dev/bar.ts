@@ -6,7 +6,7 @@
 import { SseDecoder } from "../../server/protocol/sse.ts";
 import type { AgentChat } from "../element/agent-chat.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { adoptSheets, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/dev-bar.css";
 
 const RETRY_MS = 1_000;
@@ -39,7 +39,7 @@ function addBar(chat: AgentChat): HTMLElement {
   status.role = "status";
   bar.append(status);
   chat.append(bar);
-  adoptSheet(bar, sheetOf(styles));
+  adoptSheets(bar, [sheetOf(styles)]);
   return bar;
 }
 

@@ -8,7 +8,7 @@ import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy, whenIdle } from "../loading/lazy.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { Client } from "../session/client.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { adoptSheets, sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
 import screenStyles from "../styles/screen.css";
@@ -287,7 +287,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   protected override createRenderRoot(): HTMLElement | DocumentFragment {
     const root = super.createRenderRoot();
-    adoptSheet(root, this.#sheet);
+    adoptSheets(root, [this.#sheet]);
     return root;
   }
 

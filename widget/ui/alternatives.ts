@@ -3,14 +3,14 @@
 import { html, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import type { Message } from "../conversations/messages.ts";
-import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/alternatives.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 
 export class AlternativesElement extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     message: { attribute: false },
     ids: { attribute: false },

@@ -6,8 +6,8 @@ import { expiryOf } from "../conversations/expiry.ts";
 import type { ToolBlock } from "../conversations/messages.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/approval.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
 import { beginningOf, type Folded, folded, hasFolds } from "./folded-text.ts";
@@ -47,7 +47,7 @@ type Edits = Map<string, string | boolean>;
 
 /** The calls of an answer that wait, each with what it would do and the buttons that decide. The last decision sends all. */
 export class ApprovalElement extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     calls: { attribute: false },
     canDecide: { attribute: false },

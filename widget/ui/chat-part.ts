@@ -1,6 +1,6 @@
 import { LitElement, type PropertyDeclarations, type ReactiveElement } from "lit";
 import type { Lazy } from "../loading/lazy.ts";
-import { adoptSheet } from "../styles/adopt.ts";
+import { adoptSheets } from "../styles/adopt.ts";
 import type { ChatContext } from "./context.ts";
 
 /**
@@ -9,14 +9,13 @@ import type { ChatContext } from "./context.ts";
  */
 export abstract class ChatPart extends LitElement {
   static override properties: PropertyDeclarations = { context: { attribute: false } };
-  /** Rules of a part that is loaded later: the root around it gets them with the first one. */
-  static readonly sheet?: CSSStyleSheet;
+  /** Those of a part that is loaded later: the root around it gets them with the first one. */
+  static readonly sheets: readonly CSSStyleSheet[] = [];
   context!: ChatContext;
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const { sheet } = this.constructor as typeof ChatPart;
-    if (sheet) adoptSheet(this, sheet);
+    adoptSheets(this, (this.constructor as typeof ChatPart).sheets);
   }
 
   protected override createRenderRoot(): this {

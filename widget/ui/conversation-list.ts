@@ -11,8 +11,8 @@ import type { Summary } from "../conversations/row.ts";
 import { UNREADABLE } from "../conversations/row.ts";
 import { daysSince } from "../i18n/format.ts";
 import { lazy } from "../loading/lazy.ts";
-import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/conversation-list.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { hasTouchKeyboard, iconButton, smallButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
@@ -48,7 +48,7 @@ interface Group {
 }
 
 export class ConversationListElement extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     library: { attribute: false },
     shown: { attribute: false },

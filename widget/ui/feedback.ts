@@ -4,8 +4,8 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import type { AssistantMessage, Failure, Feedback, FeedbackReason } from "../conversations/messages.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
 import type { Action } from "./extensions.ts";
@@ -47,7 +47,7 @@ const thumbs = ({ rateUp, rateDown }: Strings): readonly Action<FeedbackElement,
 
 /** Two thumbs, and after the lower one a form that asks why. A second press takes a rating back. */
 export class FeedbackElement extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = { message: { attribute: false }, isAsking: { state: true }, failure: { state: true } };
   message!: AssistantMessage;
   /** Why the last rating did not reach the server. */

@@ -3,8 +3,8 @@
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/file-notes.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
@@ -16,7 +16,7 @@ export interface FileNote {
 }
 
 export class FileNotesElement extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = { pending: { attribute: false }, refusals: { attribute: false } };
   /** Files that are still being read. */
   pending: readonly File[] = [];

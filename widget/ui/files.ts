@@ -7,8 +7,8 @@ import { labelOf } from "../../server/protocol/attachments.ts";
 import type { SentFile } from "../conversations/messages.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/files.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
@@ -44,7 +44,7 @@ const pictureUrl = directive(PictureUrl);
 const UPLOAD_BAR_FROM_BYTES = 262_144;
 
 export class FilesElement<File extends SentFile> extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = { files: { attribute: false }, isSending: { attribute: false } };
   files: readonly File[] = [];
   /** Whether they are on their way. */

@@ -3,15 +3,15 @@
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import { ApiKey, type KeyPrompt } from "../session/api-key.ts";
-import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/key-prompt.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
 
 /** Asks for the key, says why, and says what was wrong with the last one. */
 export class KeyPromptElement extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     name: { attribute: false },
     prompt: { attribute: false },

@@ -2,15 +2,15 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
-import { sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/message-fold.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 
 /** A message with more is folded at this line, as `message-fold.css` has it. */
 const MOST_LINES = 10;
 
 export class MessageFoldElement extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = { isOpen: { state: true } };
   private isOpen = false;
   #bubble: HTMLElement | null = null;

@@ -5,7 +5,7 @@ import "../i18n/add-part-texts.ts";
 import type { ChatSession, SessionStatus } from "../conversations/chat-session.ts";
 import type { QueuedMessage } from "../conversations/conversation.ts";
 import { asks, isSendable, lacksFiles } from "../conversations/send-queued.ts";
-import { sheetOf } from "../styles/adopt.ts";
+import { partSheets } from "../styles/part-sheets.ts";
 import styles from "../styles/pending.css";
 import { ChatPart } from "./chat-part.ts";
 import { HEARD_AFTER_MS } from "./controllers/announcer.ts";
@@ -14,7 +14,7 @@ import { icons } from "./icons.ts";
 import { pressOnce } from "./keys.ts";
 
 export class PendingElement extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     session: { attribute: false },
     list: { attribute: false },

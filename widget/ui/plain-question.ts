@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import { expiryOf } from "../conversations/expiry.ts";
 import type { ToolBlock } from "../conversations/messages.ts";
-import { sheetOf } from "../styles/adopt.ts";
+import { partSheets } from "../styles/part-sheets.ts";
 import styles from "../styles/plain-question.css";
 import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
@@ -17,7 +17,7 @@ import { toolName } from "./tool-text.ts";
 const TEXTS = /("(?:[^"\\]|\\[\s\S]?)*"?)/;
 
 export class PlainQuestion extends ChatPart {
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = { calls: { attribute: false }, canDecide: { attribute: false } };
   calls: readonly ToolBlock[] = [];
   /** See `ApprovalElement`. */

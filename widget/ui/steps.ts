@@ -8,7 +8,7 @@ import { formatBytes, formatSeconds, formatTime } from "../i18n/format.ts";
 import { formatDuration } from "../i18n/format-duration.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { linesInChunks } from "../markdown/lines.ts";
-import { sheetOf } from "../styles/adopt.ts";
+import { partSheets } from "../styles/part-sheets.ts";
 import styles from "../styles/steps.css";
 import { copyOn } from "./actions.ts";
 import type { TranscriptBlock } from "./block-module.ts";
@@ -75,7 +75,7 @@ export class StepsElement extends ChatPart {
   static readonly Drawings = PageDrawings;
   /** For `AnswerAnnouncer`. */
   static readonly CallAnnouncer = CallAnnouncer;
-  static override readonly sheet = sheetOf(styles);
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     steps: { attribute: false },
     isLive: { attribute: false },
