@@ -70,7 +70,7 @@ export class AllConversations {
     return (await this.#options.store.list()).filter(({ kept }) => kept !== "tab").map(soundSummary);
   }
 
-  /** The conversations of the user who is here, with this agent: the newest comes first. */
+  /** The conversations of the current user with this agent: the newest comes first. */
   async list(): Promise<readonly Summary[]> {
     const { agent, user } = this.#options.owner();
     const mine = (await this.#all()).filter((it) => it.user === user);
@@ -154,7 +154,7 @@ export class AllConversations {
 
   /**
    * Deletes conversations of tabs that were closed, those of tabs of all users but one, if one is named, and what the
-   * library has of a user who is `leaving`, whose answers end.
+   * library has of the user `leaving`: their answers end.
    */
   async purge(user = "", leaving?: string): Promise<void> {
     const { server, store, cancel } = this.#options;

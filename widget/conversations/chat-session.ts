@@ -273,7 +273,7 @@ export class ChatSession {
     }
   }
 
-  /** Whether a message in place of decisions declines what is asked. Who is asked for words alone answers with it. */
+  /** Whether a message in place of decisions declines what is asked. Where only words are asked for, it is the answer. */
   get writingDeclines(): boolean {
     return this.waitingCalls.some(({ approval }) => !approval?.question);
   }
@@ -405,7 +405,7 @@ export class ChatSession {
     this.#changed();
   }
 
-  /** It was deleted, or is of a user who has left: nothing is sent or followed here any more. See `leave`. */
+  /** It was deleted, or its user has left: nothing is sent or followed here any more. See `leave`. */
   close(isToEnd = false): void {
     this.#isClosed = true;
     this.leave(isToEnd);
@@ -440,7 +440,7 @@ export class ChatSession {
     const { run } = after;
     this.#report(lastAnswerOf(before), findMessage(after, lastAnswerOf(before)?.id));
     if (run?.run === this.#run?.id) {
-      // The person has stopped it in another tab, which may not live to tell the server.
+      // The person has stopped it in another tab, which may not live to ask the server for that.
       if (run?.isStopped && this.#status !== "stopping") this.#end();
       return;
     }
@@ -469,7 +469,7 @@ export class ChatSession {
     const goesOn = lastAnswer?.goesOn;
     const start = goesOn ? { message: "", attachments: [], state, ...goesOn } : this.#startRequest;
     const run = new ResumableRun({ ...this.#options, id, start, position });
-    // The tab where the person has stopped it did not live to tell the server.
+    // The tab where the person has stopped it did not live to ask the server for that.
     if (this.value.run?.isStopped) run.stop();
     return run;
   }

@@ -41,7 +41,7 @@ export interface LibraryOptions {
   readonly owner: () => { readonly agent: string; readonly user: string };
   /** Whether the browser keeps all conversations, and lists them. */
   readonly keepsAll: () => boolean;
-  /** Whether what is kept of this user, or of nobody, may be shown: to none as long as it is not known who is there. */
+  /** Whether what is kept of this user, or without one, may be shown: nothing as long as the current user is not known. */
   readonly mayShow: (user: string) => boolean;
   /** Whether that may change soon. */
   readonly isAsking: () => boolean;
@@ -142,7 +142,7 @@ export class Library implements LibraryHost {
     return [this.shown, ...this.#open];
   }
 
-  /** Those of all sessions, and what is still being stored. */
+  /** The conversations of all sessions, and what is still being stored. */
   get #conversations(): readonly OpenConversation[] {
     return [...this.sessions.map(({ conversation }) => conversation), ...this.#storing];
   }
@@ -157,7 +157,7 @@ export class Library implements LibraryHost {
     this.userChanged();
   }
 
-  /** To be called when it is known, or not to be found out, who is there. */
+  /** To be called when the current user is known, or cannot be found out. */
   userChanged(): void {
     if (!this.#slot || !this.#isHeld) return;
     const { owner, onDraft, mayShow, isAsking, onErased, keepsAll } = this.#options;
@@ -206,7 +206,7 @@ export class Library implements LibraryHost {
       conversation.open(found);
       session.restore(reported?.run === conversation.value.run?.run ? reported?.after : 0);
       onRestored();
-      // Another tab may have gone on since it was read, which nobody heard here.
+      // Another tab may have gone on since it was read, when this one did not listen yet.
       void conversation.save();
       const fill = found.withFiles?.();
       if (fill) this.filled = fill.then((it) => conversation.fill(it)).catch(() => undefined);
@@ -400,7 +400,7 @@ export class Library implements LibraryHost {
     this.#saveSoon();
   }
 
-  /** Leaves nothing here of a user who has left. `keepsRows`: their conversations wait for them in the library. */
+  /** The user has left, and nothing of them stays here. `keepsRows`: their conversations wait for them in the library. */
   async forget(keepsRows = false): Promise<void> {
     void this.forgetClosed();
     const { sessions } = this;

@@ -47,7 +47,7 @@ export interface SlotContent {
   readonly user: string;
   /** By the id of the conversation; that of a new one under an empty text. */
   readonly drafts: Readonly<Record<string, Written>>;
-  /** Of whichever conversation: one message is changed at a time. */
+  /** The message that is being changed, in any conversation: there is one at a time. */
   readonly edit?: Edit | undefined;
   /** The last event that the page was informed of. The stored conversation may be older. */
   readonly reported?: RunPosition | undefined;

@@ -12,7 +12,7 @@ import styles from "../styles/dev-bar.css";
 const RETRY_MS = 1_000;
 const MAX_EVENT_CHARS = 1_000_000;
 
-/** In `sessionStorage`: the page reads it before the chat asks who is there. */
+/** In `sessionStorage`: the page reads it before the chat asks for the user. */
 const DEV_USER = "parley-dev-user";
 
 /** Follows what the server says of the agent's files until it no longer knows this token: it has been started anew. */

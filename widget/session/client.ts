@@ -42,7 +42,7 @@ export class Client extends Access {
   readonly #options: ClientOptions;
   #ratings: Ratings | undefined;
   #wasReady = false;
-  /** Those whose connection was opened with a key that is no longer the one to send. */
+  /** Sessions whose connection was opened with a key that is no longer the one to send. */
   readonly #stale = new Set<ChatSession>();
 
   constructor(options: ClientOptions) {

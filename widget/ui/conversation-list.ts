@@ -23,7 +23,7 @@ const SEARCH_FROM = 10;
 
 const UNDO_FOR_MS = 10_000;
 
-/** Nobody types a word faster. */
+/** Texts are searched when nothing was typed for so long: longer than between the letters of a word. */
 const SEARCH_AFTER_MS = 200;
 
 /** So much of what was read for a search is held for the next word, in characters. */
