@@ -100,7 +100,8 @@ export class ChatSession {
   #reportedUntil = 0;
   /** Ends the waiting of a run for a key. */
   #endWaiting = () => {};
-  #ended: Promise<void> = Promise.resolve();
+  /** Resolves when the run has ended that goes on now. */
+  ended: Promise<void> = Promise.resolve();
   /** Whether something is about to be sent, while the store is asked. */
   #isStarting = false;
   #isPaused = false;
@@ -137,11 +138,6 @@ export class ChatSession {
   /** Whether it has something to do while another conversation is shown. */
   get goesOn(): boolean {
     return this.busy || this.#isStarting;
-  }
-
-  /** Resolves when the run has ended that goes on now. */
-  get ended(): Promise<void> {
-    return this.#ended;
   }
 
   /** Whether the last message has no answer at all yet and waits for the connection. */
@@ -483,8 +479,8 @@ export class ChatSession {
   }
 
   #follow(run: ResumableRun, before?: AssistantMessage): Promise<void> {
-    this.#ended = this.#followToEnd(run, before);
-    return this.#ended;
+    this.ended = this.#followToEnd(run, before);
+    return this.ended;
   }
 
   /** Follows a run until it has ended, or another one has its place. `before`: the answer that was to go on with it. */

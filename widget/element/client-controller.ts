@@ -6,19 +6,16 @@ import { explain } from "../i18n/load-strings.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { MISSING_PARTS } from "../loading/missing.ts";
 import { Client, type ClientOptions } from "../session/client.ts";
-import type { Metadata, UserToken } from "../session/identity.ts";
 import { parseServer } from "../session/server.ts";
 import { fireEvent } from "./events.ts";
+import type { ChatProperties } from "./public-types.ts";
 
 /** The element: what of it a client is made with. */
-export interface ClientHost extends ReactiveControllerHost, HTMLElement {
-  readonly server: string;
-  readonly apiKey: string;
-  readonly persist: "session" | "none";
-  readonly conversations: boolean;
+export interface ClientHost
+  extends ReactiveControllerHost,
+    HTMLElement,
+    Pick<ChatProperties, "server" | "apiKey" | "persist" | "conversations" | "userToken" | "metadata"> {
   readonly texts: Strings;
-  readonly userToken: UserToken | undefined;
-  readonly metadata: Metadata | undefined;
 }
 
 export interface ClientListener extends Pick<ClientOptions, "onDraft" | "onSwitch" | "onForget" | "place"> {
