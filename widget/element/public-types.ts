@@ -367,6 +367,12 @@ export interface AgentChatLauncherProps extends Partial<LauncherProperties> {
   "preview-after"?: number | string;
 }
 
+/** What each element takes in a template, by its tag. */
+export interface ElementProps {
+  "agent-chat": AgentChatProps;
+  "agent-chat-launcher": AgentChatLauncherProps;
+}
+
 /** Listeners for the events of an element, under the names that a framework makes of a prefix and the event's. */
 export type EventListeners<Prefix extends string> = {
   [Name in keyof GlobalEventHandlersEventMap as Name extends `agent-chat-${string}` ? `${Prefix}${Name}` : never]?: (
