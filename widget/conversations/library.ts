@@ -12,13 +12,16 @@ import { OpenConversation } from "./open-conversation.ts";
 import type { Summary, UNREADABLE } from "./row.ts";
 import type { ConversationStore } from "./store.ts";
 import {
+  clearSlot,
   type Draft,
   isEmpty,
   NOTHING_WRITTEN,
   type Place,
+  readSlot,
   type SlotContent,
-  TabSlot,
+  slotOf,
   type Written,
+  writeSlot,
 } from "./tab-slot.ts";
 
 /** The place of the reader, and a draft, are stored so soon. */
@@ -94,7 +97,8 @@ export class Library implements LibraryHost {
   readonly #open = new Set<ChatSession>();
   /** What goes on no more, and is still being stored. */
   readonly #storing = new Set<OpenConversation>();
-  #slot: TabSlot | undefined;
+  /** The name of the tab's slot; absent while nothing is kept. */
+  #slot: string | undefined;
   /** Present once it is loaded. */
   #store: ConversationStore | undefined;
   #edit: Draft["edit"];
@@ -151,7 +155,7 @@ export class Library implements LibraryHost {
   open(): void {
     if (this.#slot) return;
     const { server, id } = this.#options;
-    this.#slot = new TabSlot(server, id);
+    this.#slot = slotOf(server, id);
     this.#listen(true);
     this.#isHeld = true;
     this.userChanged();
@@ -161,13 +165,13 @@ export class Library implements LibraryHost {
   userChanged(): void {
     if (!this.#slot || !this.#isHeld) return;
     const { owner, onDraft, mayShow, isAsking, onErased, keepsAll } = this.#options;
-    let content = this.#slot.read();
+    let content = readSlot(this.#slot);
     if (content && !mayShow(content.user)) {
       const { id } = content;
       this.absent = isAsking() && id !== undefined ? { id, why: "reading" } : undefined;
       if (isAsking() || !owner().user) return;
       if (id && !keepsAll()) void this.#delete(id);
-      this.#slot.clear();
+      clearSlot(this.#slot);
       content = undefined;
       onErased();
     }
@@ -409,7 +413,7 @@ export class Library implements LibraryHost {
     this.#open.clear();
     this.#takeDrafts();
     this.#present(this.#new());
-    this.#slot?.clear();
+    if (this.#slot) clearSlot(this.#slot);
     const removed = sessions.map((session) => (keepsRows ? session.close() : this.#remove(session, true)));
     for (const conversation of conversations) {
       if (keepsRows) conversation.leave();
@@ -467,7 +471,7 @@ export class Library implements LibraryHost {
     if (!this.#slot) return;
     this.#listen(true);
     if (this.#isHeld) return;
-    const content = this.#slot.read();
+    const content = readSlot(this.#slot);
     const isDraftNew = this.#takeDrafts(content);
     const id = content?.id;
     // Another page of this tab may have begun a new one, or shown one of the list.
@@ -491,7 +495,7 @@ export class Library implements LibraryHost {
     // What is about to be shown goes, too.
     const { shownId: id } = this;
     this.leave();
-    slot.clear();
+    clearSlot(slot);
     await this.stored;
     if (id !== undefined) await this.#delete(id);
   }
@@ -542,11 +546,11 @@ export class Library implements LibraryHost {
     const id = this.shownId;
     const [drafts, edit] = [this.drafts, this.#edit];
     if (id === undefined && Object.keys(drafts).length === 0 && !edit) {
-      this.#slot.clear();
+      clearSlot(this.#slot);
       return;
     }
     const content = { id, user: owner().user, drafts, edit, reported: this.shown.position, place: place?.() };
-    this.#isSlotFull = !this.#slot.write(content);
+    this.#isSlotFull = !writeSlot(this.#slot, content);
   }
 
   /** An open channel may keep the browser from showing a page again as it was left. */
@@ -578,7 +582,8 @@ export class Library implements LibraryHost {
     const { id, appended, isGone } = news;
     if (isGone === true) this.gone(id);
     // Another element with the slot of this one has begun what both show.
-    const slot = appended && appended.clock === undefined && this.#isNew ? this.#slot?.read() : undefined;
+    const slot =
+      appended && appended.clock === undefined && this.#slot && this.#isNew ? readSlot(this.#slot) : undefined;
     if (slot?.id === id && this.#options.mayShow(slot.user)) {
       this.#moveDraft("", id);
       this.restored = this.show(id);

@@ -434,13 +434,10 @@ export class ApprovalElement extends ChatPart {
     if (event.key === "Enter" && isQuestion) this.#answer(call);
     else if (event.key === "Enter") this.#decline(call);
     else {
-      (this.#groupOf(event)?.querySelector('[part="decline"]') as HTMLElement | null)?.focus({ preventScroll: true });
+      const group = (event.target as Element).closest(".asked");
+      group?.querySelector<HTMLElement>('[part="decline"]')?.focus({ preventScroll: true });
       this.declining = undefined;
     }
-  }
-
-  #groupOf({ target }: Event): Element | null {
-    return (target as Element).closest(".asked");
   }
 
   #toggleEdit(callId: string): void {
