@@ -118,6 +118,7 @@ export class ChatSession {
     this.conversation.onRebase = (before, after) => this.#rebased(before, after);
   }
 
+  /** The conversation as it stands now. */
   get value(): Conversation {
     return this.conversation.value;
   }

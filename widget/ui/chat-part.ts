@@ -9,7 +9,7 @@ import type { ChatContext } from "./context.ts";
  */
 export abstract class ChatPart extends LitElement {
   static override properties: PropertyDeclarations = { context: { attribute: false } };
-  /** Those of a part that is loaded later: the root around it gets them with the first one. */
+  /** The style sheets of a part that is loaded later: the root around it gets them with the first one. */
   static readonly sheets: readonly CSSStyleSheet[] = [];
   context!: ChatContext;
 

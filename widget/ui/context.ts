@@ -36,7 +36,10 @@ export interface ChatActions {
   /** Sends what the server or the page has suggested. */
   sendSuggestion(text: string): void;
   stop(): void;
-  /** Asks the last message again, in place of its answer; `afresh` without what was said before: for a state that the server no longer has. */
+  /**
+   * Asks the last message again, in place of its answer; `afresh` without what was said before, for a state that the server no
+   * longer has.
+   */
   retry(options?: { readonly afresh: boolean }): void;
   /** Has the last answer go on where it was cut. */
   continue(): void;
