@@ -8,7 +8,8 @@ import { IndexedDbStore } from "../../widget/conversations/indexed-db.ts";
 import type { AssistantMessage, Message } from "../../widget/conversations/messages.ts";
 import { sendQueued } from "../../widget/conversations/send-queued.ts";
 import type { ConversationStore } from "../../widget/conversations/store.ts";
-import { Client, type ClientOptions, type Draft } from "../../widget/session/client.ts";
+import type { Draft } from "../../widget/conversations/tab-slot.ts";
+import { Client, type ClientOptions } from "../../widget/session/client.ts";
 import { within } from "../support/deadline.ts";
 
 export interface ClientSetup {

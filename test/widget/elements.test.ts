@@ -4,6 +4,7 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { html, LitElement } from "lit";
+import { conversationOf, EMPTY_DATA } from "../../widget/conversations/conversation.ts";
 import type { AssistantMessage, Message, ToolBlock, UserMessage } from "../../widget/conversations/messages.ts";
 import type { Client } from "../../widget/session/client.ts";
 import type { ChatContext } from "../../widget/ui/context.ts";
@@ -50,7 +51,7 @@ class Conversation extends LitElement {
   messages: readonly Message[] = [];
   context = CONTEXT;
   readonly #client = {
-    session: { messages: this.messages, canEdit: () => false, alternatives: () => [], waitingCalls: [] },
+    session: { messages: this.messages, value: conversationOf(EMPTY_DATA), canEdit: () => false, waitingCalls: [] },
     library: { isNotKept: false },
   };
   readonly #drawing = new PiecewiseDrawing(this, () => this.messages);

@@ -1005,7 +1005,7 @@ test("what another tab adds to a conversation takes no file from the tab that ha
   await here.until((it) => ratingOf(it).join() === "up");
   const sent = () => {
     const { session } = here.client;
-    return session.lastQuestion && session.outgoing(session.lastQuestion);
+    return session.lastQuestion && session.conversation.files.outgoing(session.lastQuestion);
   };
   assert.deepEqual(sent(), { text: "See", attachments: [file], files: [shown] });
   assert.equal(sent()?.files[0]?.picture, picture);

@@ -8,6 +8,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { StoredState } from "../../widget/conversations/branch-states.ts";
 import {
+  alternativesOf,
   branchOf,
   type Conversation,
   type ConversationData,
@@ -406,7 +407,7 @@ class World {
         return;
       }
       case "switch": {
-        const others = session.messages.flatMap((it) => session.alternatives(it).filter((id) => id !== it.id));
+        const others = session.messages.flatMap((it) => alternativesOf(session.value, it).filter((id) => id !== it.id));
         const other = nth(others);
         if (other && (await session.switchTo(other))) this.hold(conversation);
         return;

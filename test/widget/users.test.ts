@@ -6,7 +6,7 @@ import type { Feedback } from "../../server/agent/hooks.ts";
 import { type AnyToolDefinition, tool } from "../../server/agent/tool-definition.ts";
 import { type Authenticate, Unauthorized } from "../../server/auth/authenticate.ts";
 import { IndexedDbStore } from "../../widget/conversations/indexed-db.ts";
-import type { Metadata, UserToken } from "../../widget/session/client.ts";
+import type { Metadata, UserToken } from "../../widget/session/identity.ts";
 import { gate, within } from "../support/deadline.ts";
 import { call, say, type Turn } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";

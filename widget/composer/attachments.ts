@@ -1,7 +1,7 @@
 /** The files of the message that is being written, those that are still being read, and why others were refused. */
 
 import type { ReactiveController, ReactiveControllerHost } from "lit";
-import type { OutgoingMessage } from "../conversations/chat-session.ts";
+import type { OutgoingMessage } from "../conversations/conversation.ts";
 import { lazy } from "../loading/lazy.ts";
 import type { FileNote } from "../ui/file-notes.ts";
 import { loadPart } from "../ui/lazy-parts.ts";

@@ -1,8 +1,9 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { TextType } from "../../server/protocol/attachments.ts";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
-import type { ChatSession, OutgoingMessage } from "../conversations/chat-session.ts";
-import type { EditedMessage, Written } from "../session/client.ts";
+import type { ChatSession } from "../conversations/chat-session.ts";
+import type { OutgoingMessage } from "../conversations/conversation.ts";
+import type { EditedMessage, Written } from "../conversations/tab-slot.ts";
 import { renderActions } from "../ui/actions.ts";
 import { ChatPart } from "../ui/chat-part.ts";
 import { hasTouchKeyboard, iconButton, revealWritten, smallButton } from "../ui/controls.ts";

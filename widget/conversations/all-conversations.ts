@@ -1,7 +1,6 @@
 /** All conversations that the browser keeps: what lists them, changes and deletes them. Loaded where there are any. */
 
 import { toJson } from "../../server/protocol/json.ts";
-import { forget } from "../storage/storage.ts";
 import type { ChatSession } from "./chat-session.ts";
 import { conversationOf } from "./conversation.ts";
 import { waitingCalls } from "./messages.ts";
@@ -9,7 +8,7 @@ import { type Appended, OpenConversation } from "./open-conversation.ts";
 import { MAX_SIZE, soundSummary } from "./read-row.ts";
 import { type StoredConversation, type Summary, UNREADABLE } from "./row.ts";
 import type { ConversationStore } from "./store.ts";
-import { nameOf, readSlot, type SlotContent } from "./tab-slot.ts";
+import { clearSlot, nameOf, readSlot, type SlotContent } from "./tab-slot.ts";
 
 /** So many are kept, unless their messages are too many: the oldest go, those last that wait for the person. */
 const MAX_CONVERSATIONS = 200;
@@ -70,7 +69,7 @@ export class AllConversations {
     return (await this.#options.store.list()).filter(({ kept }) => kept !== "tab").map(soundSummary);
   }
 
-  /** The conversations of the user who is here, with this agent: the newest comes first. */
+  /** The conversations of the current user with this agent: the newest comes first. */
   async list(): Promise<readonly Summary[]> {
     const { agent, user } = this.#options.owner();
     const mine = (await this.#all()).filter((it) => it.user === user);
@@ -154,7 +153,7 @@ export class AllConversations {
 
   /**
    * Deletes conversations of tabs that were closed, those of tabs of all users but one, if one is named, and what the
-   * library has of a user who is `leaving`, whose answers end.
+   * library has of the user `leaving`: their answers end.
    */
   async purge(user = "", leaving?: string): Promise<void> {
     const { server, store, cancel } = this.#options;
@@ -227,7 +226,7 @@ function forgetSlots(server: URL, user: string): void {
     // A longer address is another server's.
     const isSlot = /^([@#]|$)/.test(name.split(nameOf(server))[1] ?? "/");
     const owner = isSlot && readSlot(name)?.user;
-    if (owner && owner !== user) forget(name, "sessionStorage");
+    if (owner && owner !== user) clearSlot(name);
   }
 }
 

@@ -8,7 +8,6 @@ import type { FallbackTransport } from "../transport/fallback.ts";
 import { type RunEvent, type RunPosition, type StartRequest, TransportError } from "../transport/transport.ts";
 import { storedState } from "./branch-states.ts";
 import {
-  alternativesOf,
   type Conversation,
   canReplace,
   findMessage,
@@ -36,8 +35,6 @@ import { isOf, type Operation } from "./operations.ts";
 import type { ReconnectPolicy } from "./reconnect-policy.ts";
 import { isRunLost, ResumableRun, randomId } from "./resumable-run.ts";
 import { shownOf } from "./sent-files.ts";
-
-export type { OutgoingMessage } from "./conversation.ts";
 
 export interface SendOptions {
   /** Id of the earlier message whose place it takes: a new branch begins there, and the one before stays. */
@@ -103,7 +100,8 @@ export class ChatSession {
   #reportedUntil = 0;
   /** Ends the waiting of a run for a key. */
   #endWaiting = () => {};
-  #ended: Promise<void> = Promise.resolve();
+  /** Resolves when the run has ended that goes on now. */
+  ended: Promise<void> = Promise.resolve();
   /** Whether something is about to be sent, while the store is asked. */
   #isStarting = false;
   #isPaused = false;
@@ -120,12 +118,13 @@ export class ChatSession {
     this.conversation.onRebase = (before, after) => this.#rebased(before, after);
   }
 
-  get #value(): Conversation {
+  /** The conversation as it stands now. */
+  get value(): Conversation {
     return this.conversation.value;
   }
 
   get messages(): readonly Message[] {
-    return this.#value.messages;
+    return this.value.messages;
   }
 
   get status(): SessionStatus {
@@ -134,22 +133,12 @@ export class ChatSession {
 
   /** Whether a run has not ended, also while it is being stopped or waits for a key. */
   get busy(): boolean {
-    return this.#status !== "idle" || this.#value.run !== undefined;
+    return this.#status !== "idle" || this.value.run !== undefined;
   }
 
   /** Whether it has something to do while another conversation is shown. */
   get goesOn(): boolean {
     return this.busy || this.#isStarting;
-  }
-
-  /** Resolves when the run has ended that goes on now. */
-  get ended(): Promise<void> {
-    return this.#ended;
-  }
-
-  /** Whether older messages of the conversation were left out when it was stored. */
-  get isCut(): boolean {
-    return this.#value.isCut;
   }
 
   /** Whether the last message has no answer at all yet and waits for the connection. */
@@ -170,21 +159,21 @@ export class ChatSession {
 
   /** The calls that wait for the person's decision, and can be decided about now. */
   get waitingCalls(): readonly ToolBlock[] {
-    return this.busy ? [] : waitingIn(this.#value);
+    return this.busy ? [] : waitingIn(this.value);
   }
 
   get lastQuestion(): UserMessage | undefined {
-    return lastQuestionOf(this.#value);
+    return lastQuestionOf(this.value);
   }
 
   /** The answer to the last message of the person. */
   get lastAnswer(): AssistantMessage | undefined {
-    return lastAnswerOf(this.#value);
+    return lastAnswerOf(this.value);
   }
 
   /** What the next message is sent with. */
   get state(): ConversationState {
-    return stateOf(this.#value);
+    return stateOf(this.value);
   }
 
   /** The run that goes on, and the last event of it that was reported. */
@@ -199,7 +188,7 @@ export class ChatSession {
 
   /** Whether a message is still here, in sight or not, and can be changed as soon as no run goes on. */
   canReplace(id: string): boolean {
-    return canReplace(this.#value, id);
+    return canReplace(this.value, id);
   }
 
   /** Whether the last message can be sent again, or what had its answer go on. */
@@ -211,12 +200,7 @@ export class ChatSession {
 
   /** Whether a message can be sent again as it was: with the same state and files. */
   #canRepeat(question: UserMessage): boolean {
-    return knowsState(this.#value, question) && this.conversation.files.has(question);
-  }
-
-  /** The messages that stand in one place of the conversation, itself included: the oldest comes first. */
-  alternatives(message: Message): readonly string[] {
-    return alternativesOf(this.#value, message);
+    return knowsState(this.value, question) && this.conversation.files.has(question);
   }
 
   /** Brings into sight the branch with a message, unless a run has not ended. Resolves with whether it is there. */
@@ -233,13 +217,13 @@ export class ChatSession {
 
   /** What goes with a message that takes the place of an earlier one, or with the next: it counts for the size. */
   stateFor(id: string | undefined): ConversationState {
-    const message = findMessage(this.#value, id);
-    return (message?.role === "user" && stateAt(this.#value, id)) || this.state;
+    const message = findMessage(this.value, id);
+    return (message?.role === "user" && stateAt(this.value, id)) || this.state;
   }
 
   /** What was written while an answer was running, and waits for its end. */
   get queued(): readonly QueuedMessage[] {
-    return this.#value.queued;
+    return this.value.queued;
   }
 
   /** Has a message wait for the end of the answer. Returns whether there was room for it. */
@@ -256,11 +240,6 @@ export class ChatSession {
     this.#change(operation);
     const known = new Set(this.queued.map(({ id }) => id));
     for (const id of this.queuedFiles.keys()) if (!known.has(id)) this.queuedFiles.delete(id);
-  }
-
-  /** A message as it was sent; without its files if they are no longer here. */
-  outgoing(message: UserMessage): OutgoingMessage {
-    return this.conversation.files.outgoing(message);
   }
 
   /**
@@ -291,7 +270,7 @@ export class ChatSession {
     }
   }
 
-  /** Whether a message in place of decisions declines what is asked. Who is asked for words alone answers with it. */
+  /** Whether a message in place of decisions declines what is asked. Where only words are asked for, it is the answer. */
   get writingDeclines(): boolean {
     return this.waitingCalls.some(({ approval }) => !approval?.question);
   }
@@ -303,7 +282,7 @@ export class ChatSession {
     const areAll = decisions.length === open.size && decisions.every(({ id }) => open.delete(id));
     if (!areAll || decisions.length === 0) return notSent("empty");
     // What the person has marked in another tab meanwhile is their last word.
-    const marks = marksOf(this.#value);
+    const marks = marksOf(this.value);
     return this.#goOn({ approvals: decisions }, (now) => marksOf(now) === marks);
   }
 
@@ -344,14 +323,14 @@ export class ChatSession {
     const isTaken = await this.conversation.commit(operation, isStill).finally(() => {
       this.#isStarting = false;
     });
-    if (!isTaken || !isOf(this.#value, operation.run)) {
+    if (!isTaken || !isOf(this.value, operation.run)) {
       this.#changed();
       return notSent("elsewhere");
     }
     if (this.#isClosed) return { outcome: "accepted", ended: Promise.resolve() };
     if (attachments.length > 0) this.conversation.addFiles(attachments);
     this.#reportedUntil = 0;
-    this.#report(before, operation.type === "reopen" ? this.lastAnswer : findMessage(this.#value, before?.id));
+    this.#report(before, operation.type === "reopen" ? this.lastAnswer : findMessage(this.value, before?.id));
     return { outcome: "accepted", ended: this.#follow(this.#newRun(operation.run), before) };
   }
 
@@ -395,7 +374,7 @@ export class ChatSession {
   async retry({ afresh = false } = {}): Promise<SendResult> {
     if (afresh ? this.busy : !this.canRetry) return notSent("busy");
     const goesOn = afresh ? undefined : this.lastAnswer?.goesOn;
-    const again = this.lastQuestion && this.outgoing(this.lastQuestion);
+    const again = this.lastQuestion && this.conversation.files.outgoing(this.lastQuestion);
     const first = afresh && again && { first: shownOf(again) };
     if (goesOn) return this.#goOn(goesOn);
     return this.#start({ type: "answer_again", ...first, ...this.#newStart() }, undefined, again?.attachments);
@@ -405,10 +384,10 @@ export class ChatSession {
   withdraw(isRefused = false): OutgoingMessage | undefined {
     const [run, question] = [this.#run, this.lastQuestion];
     if (!run || !question || !(isRefused ? run.isUnsent : this.isQueued)) return undefined;
-    const outgoing = { ...this.outgoing(question), files: question.files };
+    const outgoing = { ...this.conversation.files.outgoing(question), files: question.files };
     this.leave(true);
     this.#change({ type: "withdraw", run: run.id });
-    return findMessage(this.#value, question.id) ? undefined : outgoing;
+    return findMessage(this.value, question.id) ? undefined : outgoing;
   }
 
   /** Continues with the message that waits for a key. */
@@ -423,7 +402,7 @@ export class ChatSession {
     this.#changed();
   }
 
-  /** It was deleted, or is of a user who has left: nothing is sent or followed here any more. See `leave`. */
+  /** It was deleted, or its user has left: nothing is sent or followed here any more. See `leave`. */
   close(isToEnd = false): void {
     this.#isClosed = true;
     this.leave(isToEnd);
@@ -446,7 +425,7 @@ export class ChatSession {
    * were reported there.
    */
   restore(reportedUntil = 0): void {
-    const { run } = this.#value;
+    const { run } = this.value;
     if (!run || this.#run?.id === run.run) return;
     this.#reportedUntil = reportedUntil;
     this.#status = run.isStopped ? "stopping" : "locked";
@@ -458,7 +437,7 @@ export class ChatSession {
     const { run } = after;
     this.#report(lastAnswerOf(before), findMessage(after, lastAnswerOf(before)?.id));
     if (run?.run === this.#run?.id) {
-      // The person has stopped it in another tab, which may not live to tell the server.
+      // The person has stopped it in another tab, which may not live to ask the server for that.
       if (run?.isStopped && this.#status !== "stopping") this.#end();
       return;
     }
@@ -470,10 +449,10 @@ export class ChatSession {
   /** Follows the run of another tab, unless it is followed. */
   #followOther(): void {
     clearTimeout(this.#takingOver);
-    const { run } = this.#value;
+    const { run } = this.value;
     if (!run || this.#run || this.#isClosed) return;
     const follow = () => {
-      const { run: now } = this.#value;
+      const { run: now } = this.value;
       if (now?.run !== run.run || this.#run) return;
       this.#reportedUntil = 0;
       void this.#follow(this.#newRun(now.run, now));
@@ -487,8 +466,8 @@ export class ChatSession {
     const goesOn = lastAnswer?.goesOn;
     const start = goesOn ? { message: "", attachments: [], state, ...goesOn } : this.#startRequest;
     const run = new ResumableRun({ ...this.#options, id, start, position });
-    // The tab where the person has stopped it did not live to tell the server.
-    if (this.#value.run?.isStopped) run.stop();
+    // The tab where the person has stopped it did not live to ask the server for that.
+    if (this.value.run?.isStopped) run.stop();
     return run;
   }
 
@@ -496,13 +475,13 @@ export class ChatSession {
   get #startRequest(): Omit<StartRequest, "run"> | undefined {
     const question = this.lastQuestion;
     if (!question || !this.#canRepeat(question)) return undefined;
-    const { text: message, attachments } = this.outgoing(question);
-    return { message, attachments, state: stateAt(this.#value, question.id) ?? {} };
+    const { text: message, attachments } = this.conversation.files.outgoing(question);
+    return { message, attachments, state: stateAt(this.value, question.id) ?? {} };
   }
 
   #follow(run: ResumableRun, before?: AssistantMessage): Promise<void> {
-    this.#ended = this.#followToEnd(run, before);
-    return this.#ended;
+    this.ended = this.#followToEnd(run, before);
+    return this.ended;
   }
 
   /** Follows a run until it has ended, or another one has its place. `before`: the answer that was to go on with it. */
@@ -519,7 +498,7 @@ export class ChatSession {
       // What the server has not heard of can still be decided, and go on.
       const isUnheard = before && !run.wasSent && this.lastAnswer?.goesOn;
       const at = Date.now();
-      if (this.#run !== run || !isOf(this.#value, run.id)) return;
+      if (this.#run !== run || !isOf(this.value, run.id)) return;
       this.#change(isUnheard ? { type: "close_again", run: run.id, answer: before } : { type: "end", run: run.id, at });
     } catch (error) {
       const failure: Failure = { code: "unreadable", retryable: true };
@@ -560,7 +539,7 @@ export class ChatSession {
     const { lastAnswer } = this;
     // What had the answer go on is sent again with the state that it was sent with.
     const isUndone = event.type === "error" && event.retryable && lastAnswer?.goesOn;
-    const added = isEnd && state && !isUndone && storedState(state, stateAt(this.#value, lastAnswer?.parent));
+    const added = isEnd && state && !isUndone && storedState(state, stateAt(this.value, lastAnswer?.parent));
     const isReported = event.id !== undefined && event.id <= this.#reportedUntil;
     const received = { type: "event", event: rest as RunEvent, run, reference, at: Date.now() } as const;
     this.#change({ ...received, ...(added && { state: added }) }, isReported);

@@ -27,7 +27,7 @@ export function open(name: string, create: (database: IDBDatabase) => void): Pro
     opening.onupgradeneeded = () => create(opening.result);
     opening.onsuccess = () => resolve(opening.result);
     opening.onerror = (event) => {
-      // Some browsers tell the page of it.
+      // Some browsers report it to the page as an error.
       event.preventDefault();
       reject(opening.error);
     };

@@ -12,13 +12,16 @@ import { OpenConversation } from "./open-conversation.ts";
 import type { Summary, UNREADABLE } from "./row.ts";
 import type { ConversationStore } from "./store.ts";
 import {
+  clearSlot,
   type Draft,
   isEmpty,
   NOTHING_WRITTEN,
   type Place,
+  readSlot,
   type SlotContent,
-  TabSlot,
+  slotOf,
   type Written,
+  writeSlot,
 } from "./tab-slot.ts";
 
 /** The place of the reader, and a draft, are stored so soon. */
@@ -32,7 +35,7 @@ const all = lazy(() => import("./all-conversations.ts"), "AllConversations");
 
 export interface LibraryOptions {
   readonly server: URL;
-  /** Id of the element, or an empty text. */
+  /** Id of the element, or an empty text: it distinguishes several chats of one server in one tab. */
   readonly id: string;
   /** Where they are kept. Rejects where its code cannot be loaded. */
   readonly store: () => Promise<ConversationStore>;
@@ -41,7 +44,7 @@ export interface LibraryOptions {
   readonly owner: () => { readonly agent: string; readonly user: string };
   /** Whether the browser keeps all conversations, and lists them. */
   readonly keepsAll: () => boolean;
-  /** Whether what is kept of this user, or of nobody, may be shown: to none as long as it is not known who is there. */
+  /** Whether what is kept of this user, or without one, may be shown: nothing as long as the current user is not known. */
   readonly mayShow: (user: string) => boolean;
   /** Whether that may change soon. */
   readonly isAsking: () => boolean;
@@ -53,7 +56,7 @@ export interface LibraryOptions {
   readonly onShow: () => void;
   /** The answer of a conversation that was read may go on. */
   readonly onRestored: () => void;
-  /** An earlier page load, or another page of this tab, has left this. */
+  /** An earlier page load, or another page of this tab, has left this. Called by `open`, and when the page is shown again. */
   readonly onDraft: (draft: Draft) => void;
   /** Another conversation is shown, in which this is being written. */
   readonly onSwitch: (written: Written) => void;
@@ -94,7 +97,8 @@ export class Library implements LibraryHost {
   readonly #open = new Set<ChatSession>();
   /** What goes on no more, and is still being stored. */
   readonly #storing = new Set<OpenConversation>();
-  #slot: TabSlot | undefined;
+  /** The name of the tab's slot; absent while nothing is kept. */
+  #slot: string | undefined;
   /** Present once it is loaded. */
   #store: ConversationStore | undefined;
   #edit: Draft["edit"];
@@ -142,7 +146,7 @@ export class Library implements LibraryHost {
     return [this.shown, ...this.#open];
   }
 
-  /** Those of all sessions, and what is still being stored. */
+  /** The conversations of all sessions, and what is still being stored. */
   get #conversations(): readonly OpenConversation[] {
     return [...this.sessions.map(({ conversation }) => conversation), ...this.#storing];
   }
@@ -151,23 +155,23 @@ export class Library implements LibraryHost {
   open(): void {
     if (this.#slot) return;
     const { server, id } = this.#options;
-    this.#slot = new TabSlot(server, id);
+    this.#slot = slotOf(server, id);
     this.#listen(true);
     this.#isHeld = true;
     this.userChanged();
   }
 
-  /** To be called when it is known, or not to be found out, who is there. */
+  /** To be called when the current user is known, or cannot be found out. */
   userChanged(): void {
     if (!this.#slot || !this.#isHeld) return;
     const { owner, onDraft, mayShow, isAsking, onErased, keepsAll } = this.#options;
-    let content = this.#slot.read();
+    let content = readSlot(this.#slot);
     if (content && !mayShow(content.user)) {
       const { id } = content;
       this.absent = isAsking() && id !== undefined ? { id, why: "reading" } : undefined;
       if (isAsking() || !owner().user) return;
       if (id && !keepsAll()) void this.#delete(id);
-      this.#slot.clear();
+      clearSlot(this.#slot);
       content = undefined;
       onErased();
     }
@@ -206,7 +210,7 @@ export class Library implements LibraryHost {
       conversation.open(found);
       session.restore(reported?.run === conversation.value.run?.run ? reported?.after : 0);
       onRestored();
-      // Another tab may have gone on since it was read, which nobody heard here.
+      // Another tab may have gone on since it was read, when this one did not listen yet.
       void conversation.save();
       const fill = found.withFiles?.();
       if (fill) this.filled = fill.then((it) => conversation.fill(it)).catch(() => undefined);
@@ -400,7 +404,7 @@ export class Library implements LibraryHost {
     this.#saveSoon();
   }
 
-  /** Leaves nothing here of a user who has left. `keepsRows`: their conversations wait for them in the library. */
+  /** The user has left, and nothing of them stays here. `keepsRows`: their conversations wait for them in the library. */
   async forget(keepsRows = false): Promise<void> {
     void this.forgetClosed();
     const { sessions } = this;
@@ -409,7 +413,7 @@ export class Library implements LibraryHost {
     this.#open.clear();
     this.#takeDrafts();
     this.#present(this.#new());
-    this.#slot?.clear();
+    if (this.#slot) clearSlot(this.#slot);
     const removed = sessions.map((session) => (keepsRows ? session.close() : this.#remove(session, true)));
     for (const conversation of conversations) {
       if (keepsRows) conversation.leave();
@@ -467,7 +471,7 @@ export class Library implements LibraryHost {
     if (!this.#slot) return;
     this.#listen(true);
     if (this.#isHeld) return;
-    const content = this.#slot.read();
+    const content = readSlot(this.#slot);
     const isDraftNew = this.#takeDrafts(content);
     const id = content?.id;
     // Another page of this tab may have begun a new one, or shown one of the list.
@@ -491,7 +495,7 @@ export class Library implements LibraryHost {
     // What is about to be shown goes, too.
     const { shownId: id } = this;
     this.leave();
-    slot.clear();
+    clearSlot(slot);
     await this.stored;
     if (id !== undefined) await this.#delete(id);
   }
@@ -542,11 +546,11 @@ export class Library implements LibraryHost {
     const id = this.shownId;
     const [drafts, edit] = [this.drafts, this.#edit];
     if (id === undefined && Object.keys(drafts).length === 0 && !edit) {
-      this.#slot.clear();
+      clearSlot(this.#slot);
       return;
     }
     const content = { id, user: owner().user, drafts, edit, reported: this.shown.position, place: place?.() };
-    this.#isSlotFull = !this.#slot.write(content);
+    this.#isSlotFull = !writeSlot(this.#slot, content);
   }
 
   /** An open channel may keep the browser from showing a page again as it was left. */
@@ -578,7 +582,8 @@ export class Library implements LibraryHost {
     const { id, appended, isGone } = news;
     if (isGone === true) this.gone(id);
     // Another element with the slot of this one has begun what both show.
-    const slot = appended && appended.clock === undefined && this.#isNew ? this.#slot?.read() : undefined;
+    const slot =
+      appended && appended.clock === undefined && this.#slot && this.#isNew ? readSlot(this.#slot) : undefined;
     if (slot?.id === id && this.#options.mayShow(slot.user)) {
       this.#moveDraft("", id);
       this.restored = this.show(id);

@@ -27,11 +27,14 @@ export interface SentFile {
   readonly isKept?: boolean;
 }
 
-export interface UserMessage {
-  readonly role: "user";
+interface Placed {
   readonly id: string;
-  /** Id of the message that it follows; absent at the beginning. */
+  /** Id of the message that it follows, or answers; absent at the beginning. */
   readonly parent?: string | undefined;
+}
+
+export interface UserMessage extends Placed {
+  readonly role: "user";
   readonly text: string;
   readonly files: readonly SentFile[];
   /** When it was sent, in milliseconds. */
@@ -40,11 +43,8 @@ export interface UserMessage {
   readonly queued?: readonly string[] | undefined;
 }
 
-export interface AssistantMessage {
+export interface AssistantMessage extends Placed {
   readonly role: "assistant";
-  readonly id: string;
-  /** Id of the message that it answers. */
-  readonly parent?: string | undefined;
   /** What the agent did and said, in the order in which it happened. */
   readonly blocks: readonly Block[];
   readonly status: "streaming" | "done" | "failed";
@@ -66,11 +66,8 @@ export interface AssistantMessage {
 }
 
 /** What the page has added. The agent knows nothing of it. */
-export interface PageMessage {
+export interface PageMessage extends Placed {
   readonly role: "page";
-  readonly id: string;
-  /** Id of the message that it follows; absent at the beginning. */
-  readonly parent?: string | undefined;
   /** Markdown. */
   readonly text: string;
   /** The name of the one who says it; absent where the agent does. */
@@ -79,7 +76,7 @@ export interface PageMessage {
   readonly at: number;
 }
 
-/** Of one call so many steps are shown, and steps of steps so deep: a server sends no more. */
+/** So many steps of one call are shown, and steps of steps so deep: a server sends no more. */
 const MAX_STEPS = 200;
 const MAX_LEVELS = 3;
 

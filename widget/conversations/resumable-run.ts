@@ -29,7 +29,7 @@ export class ResumableRun {
   readonly #stop = new AbortController();
   #after: number;
   /** Whether the server may know the run. If so, it is asked for the missing events instead of starting again. */
-  #wasSent: boolean;
+  wasSent: boolean;
   #resumed: Promise<void> = Promise.resolve();
   #isLeft = false;
   /** Present while the run is paused. */
@@ -40,7 +40,7 @@ export class ResumableRun {
     this.#options = options;
     this.id = id;
     this.#after = position?.after ?? 0;
-    this.#wasSent = position !== undefined;
+    this.wasSent = position !== undefined;
   }
 
   /** The run, and its last event that was reported. */
@@ -53,15 +53,10 @@ export class ResumableRun {
     return this.id.slice(0, 8);
   }
 
-  /** Whether the server may know of it. */
-  get wasSent(): boolean {
-    return this.#wasSent;
-  }
-
   /** Whether it is a message that the server has not taken. */
   get isUnsent(): boolean {
     const { start } = this.#options;
-    return start !== undefined && !start.approvals && !start.continue && !this.#wasSent;
+    return start !== undefined && !start.approvals && !start.continue && !this.wasSent;
   }
 
   /** Asks the server to end the run. Nothing more is sent; events that are still on their way are reported. */
@@ -118,24 +113,24 @@ export class ResumableRun {
       } catch (error) {
         if (!(error instanceof TransportError) || error.code === "unreadable") throw error;
         // A message that did not reach the server is sent again; otherwise the missing events are asked for.
-        if (error.code !== "unreachable") this.#wasSent = true;
+        if (error.code !== "unreachable") this.wasSent = true;
         // Only a new connection shows whether the old one is dead.
         if (error.code === "silent") continue;
       }
       if (!signal.aborted && !this.#isLeft) await reconnect.wait();
     }
-    if (this.#wasSent && !this.#isLeft) void transport.cancel(this.id);
+    if (this.wasSent && !this.#isLeft) void transport.cancel(this.id);
   }
 
   #request(): RunRequest {
     const { start, metadata } = this.#options;
-    return start && !this.#wasSent ? { run: this.id, ...start, ...metadata?.() } : this.position;
+    return start && !this.wasSent ? { run: this.id, ...start, ...metadata?.() } : this.position;
   }
 
   #isNew(event: RunEvent): boolean {
     const isFirst = this.#after === 0;
     // After a refusal the server has started nothing.
-    this.#wasSent = event.id !== undefined || event.type !== "error" || !isFirst;
+    this.wasSent = event.id !== undefined || event.type !== "error" || !isFirst;
     // The message was lost with its connection: it is sent again.
     if (isRunLost(event) && isFirst && this.#options.start) return false;
     if (event.id === undefined) return true;

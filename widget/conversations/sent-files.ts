@@ -17,10 +17,6 @@ export class SentFiles {
     return new Map(this.#attachments);
   }
 
-  of(id: string): readonly Attachment[] {
-    return this.#attachments.get(id) ?? [];
-  }
-
   /** Whether all files of a message are here. */
   has({ id, files }: UserMessage): boolean {
     return files.length === 0 || this.#attachments.has(id);
@@ -39,7 +35,7 @@ export class SentFiles {
 
   /** A message as it was sent; without its files if they are no longer here. */
   outgoing({ id, text, files }: UserMessage): OutgoingMessage {
-    const attachments = this.of(id);
+    const attachments = this.#attachments.get(id) ?? [];
     return { text, attachments, files: attachments.length === files.length ? files : [] };
   }
 

@@ -1,4 +1,4 @@
-/** Makes a conversation small enough to be stored. Loaded when one is too large. */
+/** Makes a conversation small enough to be stored. Loaded with what reads conversations. */
 
 import { branchOf, type ConversationData, stateAt } from "./conversation.ts";
 import type { Message } from "./messages.ts";

@@ -47,38 +47,25 @@ export interface SlotContent {
   readonly user: string;
   /** By the id of the conversation; that of a new one under an empty text. */
   readonly drafts: Readonly<Record<string, Written>>;
-  /** Of whichever conversation: one message is changed at a time. */
+  /** The message that is being changed, in any conversation: there is one at a time. */
   readonly edit?: Edit | undefined;
   /** The last event that the page was informed of. The stored conversation may be older. */
   readonly reported?: RunPosition | undefined;
   readonly place?: Place | undefined;
 }
 
-/** Two chats of one server with the same `id` show the same conversation. */
-export class TabSlot {
-  readonly #name: string;
-
-  constructor(server: URL, id: string) {
-    this.#name = nameOf(server) + (id && `#${id}`);
-  }
-
-  read(): SlotContent | undefined {
-    return readSlot(this.#name);
-  }
-
-  /** Returns whether there was room for it. */
-  write(content: SlotContent): boolean {
-    return remember(this.#name, toJson(content), "sessionStorage");
-  }
-
-  clear(): void {
-    forget(this.#name, "sessionStorage");
-  }
-}
-
 export const nameOf = ({ href }: URL): string => `agent-chat-session:${href}`;
 
+/** The name of a slot. Two chats of one server with the same `id` show the same conversation. */
+export const slotOf = (server: URL, id: string): string => nameOf(server) + (id && `#${id}`);
+
 export const readSlot = (name: string): SlotContent | undefined => parse(recall(name, "sessionStorage") ?? "");
+
+/** Returns whether there was room for it. */
+export const writeSlot = (name: string, content: SlotContent): boolean =>
+  remember(name, toJson(content), "sessionStorage");
+
+export const clearSlot = (name: string): void => forget(name, "sessionStorage");
 
 function parse(text: string): SlotContent | undefined {
   try {

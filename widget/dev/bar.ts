@@ -6,13 +6,13 @@
 import { SseDecoder } from "../../server/protocol/sse.ts";
 import type { AgentChat } from "../element/agent-chat.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { adoptSheets, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/dev-bar.css";
 
 const RETRY_MS = 1_000;
 const MAX_EVENT_CHARS = 1_000_000;
 
-/** In `sessionStorage`: the page reads it before the chat asks who is there. */
+/** In `sessionStorage`: the page reads it before the chat asks for the user. */
 const DEV_USER = "parley-dev-user";
 
 /** Follows what the server says of the agent's files until it no longer knows this token: it has been started anew. */
@@ -39,7 +39,7 @@ function addBar(chat: AgentChat): HTMLElement {
   status.role = "status";
   bar.append(status);
   chat.append(bar);
-  adoptSheet(bar, sheetOf(styles));
+  adoptSheets(bar, [sheetOf(styles)]);
   return bar;
 }
 

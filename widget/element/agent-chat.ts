@@ -8,7 +8,7 @@ import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy, whenIdle } from "../loading/lazy.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { Client } from "../session/client.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { adoptSheets, sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
 import screenStyles from "../styles/screen.css";
@@ -25,11 +25,10 @@ import { loadPart } from "../ui/lazy-parts.ts";
 import { RESET_SHORTCUT, renderScreen } from "../ui/screen.ts";
 import type { Talk } from "../ui/talk.ts";
 import { ElementActions } from "./chat-actions.ts";
-import { checkProperty } from "./check-property.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
 import { hasSameEntries, PageList, PageTable } from "./page-table.ts";
-import { CHAT, initialValues, litProperties } from "./properties.ts";
+import { CHAT, initialValue, initialValues, isValid, litProperties } from "./properties.ts";
 import type { AddedMessage, ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
 import { ThemeWatcher } from "./theme.ts";
 
@@ -287,7 +286,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   protected override createRenderRoot(): HTMLElement | DocumentFragment {
     const root = super.createRenderRoot();
-    adoptSheet(root, this.#sheet);
+    adoptSheets(root, [this.#sheet]);
     return root;
   }
 
@@ -549,6 +548,22 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 const talks = lazy(() => import("../ui/talk.ts"), "Talk");
 
 const transcripts = lazy(() => import("../ui/export.ts"), "exportTranscript");
+
+const warnings = lazy(() => import("./warnings.ts"));
+
+/** Puts the initial value of a property in the place of a wrong one. */
+function checkProperty(chat: AgentChat, name: string): void {
+  const row = CHAT[name] ?? {};
+  const value: unknown = Reflect.get(chat, name);
+  // A token is a text, but not one for everybody who can read the page's source.
+  const isText =
+    row.kind === "object" && typeof value === "string" && (name !== "userToken" || chat.hasAttribute(name));
+  if (isValid(row, value) && !isText) return;
+  const warn = ({ warnOfText, warnOfValue }: typeof import("./warnings.ts")) =>
+    isText ? warnOfText(chat, name, value) : warnOfValue(chat, name, row, value);
+  if (isText || value) warnings.load().then(warn, () => undefined);
+  Reflect.set(chat, name, initialValue(row));
+}
 
 /** Where a script that a site has bundled finds its server. */
 function siteServer(): string {

@@ -11,10 +11,9 @@ import {
   type ToolBlock,
   type UserMessage,
 } from "../conversations/messages.ts";
-import type { Place } from "../conversations/tab-slot.ts";
+import type { Draft, EditedMessage, Place } from "../conversations/tab-slot.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy, whenIdle } from "../loading/lazy.ts";
-import type { Draft, EditedMessage } from "../session/client.ts";
 import type { ChatActions, ListView } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
 import { hasTouchKeyboard } from "../ui/controls.ts";
@@ -199,10 +198,6 @@ export class ElementActions implements ChatActions {
     if (!(await session.switchTo(id))) return this.#said("elsewhere");
     await this.#host.updateComplete;
     scroll.keepAt(top, id);
-  }
-
-  retryAfresh(): void {
-    void this.retry({ afresh: true });
   }
 
   async edit(message: UserMessage): Promise<void> {

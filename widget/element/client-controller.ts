@@ -1,45 +1,28 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
+import type { OutgoingMessage } from "../conversations/conversation.ts";
 import { type AssistantMessage, answerText } from "../conversations/messages.ts";
-import type { Place } from "../conversations/tab-slot.ts";
 import { explain } from "../i18n/load-strings.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { MISSING_PARTS } from "../loading/missing.ts";
-import {
-  Client,
-  type Draft,
-  type Metadata,
-  type OutgoingMessage,
-  type UserToken,
-  type Written,
-} from "../session/client.ts";
+import { Client, type ClientOptions } from "../session/client.ts";
 import { parseServer } from "../session/server.ts";
 import { fireEvent } from "./events.ts";
+import type { ChatProperties } from "./public-types.ts";
 
 /** The element: what of it a client is made with. */
-export interface ClientHost extends ReactiveControllerHost, HTMLElement {
-  readonly server: string;
-  readonly apiKey: string;
-  readonly persist: "session" | "none";
-  readonly conversations: boolean;
+export interface ClientHost
+  extends ReactiveControllerHost,
+    HTMLElement,
+    Pick<ChatProperties, "server" | "apiKey" | "persist" | "conversations" | "userToken" | "metadata"> {
   readonly texts: Strings;
-  readonly userToken: UserToken | undefined;
-  readonly metadata: Metadata | undefined;
 }
 
-export interface ClientListener {
+export interface ClientListener extends Pick<ClientOptions, "onDraft" | "onSwitch" | "onForget" | "place"> {
   /** The conversation, the connection or what is known of the server has changed. */
   readonly onChange: (client: Client) => void;
-  /** An earlier page left this to be written on. */
-  readonly onDraft: (draft: Draft) => void;
-  /** Another conversation is shown, in which this is being written. */
-  readonly onSwitch: (written: Written) => void;
   /** A message that was not taken. */
   readonly onUnsent: (message: OutgoingMessage) => void;
-  /** See `ClientOptions.onForget`. */
-  readonly onForget: (wasShown: boolean) => void;
-  /** Where the reader is; absent at the end. */
-  readonly place: () => Place | undefined;
   /** A message may come soon. */
   readonly onPrepare: () => void;
 }
@@ -96,6 +79,7 @@ export class ClientController implements ReactiveController {
       return undefined;
     }
     const client: Client = new Client({
+      ...this.#listener,
       server,
       id,
       siteKey: apiKey,
@@ -116,10 +100,6 @@ export class ClientController implements ReactiveController {
         if (unsent) this.#listener.onUnsent(unsent);
         fireEvent(this.#host, "agent-chat-login-required", {});
       },
-      onForget: this.#listener.onForget,
-      onDraft: this.#listener.onDraft,
-      onSwitch: this.#listener.onSwitch,
-      place: this.#listener.place,
       keepsAll: () => this.keepsAll,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
       onTool: ({ callId, tool, title, status, arguments: args, output, approval }) =>

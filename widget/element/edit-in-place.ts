@@ -2,8 +2,10 @@
 
 import { toJson } from "../../server/protocol/json.ts";
 import type { Composer } from "../composer/composer.ts";
+import type { OutgoingMessage } from "../conversations/conversation.ts";
 import type { UserMessage } from "../conversations/messages.ts";
-import type { Client, EditedMessage, OutgoingMessage } from "../session/client.ts";
+import type { EditedMessage } from "../conversations/tab-slot.ts";
+import type { Client } from "../session/client.ts";
 import type { ChatActions } from "../ui/context.ts";
 import { hasTouchKeyboard } from "../ui/controls.ts";
 import type { MessageElement } from "../ui/message.ts";
@@ -51,7 +53,7 @@ export class EditInPlace {
     else if (client?.session.canEdit(message)) {
       this.giveUp(editor);
       const next = this.#actions.openEditor({ conversation: client.library.shownId, id: message.id });
-      next.restoreUnsent({ ...client.session.outgoing(message), files: message.files });
+      next.restoreUnsent({ ...client.session.conversation.files.outgoing(message), files: message.files });
       this.#opened = next;
       this.#begun = toJson(next.written);
       void this.#show(next);

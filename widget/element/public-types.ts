@@ -6,44 +6,29 @@
 import type { AgentInfo, ApprovalDecision, FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { FeedbackReason } from "../conversations/messages.ts";
-import type { Strings, StringsOverride } from "../i18n/strings.ts";
-import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
-import type { Metadata, UserToken } from "../session/client.ts";
-import type { StepMode } from "../ui/context.ts";
+import type { StringsOverride } from "../i18n/strings.ts";
+import type { BlockRenderers } from "../markdown/renderers.ts";
+import type { Metadata, UserToken } from "../session/identity.ts";
 import type { TranscriptFormat } from "../ui/export.ts";
-import type {
-  ComposerAction,
-  ComposerPort,
-  MessageAction,
-  MessageHeader,
-  MessagePort,
-  MessageSource,
-  ToolCall,
-  ToolHost,
-  ToolRenderers,
-} from "../ui/extensions.ts";
+import type { ComposerAction, MessageAction, MessageHeader, ToolCall, ToolRenderers } from "../ui/extensions.ts";
 
+export type { Strings } from "../i18n/strings.ts";
+export type { RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
+export type { StepMode } from "../ui/context.ts";
+export type { ComposerPort, MessagePort, MessageSource, ToolHost } from "../ui/extensions.ts";
 export type {
   AgentInfo,
   ApprovalDecision,
   BlockRenderers,
   ComposerAction,
-  ComposerPort,
   ErrorCode,
   FeedbackReason,
   FinishReason,
   MessageAction,
   MessageHeader,
-  MessagePort,
-  MessageSource,
   Metadata,
-  RenderBlock,
-  RenderedBlock,
-  StepMode,
-  Strings,
   StringsOverride,
   ToolCall,
-  ToolHost,
   ToolRenderers,
   TranscriptFormat,
   UserToken,
@@ -365,6 +350,12 @@ export interface AgentChatProps extends Partial<ChatProperties> {
 export interface AgentChatLauncherProps extends Partial<LauncherProperties> {
   "auto-open"?: number | string;
   "preview-after"?: number | string;
+}
+
+/** What each element takes in a template, by its tag. */
+export interface ElementProps {
+  "agent-chat": AgentChatProps;
+  "agent-chat-launcher": AgentChatLauncherProps;
 }
 
 /** Listeners for the events of an element, under the names that a framework makes of a prefix and the event's. */

@@ -86,7 +86,7 @@ export const partTexts = {
   toolOutput: "Output",
   toolError: "Error",
   emptyOutput: "(empty)",
-  /** Of a tool's result: the agent has them, and the browser has not. */
+  /** Pictures of a tool's result that the agent has, and the browser has not. */
   picturesNotHere: (count: number) => (count === 1 ? "1 picture is not shown." : `${count} pictures are not shown.`),
   /** Spoken when the agent calls a tool. */
   toolStarted: (tool: string) => `Using ${tool}…`,
@@ -149,7 +149,7 @@ export const partTexts = {
   /** `types` is a list in words. */
   fileTypeRefused: (names: string, types: string) => `${names}: only ${types} files are taken.`,
   fileTypeFalse: (names: string, type: string) => `${names}: not a ${type} file, whatever the name says.`,
-  /** Of a text file in another encoding, or a file that is no text at all. */
+  /** A text file has another encoding, or is no text at all. */
   fileNotUtf8: (names: string) => `${names}: not text in UTF-8.`,
   /** `limit` is what is left for the files of the message, which may be less in a long conversation. */
   filesTooLarge: (names: string, limit: string) =>

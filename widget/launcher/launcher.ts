@@ -125,42 +125,35 @@ export class AgentChatLauncher
     this.#root.append(this.box);
   }
 
-  /** Whether the panel is open. */
+  // `public-types.ts` says what the public members are.
+
   get opened(): boolean {
     return this.#panel?.isOpen ?? false;
   }
 
-  /** The chat in the panel, once it has been opened for the first time. */
   get chat(): AgentChat | null {
     return this.#root.querySelector("agent-chat");
   }
 
-  /** Resolves when what was set so far has been drawn. */
   get updateComplete(): Promise<boolean> {
     return (this.#drawing ?? Promise.resolve(true)).then(() => this.#panel?.updateComplete ?? true);
   }
 
-  /**
-   * Opens the panel and puts the cursor into its text field; resolves when both are done, or the launcher has left the
-   * page.
-   */
+  /** Resolves also when the launcher has left the page. */
   async open(): Promise<void> {
     const panel = await this.#load();
     await panel?.open();
   }
 
-  /** Closes the panel. The focus, if it was inside, goes back to where it was before. */
   close(): void {
     this.#panel?.close();
   }
 
-  /** Opens the panel if it is closed, and the other way round. */
   async toggle(): Promise<void> {
     if (this.opened) this.close();
     else await this.open();
   }
 
-  /** See `AgentChat.signOut`. */
   async signOut(): Promise<void> {
     await (await this.#load())?.signOut();
   }

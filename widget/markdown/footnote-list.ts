@@ -2,7 +2,7 @@
 
 import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { adoptSheets, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/footnotes.css";
 import type { Footnotes } from "./footnotes.ts";
 import { patchChildren, removeFrom } from "./patch-dom.ts";
@@ -55,7 +55,7 @@ export class FootnoteList {
 
   /** Numbers the marks in the order in which they stand, and draws the notes. Returns whether there is one. */
   draw(notes: Footnotes, isStreaming: boolean): boolean {
-    adoptSheet(this.#root, sheet);
+    adoptSheets(this.#root, [sheet]);
     if (isStreaming && notes.size > MOST_WHILE_STREAMING) return this.#list.hasChildNodes();
     const known = (label: string) => notes.has(label) || (isStreaming && this.#options.isExpected(label));
     const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote")].filter((it) => !this.element.contains(it));

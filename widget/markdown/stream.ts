@@ -105,7 +105,7 @@ export class MarkdownStream {
     if (!this.#isStreaming || !text.startsWith(this.#text)) this.#reset();
     this.#isStreaming = isStreaming;
     this.#append(text);
-    const blocks = this.#lex(this.#tail);
+    const blocks = lexBlocks(this.#tail, this.#delimiters);
     const count = isStreaming ? settledBlocks(this.#tail, blocks.tokens) : blocks.tokens.length;
     this.#settle(blocks, count);
     this.#drawUnsettled({ ...blocks, tokens: blocks.tokens.slice(count) });
@@ -150,10 +150,6 @@ export class MarkdownStream {
     this.#tail += added.replaceAll("\0", "\ufffd");
     this.#text = whole;
     this.#hasNotes ||= !this.#isNote && this.#tail.includes("[^");
-  }
-
-  #lex(source: string): LexedBlocks {
-    return lexBlocks(source, this.#delimiters);
   }
 
   /** Draws the leading blocks for good. */
@@ -207,7 +203,7 @@ export class MarkdownStream {
   /** Draws the blocks that may still change, without the marks at their end that are not complete yet. */
   #drawUnsettled(blocks: LexedBlocks): void {
     const shown = this.#isStreaming ? trimIncompleteTail(this.#tail, blocks.tokens) : this.#tail;
-    const drawn = shown === this.#tail ? blocks : this.#lex(shown);
+    const drawn = shown === this.#tail ? blocks : lexBlocks(shown, this.#delimiters);
     const links = Object.assign(noLinks(), this.#links);
     const defined = collectLinks(drawn.tokens, links).map((label) => links[label]);
     this.#begin(drawn, links, defined.length > 0 ? JSON.stringify(defined) : "");

@@ -1,5 +1,5 @@
 /**
- * A server, as this page may use it: the connection, the key that opens it, what it says of its agent, and who is here.
+ * A server, as this page may use it: the connection, the key that opens it, what it says of its agent, and its user.
  * It knows of no conversation. What only pages and servers with users need is in `identity.ts`.
  */
 
@@ -80,7 +80,7 @@ export abstract class Access {
   /** Whether the server was asked about the user since the last message, because it did not take it. */
   #wasRenewed = false;
   #identity: Identity | undefined;
-  /** That of the user who is known: the page may have given another one, and the server not yet said whose it is. */
+  /** The token of the known user: the page may have given another one, and the server not yet said whose it is. */
   #token: string | undefined;
   /** What the page has set as metadata, until it is checked. */
   #unchecked: unknown;
@@ -129,7 +129,7 @@ export abstract class Access {
 
   /**
    * Leaves nothing of the user here, and of tabs' conversations nothing of anybody but `next`, if one is named. What the
-   * library has waits for its user, unless they have signed out: these are `leaving`, an empty text if nobody was known.
+   * library has waits for its user, unless they have signed out: then they are `leaving`, an empty text if no user was known.
    */
   protected abstract forget(next: string, leaving?: string): Promise<void>;
 
@@ -274,7 +274,7 @@ export abstract class Access {
     return this.#recheck();
   }
 
-  /** Asks once more for the user. Who is known stays known, and is shown, until the server has named another one. */
+  /** Asks once more for the user. A known one stays known, and is shown, until the server has named another one. */
   #recheck(): Promise<void> {
     this.#loading?.abort();
     this.#loading = undefined;
@@ -315,7 +315,7 @@ export abstract class Access {
       this.phase = "unauthorized";
       void this.diagnose().then((it) => it?.lacksKey());
     } else if (info.user_pending && !this.isKnown) {
-      // The server could not say now who is there.
+      // The server could not name the user now.
       this.phase = "unreachable";
     } else {
       this.#loading = undefined;

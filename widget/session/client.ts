@@ -4,36 +4,25 @@ import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
 import { ChatSession, type SessionListener } from "../conversations/chat-session.ts";
 import type { OutgoingMessage } from "../conversations/conversation.ts";
-import { Library } from "../conversations/library.ts";
+import { Library, type LibraryOptions } from "../conversations/library.ts";
 import type { AssistantMessage, Failure } from "../conversations/messages.ts";
 import type { OpenConversation } from "../conversations/open-conversation.ts";
 import type { ConversationStore } from "../conversations/store.ts";
-import type { Draft, Place, Written } from "../conversations/tab-slot.ts";
 import { lazy } from "../loading/lazy.ts";
 import { Access, type AccessOptions } from "./access.ts";
 import type { Ratings } from "./ratings.ts";
 
-export type { OutgoingMessage } from "../conversations/conversation.ts";
-export type { Draft, EditedMessage, Written } from "../conversations/tab-slot.ts";
-export type { Metadata, UserToken } from "./identity.ts";
-
-export interface ClientOptions extends SessionListener, AccessOptions {
-  /** Id of the element, or an empty text: it distinguishes several chats of one server in one tab. */
-  readonly id: string;
+export interface ClientOptions
+  extends SessionListener,
+    AccessOptions,
+    Pick<LibraryOptions, "id" | "onDraft" | "onSwitch" | "place">,
+    Partial<Pick<LibraryOptions, "keepsAll">> {
   /** The server has described its agent. */
   readonly onReady: (info: AgentInfo) => void;
   /** The user has to sign in. A message that was sent meanwhile comes back. */
   readonly onLoginRequired?: (unsent: OutgoingMessage | undefined) => void;
   /** A user has left, and nothing of them is here any more; `wasShown` says whether anything was. */
   readonly onForget?: (wasShown: boolean) => void;
-  /** An earlier page load left this. Called by `open`, and when the page is shown again. */
-  readonly onDraft: (draft: Draft) => void;
-  /** Another conversation is shown, in which this is being written. */
-  readonly onSwitch: (written: Written) => void;
-  /** Where the reader is in the conversation; absent at its end. */
-  readonly place?: () => Place | undefined;
-  /** Whether the browser keeps all conversations, and lists them. */
-  readonly keepsAll?: () => boolean;
   /** Default: IndexedDB. */
   readonly store?: ConversationStore;
 }
@@ -53,7 +42,7 @@ export class Client extends Access {
   readonly #options: ClientOptions;
   #ratings: Ratings | undefined;
   #wasReady = false;
-  /** Those whose connection was opened with a key that is no longer the one to send. */
+  /** Sessions whose connection was opened with a key that is no longer the one to send. */
   readonly #stale = new Set<ChatSession>();
 
   constructor(options: ClientOptions) {

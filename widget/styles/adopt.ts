@@ -5,9 +5,9 @@ export function sheetOf(css: string): CSSStyleSheet {
   return sheet;
 }
 
-/** Gives the root around a part the part's style sheet. */
-export function adoptSheet(part: Node, sheet: CSSStyleSheet): void {
+/** Gives the root around a part the part's style sheets. */
+export function adoptSheets(part: Node, sheets: readonly CSSStyleSheet[]): void {
   const root = part.getRootNode();
-  const owner = root instanceof ShadowRoot ? root : document;
-  if (!owner.adoptedStyleSheets.includes(sheet)) owner.adoptedStyleSheets.push(sheet);
+  const { adoptedStyleSheets: adopted } = root instanceof ShadowRoot ? root : document;
+  adopted.push(...sheets.filter((sheet) => !adopted.includes(sheet)));
 }

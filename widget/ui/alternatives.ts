@@ -3,15 +3,14 @@
 import { html, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import type { Message } from "../conversations/messages.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/alternatives.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 
-const sheet = sheetOf(styles);
-
 export class AlternativesElement extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     message: { attribute: false },
     ids: { attribute: false },
@@ -21,11 +20,6 @@ export class AlternativesElement extends ChatPart {
   /** All that stand in its place, itself included. */
   ids: readonly string[] = [];
   canSwitch = false;
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
-  }
 
   protected override render(): TemplateResult {
     const { strings } = this.context;

@@ -6,8 +6,8 @@ import { expiryOf } from "../conversations/expiry.ts";
 import type { ToolBlock } from "../conversations/messages.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/approval.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
 import { beginningOf, type Folded, folded, hasFolds } from "./folded-text.ts";
@@ -45,10 +45,9 @@ const MAX_TIMEOUT_MS = 3_600_000;
 /** What the person has typed in place of the arguments, by their names. */
 type Edits = Map<string, string | boolean>;
 
-const sheet = sheetOf(styles);
-
 /** The calls of an answer that wait, each with what it would do and the buttons that decide. The last decision sends all. */
 export class ApprovalElement extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     calls: { attribute: false },
     canDecide: { attribute: false },
@@ -71,11 +70,6 @@ export class ApprovalElement extends ChatPart {
   constructor() {
     super();
     new Standstill(this, ".choices button");
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
   }
 
   override disconnectedCallback(): void {
@@ -440,13 +434,10 @@ export class ApprovalElement extends ChatPart {
     if (event.key === "Enter" && isQuestion) this.#answer(call);
     else if (event.key === "Enter") this.#decline(call);
     else {
-      (this.#groupOf(event)?.querySelector('[part="decline"]') as HTMLElement | null)?.focus({ preventScroll: true });
+      const group = (event.target as Element).closest(".asked");
+      group?.querySelector<HTMLElement>('[part="decline"]')?.focus({ preventScroll: true });
       this.declining = undefined;
     }
-  }
-
-  #groupOf({ target }: Event): Element | null {
-    return (target as Element).closest(".asked");
   }
 
   #toggleEdit(callId: string): void {

@@ -1,5 +1,6 @@
 import { LitElement, type PropertyDeclarations, type ReactiveElement } from "lit";
 import type { Lazy } from "../loading/lazy.ts";
+import { adoptSheets } from "../styles/adopt.ts";
 import type { ChatContext } from "./context.ts";
 
 /**
@@ -8,7 +9,14 @@ import type { ChatContext } from "./context.ts";
  */
 export abstract class ChatPart extends LitElement {
   static override properties: PropertyDeclarations = { context: { attribute: false } };
+  /** The style sheets of a part that is loaded later: the root around it gets them with the first one. */
+  static readonly sheets: readonly CSSStyleSheet[] = [];
   context!: ChatContext;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheets(this, (this.constructor as typeof ChatPart).sheets);
+  }
 
   protected override createRenderRoot(): this {
     return this;

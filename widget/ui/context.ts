@@ -1,6 +1,7 @@
 /** The context that every part of the interface gets: texts, modes, and what the parts ask of the element around them. */
 
-import type { OutgoingMessage, SendOutcome } from "../conversations/chat-session.ts";
+import type { SendOutcome } from "../conversations/chat-session.ts";
+import type { OutgoingMessage } from "../conversations/conversation.ts";
 import type { AssistantMessage, Failure, Message, ToolBlock, UserMessage } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
@@ -35,14 +36,15 @@ export interface ChatActions {
   /** Sends what the server or the page has suggested. */
   sendSuggestion(text: string): void;
   stop(): void;
-  /** Asks the last message again, in place of its answer. */
-  retry(): void;
+  /**
+   * Asks the last message again, in place of its answer; `afresh` without what was said before, for a state that the server no
+   * longer has.
+   */
+  retry(options?: { readonly afresh: boolean }): void;
   /** Has the last answer go on where it was cut. */
   continue(): void;
   /** Brings another message that stands in the place of this one into sight, with all that follows it. */
   switchTo(message: Message, id: string): Promise<void>;
-  /** Like `retry`, without what was said before: for a state that the server no longer has. */
-  retryAfresh(): void;
   /** Has a message changed in its place. One that was not sent yet is withdrawn, and is in the composer then. */
   edit(message: UserMessage): Promise<void>;
   /** Has the last message changed, where the page lets messages be changed. */

@@ -11,8 +11,8 @@ import type { Summary } from "../conversations/row.ts";
 import { UNREADABLE } from "../conversations/row.ts";
 import { daysSince } from "../i18n/format.ts";
 import { lazy } from "../loading/lazy.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/conversation-list.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { hasTouchKeyboard, iconButton, smallButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
@@ -23,15 +23,13 @@ const SEARCH_FROM = 10;
 
 const UNDO_FOR_MS = 10_000;
 
-/** Nobody types a word faster. */
+/** Texts are searched when nothing was typed for so long: longer than between the letters of a word. */
 const SEARCH_AFTER_MS = 200;
 
 /** So much of what was read for a search is held for the next word, in characters. */
 const MAX_TEXTS = 20_000_000;
 
 const more = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
-
-const sheet = sheetOf(styles);
 
 const transcripts = lazy(() => import("./export.ts"), "exportTranscript");
 
@@ -50,6 +48,7 @@ interface Group {
 }
 
 export class ConversationListElement extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     library: { attribute: false },
     shown: { attribute: false },
@@ -108,7 +107,6 @@ export class ConversationListElement extends ChatPart {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    adoptSheet(this, sheet);
     this.#listening = new AbortController();
     const { signal } = this.#listening;
     // From here on the list of a page is a column.

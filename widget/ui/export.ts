@@ -18,7 +18,7 @@ type Exporting = Pick<ChatContext, "strings" | "agent" | "modes">;
 
 interface Entry {
   readonly message: Message;
-  /** Of an answer, without those that are hidden. */
+  /** The blocks of an answer, without those that are hidden. */
   readonly blocks: readonly TranscriptBlock[];
 }
 

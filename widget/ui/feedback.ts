@@ -4,8 +4,8 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import type { AssistantMessage, Failure, Feedback, FeedbackReason } from "../conversations/messages.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
 import type { Action } from "./extensions.ts";
@@ -45,21 +45,15 @@ const thumbs = ({ rateUp, rateDown }: Strings): readonly Action<FeedbackElement,
   },
 ];
 
-const sheet = sheetOf(styles);
-
 /** Two thumbs, and after the lower one a form that asks why. A second press takes a rating back. */
 export class FeedbackElement extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = { message: { attribute: false }, isAsking: { state: true }, failure: { state: true } };
   message!: AssistantMessage;
   /** Why the last rating did not reach the server. */
   private failure: Failure | undefined;
   /** Whether the form is open. */
   private isAsking = false;
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
-  }
 
   protected override updated(changed: PropertyValues): void {
     if (changed.has("isAsking")) this.querySelector("form")?.scrollIntoView({ block: "nearest" });

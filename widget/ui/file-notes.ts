@@ -3,8 +3,8 @@
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/file-notes.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
@@ -15,20 +15,14 @@ export interface FileNote {
   readonly say: (strings: Strings, names: string) => string;
 }
 
-const sheet = sheetOf(styles);
-
 export class FileNotesElement extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = { pending: { attribute: false }, refusals: { attribute: false } };
   /** Files that are still being read. */
   pending: readonly File[] = [];
   refusals: readonly FileNote[] = [];
   /** Takes the refusals out of sight. */
   dismiss!: () => void;
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
-  }
 
   /** One sentence for each reason, with the names of all files that it holds for. */
   static sentencesOf(notes: readonly FileNote[], strings: Strings): readonly string[] {

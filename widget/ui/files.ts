@@ -7,8 +7,8 @@ import { labelOf } from "../../server/protocol/attachments.ts";
 import type { SentFile } from "../conversations/messages.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/files.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
@@ -43,20 +43,14 @@ const pictureUrl = directive(PictureUrl);
 /** Smaller files are sent before a bar could be read. */
 const UPLOAD_BAR_FROM_BYTES = 262_144;
 
-const sheet = sheetOf(styles);
-
 export class FilesElement<File extends SentFile> extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = { files: { attribute: false }, isSending: { attribute: false } };
   files: readonly File[] = [];
   /** Whether they are on their way. */
   isSending = false;
   /** Takes a file of the composer out again; absent for those that were sent. */
   takeOut: ((file: File) => void) | undefined;
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
-  }
 
   protected override render(): TemplateResult {
     const { strings } = this.context;

@@ -3,16 +3,15 @@
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import { ApiKey, type KeyPrompt } from "../session/api-key.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/key-prompt.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
 
-const sheet = sheetOf(styles);
-
 /** Asks for the key, says why, and says what was wrong with the last one. */
 export class KeyPromptElement extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     name: { attribute: false },
     prompt: { attribute: false },
@@ -27,11 +26,6 @@ export class KeyPromptElement extends ChatPart {
   /** Whether a message is sent as soon as there is a key. */
   isMessageWaiting = false;
   readonly #canKeep = !ApiKey.isFramed && canKeep();
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
-  }
 
   protected override render(): TemplateResult {
     const { strings } = this.context;

@@ -5,13 +5,14 @@ import "../i18n/add-part-texts.ts";
 import type { SentFile } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { adoptSheets } from "../styles/adopt.ts";
 import styles from "../styles/lightbox.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { iconButton } from "./controls.ts";
 import type { FilesElement } from "./files.ts";
 import { icons } from "./icons.ts";
 
-const sheet = sheetOf(styles);
+const sheets = partSheets(styles);
 
 /** Not by an import, with which a third file would be loaded for every first program. */
 const codeBlocks = lazy(() => import("../markdown/code-blocks/code-blocks.ts"), "colourCode");
@@ -128,7 +129,7 @@ function openDialog(opener: Element, onClose: () => void): HTMLDialogElement {
     onClose();
   });
   opener.closest(".chat")?.append(dialog);
-  adoptSheet(dialog, sheet);
+  adoptSheets(dialog, sheets);
   dialog.showModal();
   return dialog;
 }

@@ -2,16 +2,15 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/message-fold.css";
+import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 
 /** A message with more is folded at this line, as `message-fold.css` has it. */
 const MOST_LINES = 10;
 
-const sheet = sheetOf(styles);
-
 export class MessageFoldElement extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = { isOpen: { state: true } };
   private isOpen = false;
   #bubble: HTMLElement | null = null;
@@ -21,7 +20,6 @@ export class MessageFoldElement extends ChatPart {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    adoptSheet(this, sheet);
     this.#bubble = this.parentElement?.querySelector<HTMLElement>(".bubble") ?? null;
     this.#bubble?.addEventListener("scroll", this.#found);
     if (this.parentElement) this.#resized.observe(this.parentElement);

@@ -4,9 +4,11 @@ import { html, nothing, type ReactiveController, type ReactiveControllerHost, ty
 import { guard } from "lit/directives/guard.js";
 import { keyed } from "lit/directives/keyed.js";
 import type { ChatSession } from "../conversations/chat-session.ts";
+import { alternativesOf } from "../conversations/conversation.ts";
 import { exchangesOf, type Message, textOf } from "../conversations/messages.ts";
+import type { EditedMessage } from "../conversations/tab-slot.ts";
 import { daysSince, formatRecent } from "../i18n/format.ts";
-import type { Client, EditedMessage } from "../session/client.ts";
+import type { Client } from "../session/client.ts";
 import type { ChatContext } from "./context.ts";
 
 /** Drawn in one go, but one message at least: some 7 ms of work, and 30 on a phone. */
@@ -47,7 +49,7 @@ export function renderMessages(
   // Messages of other conversations have the same ids.
   const editor = view.editor && view.editor.edits?.conversation === library.shownId ? view.editor : undefined;
   return html`
-    ${session.isCut ? renderNote(earlierCut) : nothing} ${library.isNotKept ? renderNote(notKept) : nothing}
+    ${session.value.isCut ? renderNote(earlierCut) : nothing} ${library.isNotKept ? renderNote(notKept) : nothing}
     ${
       // Each keeps its place: messages come and go at the end only, and those before the first drawn one are still to come.
       exchangesOf(session.messages).map(({ id, first, messages }) => {
@@ -135,7 +137,7 @@ function renderMessage(
     .isQueued=${isQueued}
     .editor=${message.id === editor?.edits?.id ? editor : undefined}
     .isSending=${isLastQuestion && session.isUnanswered}
-    .alternatives=${session.alternatives(message)}
+    .alternatives=${alternativesOf(session.value, message)}
     .canSwitch=${!session.busy}
   ></agent-chat-message>`;
 }

@@ -5,7 +5,7 @@ import "../i18n/add-part-texts.ts";
 import type { ChatSession, SessionStatus } from "../conversations/chat-session.ts";
 import type { QueuedMessage } from "../conversations/conversation.ts";
 import { asks, isSendable, lacksFiles } from "../conversations/send-queued.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { partSheets } from "../styles/part-sheets.ts";
 import styles from "../styles/pending.css";
 import { ChatPart } from "./chat-part.ts";
 import { HEARD_AFTER_MS } from "./controllers/announcer.ts";
@@ -13,9 +13,8 @@ import { iconButton, smallButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 import { pressOnce } from "./keys.ts";
 
-const sheet = sheetOf(styles);
-
 export class PendingElement extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     session: { attribute: false },
     list: { attribute: false },
@@ -25,11 +24,6 @@ export class PendingElement extends ChatPart {
   list: readonly QueuedMessage[] = [];
   status: SessionStatus = "idle";
   #announced = "";
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
-  }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     const last = this.list.at(-1);

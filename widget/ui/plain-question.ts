@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import { expiryOf } from "../conversations/expiry.ts";
 import type { ToolBlock } from "../conversations/messages.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { partSheets } from "../styles/part-sheets.ts";
 import styles from "../styles/plain-question.css";
 import { ChatPart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
@@ -13,12 +13,11 @@ import { pressOnce } from "./keys.ts";
 import { plain } from "./plain-text.ts";
 import { toolName } from "./tool-text.ts";
 
-const sheet = sheetOf(styles);
-
 /** Each text of a JSON text by itself, so that one that is written from right to left does not turn what is beside it. */
 const TEXTS = /("(?:[^"\\]|\\[\s\S]?)*"?)/;
 
 export class PlainQuestion extends ChatPart {
+  static override readonly sheets = partSheets(styles);
   static override properties = { calls: { attribute: false }, canDecide: { attribute: false } };
   calls: readonly ToolBlock[] = [];
   /** See `ApprovalElement`. */
@@ -27,11 +26,6 @@ export class PlainQuestion extends ChatPart {
   constructor() {
     super();
     new Standstill(this, ".choices button");
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
   }
 
   protected override render(): TemplateResult {

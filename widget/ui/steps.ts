@@ -8,7 +8,7 @@ import { formatBytes, formatSeconds, formatTime } from "../i18n/format.ts";
 import { formatDuration } from "../i18n/format-duration.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { linesInChunks } from "../markdown/lines.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import { partSheets } from "../styles/part-sheets.ts";
 import styles from "../styles/steps.css";
 import { copyOn } from "./actions.ts";
 import type { TranscriptBlock } from "./block-module.ts";
@@ -37,8 +37,6 @@ const statusIcons: Readonly<Record<ToolStatus | "coped", TemplateResult>> = {
   stopped: dash,
   waiting: dash,
 };
-
-const sheet = sheetOf(styles);
 
 const FOLDED_FROM = 3;
 
@@ -77,6 +75,7 @@ export class StepsElement extends ChatPart {
   static readonly Drawings = PageDrawings;
   /** For `AnswerAnnouncer`. */
   static readonly CallAnnouncer = CallAnnouncer;
+  static override readonly sheets = partSheets(styles);
   static override properties = {
     steps: { attribute: false },
     isLive: { attribute: false },
@@ -88,11 +87,6 @@ export class StepsElement extends ChatPart {
   /** The answer that they belong to; absent for the steps of a call. */
   message?: Message;
   readonly #disclosure = new Disclosure(this, () => this.isLive);
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
-  }
 
   protected override render(): TemplateResult {
     const { steps } = this;

@@ -1,24 +1,16 @@
 /** Types for React 19: `import type {} from "parley-agent/widget/react"`. */
 
 import type { DetailedHTMLProps, HTMLAttributes } from "react";
-import type {
-  AgentChat,
-  AgentChatLauncher,
-  AgentChatLauncherProps,
-  AgentChatProps,
-  EventListeners,
-} from "../public-types.ts";
+import type { ElementProps, EventListeners } from "../public-types.ts";
 
 /** An element in a template: what React gives every element, the element's own, and its events as `onagent-chat-done`. */
-type Template<Element extends HTMLElement, Props> = DetailedHTMLProps<HTMLAttributes<Element>, Element> &
-  Props &
-  EventListeners<"on">;
+type Templates = {
+  [Tag in keyof ElementProps]: Attributes<HTMLElementTagNameMap[Tag]> & ElementProps[Tag] & EventListeners<"on">;
+};
+type Attributes<Element> = DetailedHTMLProps<HTMLAttributes<Element>, Element>;
 
 declare module "react" {
   namespace JSX {
-    interface IntrinsicElements {
-      "agent-chat": Template<AgentChat, AgentChatProps>;
-      "agent-chat-launcher": Template<AgentChatLauncher, AgentChatLauncherProps>;
-    }
+    interface IntrinsicElements extends Templates {}
   }
 }

@@ -1,13 +1,7 @@
 /** Types for Vue 3: `import "parley-agent/widget/vue"`. */
 
 import type { HTMLAttributes, PublicProps } from "vue";
-import type {
-  AgentChat,
-  AgentChatLauncher,
-  AgentChatLauncherProps,
-  AgentChatProps,
-  EventListeners,
-} from "../public-types.ts";
+import type { ElementProps, EventListeners } from "../public-types.ts";
 
 /** `agent-chat-done` becomes `AgentChatDone`. */
 type Camel<Name extends string> = Name extends `${infer First}-${infer Rest}`
@@ -19,13 +13,12 @@ type Listeners = {
 };
 
 /** An element in a template: what Vue gives every element, the element's own, and its events as `@agent-chat-done`. */
-type Template<Element extends HTMLElement, Props> = new () => Element & {
-  $props: HTMLAttributes & PublicProps & Props & Listeners;
+type Templates = {
+  [Tag in keyof ElementProps]: new () => HTMLElementTagNameMap[Tag] & {
+    $props: HTMLAttributes & PublicProps & ElementProps[Tag] & Listeners;
+  };
 };
 
 declare module "vue" {
-  interface GlobalComponents {
-    "agent-chat": Template<AgentChat, AgentChatProps>;
-    "agent-chat-launcher": Template<AgentChatLauncher, AgentChatLauncherProps>;
-  }
+  interface GlobalComponents extends Templates {}
 }

@@ -12,7 +12,7 @@ import { copyFrom, copyText } from "../../clipboard/clipboard.ts";
 import { COPIED, COPY } from "../../clipboard/copying.ts";
 import type { Strings } from "../../i18n/strings.ts";
 import { lazy } from "../../loading/lazy.ts";
-import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
+import { adoptSheets, sheetOf } from "../../styles/adopt.ts";
 import styles from "../../styles/code-blocks.css";
 import { create, svgIcon } from "../../styles/elements.ts";
 import { setAttribute } from "../patch-dom.ts";
@@ -51,7 +51,7 @@ const wideButtons = new WeakMap<Element, readonly HTMLButtonElement[]>();
  * be called again when they have grown.
  */
 export function addTools(node: Element, isSettled: boolean, strings: Strings): void {
-  adoptSheet(node, sheet);
+  adoptSheets(node, [sheet]);
   for (const box of [node, ...node.querySelectorAll(BOXES)] as HTMLElement[]) {
     if (!countAgain.has(box)) box.closest("details")?.addEventListener("toggle", () => lookAgain(box));
     if (!countAgain.has(box) && box.matches(".code")) addCodeTools(box, strings);

@@ -3,58 +3,14 @@
  * survives and nothing flickers. The names of highlights belong to the whole page: all elements in it share them.
  */
 
-import bash from "@speed-highlight/core/languages/bash.js";
-import c from "@speed-highlight/core/languages/c.js";
-import css from "@speed-highlight/core/languages/css.js";
-import diff from "@speed-highlight/core/languages/diff.js";
-import docker from "@speed-highlight/core/languages/docker.js";
-import go from "@speed-highlight/core/languages/go.js";
-import html from "@speed-highlight/core/languages/html.js";
-import ini from "@speed-highlight/core/languages/ini.js";
-import java from "@speed-highlight/core/languages/java.js";
-import js from "@speed-highlight/core/languages/js.js";
-import jsdoc from "@speed-highlight/core/languages/jsdoc.js";
-import json from "@speed-highlight/core/languages/json.js";
-import lua from "@speed-highlight/core/languages/lua.js";
-import py from "@speed-highlight/core/languages/py.js";
-import regex from "@speed-highlight/core/languages/regex.js";
-import rs from "@speed-highlight/core/languages/rs.js";
-import sql from "@speed-highlight/core/languages/sql.js";
-import todo from "@speed-highlight/core/languages/todo.js";
-import toml from "@speed-highlight/core/languages/toml.js";
-import ts from "@speed-highlight/core/languages/ts.js";
-import xml from "@speed-highlight/core/languages/xml.js";
-import yaml from "@speed-highlight/core/languages/yaml.js";
+import * as languages from "@speed-highlight/core/languages";
 import { type ShjLanguageData, type ShjToken, tokenizeWith } from "@speed-highlight/core/tokenize";
 
-// Without a type, because the package's own do not fit each other under exact optional properties.
-const known: Record<string, unknown> = {
-  bash,
-  c,
-  css,
-  diff,
-  docker,
-  go,
-  html,
-  ini,
-  java,
-  js,
-  jsdoc,
-  json,
-  lua,
-  py,
-  regex,
-  rs,
-  sql,
-  todo,
-  toml,
-  ts,
-  xml,
-  yaml,
-};
-
-/** Grammars by name; `jsdoc`, `regex` and `todo` stand inside of others. */
-const grammars = known as Record<string, ShjLanguageData>;
+/**
+ * Grammars by name; some stand inside of others. They have a type of ours, because the package's own do not fit each other under
+ * exact optional properties.
+ */
+const grammars = languages as Record<string, unknown> as Record<string, ShjLanguageData>;
 
 /** Loops over everything but a few characters, which read to the end of the code at every place where one may begin. */
 const ENDLESS = /(\[\^[^\]]+\]|\(\[\^\?\]\|\\\?\[\^\?>\]\))\*/g;

@@ -82,7 +82,7 @@ export class ScrollPosition implements ReactiveController {
     // A conversation that begins anew shows its greeting from the start.
     const hasText = !!scroller?.querySelector(".exchange");
     if (scroller && this.#hasText && !hasText) {
-      this.#forgetWanted();
+      this.#wanted = undefined;
       this.#scrollTo(0, "instant");
     }
     this.#hasText = hasText;
@@ -132,7 +132,7 @@ export class ScrollPosition implements ReactiveController {
   }
 
   #anchorAt(exchange: HTMLElement, top: number, behavior: ScrollBehavior): void {
-    this.#forgetWanted();
+    this.#wanted = undefined;
     // It makes the room that the exchange needs to stand there.
     this.#scroller?.querySelector(".exchange:last-child")?.classList.add("anchored");
     this.#anchor = exchange;
@@ -149,7 +149,7 @@ export class ScrollPosition implements ReactiveController {
   /** Goes to the end and stays there. */
   follow(): void {
     this.#mode = "following";
-    this.#forgetWanted();
+    this.#wanted = undefined;
     this.#followEnd();
     this.#checkEnd();
   }
@@ -201,7 +201,8 @@ export class ScrollPosition implements ReactiveController {
     scroller.addEventListener("toggle", () => this.hold(), options);
     scroller.addEventListener("pointerdown", ({ target }) => this.#press(target), options);
     // Assistive technology clicks without a pointer.
-    for (const type of ["pointerdown", "click"]) scroller.addEventListener(type, () => this.#forgetWanted(), options);
+    for (const type of ["pointerdown", "click"])
+      scroller.addEventListener(type, () => (this.#wanted = undefined), options);
     for (const end of ["pointerup", "pointercancel"]) {
       window.addEventListener(end, () => this.#press(null), options);
     }
@@ -216,15 +217,10 @@ export class ScrollPosition implements ReactiveController {
     if (!target) setTimeout(() => this.#checkEnd());
   }
 
-  /** Looks no more for the place that an earlier page load was left at. */
-  #forgetWanted(): void {
-    this.#wanted = undefined;
-  }
-
   /** The reader takes over. Scrolling downward at the end goes on following it. */
   #leave(isUpward: boolean): void {
     const scroller = this.#scroller;
-    this.#forgetWanted();
+    this.#wanted = undefined;
     if (!scroller || scroller.scrollHeight <= scroller.clientHeight) return;
     if (isUpward) this.#mode = "free";
     this.#arrivesBy = 0;
@@ -236,7 +232,7 @@ export class ScrollPosition implements ReactiveController {
     const scroller = this.#scroller;
     // A hidden chat has no position.
     if (!scroller?.clientHeight || Math.abs(scroller.scrollTop - this.#top) < 1) return;
-    this.#forgetWanted();
+    this.#wanted = undefined;
     const isUpward = scroller.scrollTop < this.#top;
     this.#top = scroller.scrollTop;
     if (this.#mode === "anchored") this.#scrolledAnchored();
@@ -299,7 +295,7 @@ export class ScrollPosition implements ReactiveController {
       this.#goTo(block, wanted.part);
     }
     // While what stands below it is not drawn yet, the end is as near as the view gets.
-    if (Math.abs(this.#offsetOf(block, wanted.part)) <= 1) this.#forgetWanted();
+    if (Math.abs(this.#offsetOf(block, wanted.part)) <= 1) this.#wanted = undefined;
     this.#remember();
     this.#checkEnd();
   }

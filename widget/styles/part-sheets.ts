@@ -1,0 +1,7 @@
+import { sheetOf } from "./adopt.ts";
+import styles from "./parts.css";
+
+const shared = sheetOf(styles);
+
+/** The style sheets of a part that is loaded later: what such parts have in common, and its own. */
+export const partSheets = (css: string): readonly CSSStyleSheet[] => [shared, sheetOf(css)];
