@@ -11,7 +11,7 @@ import type {
 } from "../../protocol/chat.ts";
 import { records } from "../../protocol/json.ts";
 import { fileOf, partsOf, type ReadPart, sentArguments, unreadable } from "../history.ts";
-import { picturesAfter, textBeforePictures } from "../result-pictures.ts";
+import { INTERRUPTED, PICTURES_FOLLOW, picturesAfter, textBeforePictures } from "../result-pictures.ts";
 import type { ChatDialect, Quirks, SentMessage } from "./dialect.ts";
 
 export interface SendRules {
@@ -65,10 +65,6 @@ export function sentMessages(history: readonly HistoryMessage[], rules: SendRule
   addUsers([]);
   return messages;
 }
-
-/** What stands for the answer that never came, where an API demands one between tools and user. */
-const INTERRUPTED = "The answer was interrupted here.";
-const PICTURES_FOLLOW = "The pictures follow.";
 
 /** What a user said, perhaps in several messages, and the answer with its tool calls. */
 interface Exchange {
