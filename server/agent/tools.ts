@@ -1,5 +1,6 @@
 /** Carries out the tool calls of one model turn. */
 
+import type { Settings } from "../config/settings.ts";
 import { Late, within } from "../config/within.ts";
 import { AgentNotice, ToolFailure } from "../errors.ts";
 import type { RunEvent, RunObserver, ToolOutcome } from "../observe/run-observer.ts";
@@ -22,13 +23,6 @@ import { readResult } from "./tool-result.ts";
 import { type CheckedArguments, describeProblems } from "./tool-schema.ts";
 import { type Asking, hiddenBy, hiderOf, madeTitle } from "./tool-words.ts";
 
-export interface ToolLimits {
-  /** Calls of one model turn that are carried out; the model gets to know that the others were not. */
-  readonly maxToolCalls: number;
-  /** Longest output that goes to the model and to clients, in UTF-16 units. */
-  readonly maxToolOutputChars: number;
-}
-
 /** What a call came to. `content` is for the model, `shown` for clients where they may not see it. */
 interface Outcome extends ToolOutcome {
   content: readonly ToolContent[];
@@ -40,7 +34,7 @@ interface Outcome extends ToolOutcome {
 
 /** What the calls of a run have in common. */
 interface Calling extends Asking {
-  readonly limits: ToolLimits;
+  readonly limits: Pick<Settings, "maxToolCalls" | "maxToolOutputChars">;
 }
 
 /** What clients get of running calls, and the answer of the one that has ended, if one has. */

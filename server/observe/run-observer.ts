@@ -179,10 +179,7 @@ export interface RunEntry extends RunWords {
   readonly providerRequestId: string | undefined;
 }
 
-export interface OpenCall {
-  readonly id: string;
-  readonly name: string;
-  readonly arguments: string;
+export interface OpenCall extends ToolCall {
   readonly decision: Decision | undefined;
   /** Id of the call of which it is a step. */
   readonly parent: string | undefined;

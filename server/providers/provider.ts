@@ -67,8 +67,11 @@ export interface AskedCall {
   text?: string | undefined;
   danger?: boolean | undefined;
   editable?: boolean | undefined;
+  /** No tool is called: the agent that asks goes on with the answer. */
   isQuestion?: boolean | undefined;
+  /** The agent wants words, not a decision. */
   question?: boolean | undefined;
+  /** What a framework needs to go on. */
   kept?: unknown;
 }
 

@@ -63,7 +63,7 @@ export class EventLog {
     this.#trim();
   }
 
-  /** Calls the listener with each batch that is appended. */
+  /** Calls the listener with each batch that is appended. Unlike a reader, it neither holds the run back nor keeps it alive. */
   follow(listener: (events: readonly NumberedEvent[]) => void): void {
     this.#followers.push(listener);
   }

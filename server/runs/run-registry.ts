@@ -24,9 +24,9 @@ export interface StartOptions {
   request: RunRequest;
   /** The client's name for the run, if it wants to come back to it. */
   name: string | undefined;
-  /** The digest of the message that the name belongs to. */
+  /** A hash of the message that the name belongs to; empty without a name. */
   digest: string;
-  /** What the client says of the message. */
+  /** What the client says of the message. Nothing proves it. */
   metadata: Readonly<Record<string, string>>;
   transport: RunTransport;
   /** Whether the client gets the events as they come; otherwise it gets one body at the end. */
