@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { Run, RunHandle, RunReader } from "../runs/run.ts";
 import { cannotMark, createMemoryRunStore, type MarkKind, type RunStore } from "../runs/run-store.ts";
-import { orAlone, type RedisConnection } from "./connection.ts";
+import { NOW, orAlone, type RedisConnection } from "./connection.ts";
 import { EventPublisher, type PublishedRun, type PublisherOptions } from "./event-publisher.ts";
 import { Inbox, type Message, type MessageType } from "./inbox.ts";
 import { type Claim, eventsKey, RemoteRun } from "./remote-run.ts";
@@ -19,10 +19,6 @@ const HOLD_MS = 5000;
 const CLAIM = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
 return redis.call('GET', KEYS[1])`;
-
-const NOW = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000`;
 
 /** A sorted set of names, each with the moment at which it is forgotten. Beyond the bound, the oldest go, or the new one is refused. */
 const SET_MARK = `

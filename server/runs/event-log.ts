@@ -259,7 +259,8 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
   }
 }
 
-function expired(position: number): ApiError {
+/** Why nothing is read after event number `position`. */
+export function expired(position: number): ApiError {
   return new ApiError("run_expired", `Event ${position + 1} of this run is no longer kept.`);
 }
 

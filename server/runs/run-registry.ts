@@ -8,6 +8,7 @@ import { createContext, decidedCalls, Proposals } from "../agent/run-context.ts"
 import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
+import { within } from "../config/within.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
@@ -284,14 +285,11 @@ class InFlight {
   }
 
   /** Resolves with whether everything has ended within this many milliseconds. */
-  idleWithin(ms: number): Promise<boolean> {
-    if (this.isIdle) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), ms);
-      this.#onIdle = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
+  async idleWithin(ms: number): Promise<boolean> {
+    if (this.isIdle) return true;
+    const idle = new Promise<boolean>((resolve) => {
+      this.#onIdle = () => resolve(true);
     });
+    return within(() => idle, ms).catch(() => false);
   }
 }
