@@ -181,7 +181,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
     isBusy: () => service.runs.isBusy,
     async drain(closeServer) {
       await service.runs.drain(settings.drainSeconds * 1000);
-      await Promise.all([closeServer?.(), handler.close()]);
+      await Promise.all([closeServer?.(), sockets.closeAll()]);
       await (await queue)?.drain();
       await service.largeMessages.close();
       await shared?.close();

@@ -100,7 +100,8 @@ export class MessageLimits {
     ];
     const ofCaller = shares.map(({ name, max }): WantedSlot => {
       const pool = { name: `runs ${name}`, max };
-      return { acquire: () => this.#shared.acquire(pool), limit: "runs", refusal: tooManyRuns };
+      const refusal = () => tryAgain("rate_limited", "Too many of your messages are being answered. Please try again.");
+      return { acquire: () => this.#shared.acquire(pool), limit: "runs", refusal };
     });
     const waiting = { maxWaiting: this.#settings.maxQueuedRuns, maxMs: this.#settings.queueSeconds * 1000, signal };
     const all: WantedSlot = {
@@ -120,7 +121,8 @@ export class MessageLimits {
     };
     const ofCaller = shareOf(address, this.#settings.maxSocketsPerAddress).map(({ name, max }): WantedSlot => {
       const pool = { name: `sockets ${name}`, max };
-      return { acquire: () => this.#shared.acquire(pool), limit: "sockets", refusal: tooManySockets };
+      const refusal = () => tryAgain("rate_limited", "Too many connections are open from this address.");
+      return { acquire: () => this.#shared.acquire(pool), limit: "sockets", refusal };
     });
     return this.#acquireAll([all, ...ofCaller]);
   }
@@ -251,14 +253,6 @@ function rateLimited(message: string, waitMs: number): ApiError {
 
 function tryAgain(code: "rate_limited" | "overloaded", message: string): ApiError {
   return new ApiError(code, message, { retryAfter: RETRY_AFTER_SECONDS });
-}
-
-function tooManyRuns(): ApiError {
-  return tryAgain("rate_limited", "Too many of your messages are being answered. Please try again.");
-}
-
-function tooManySockets(): ApiError {
-  return tryAgain("rate_limited", "Too many connections are open from this address.");
 }
 
 function overloaded({ maxMs }: Waiting): ApiError {
