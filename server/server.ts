@@ -294,7 +294,7 @@ function servingParts(
   return { settings, stateSecrets: stateSecretsOf(settings, shared), hooks, hookMs, strike, warn, warned: new Set() };
 }
 
-/** Those of MCP, once an agent names some. */
+/** The MCP servers, once an agent names some. */
 class ToolServers {
   readonly #create: () => Promise<McpServers>;
   #servers: McpServers | undefined;

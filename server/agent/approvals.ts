@@ -21,7 +21,7 @@ import { checkedArguments, fittingArguments } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */
 export interface ApprovalLedger {
-  /** The name of what remembers them for so long from now, by its own clock, which nobody sets back. */
+  /** The name of what remembers them for so long from now, by its own clock, which is never set back. */
   name(ms: number): Promise<string>;
   /** Uses a decision up. "lost": the ledger of that name is gone, or its time is. @throws ApiError while that cannot be known */
   use(nonce: string, ledger: string): Promise<"new" | "known" | "lost">;

@@ -86,7 +86,7 @@ export function recordOf({ start, last, ...entry }: RunEntry): RunRecord {
     message: entry.message,
     attachments: start.attachments,
     answer,
-    // What a hook or the server itself has put in the place of all words was said by nobody else.
+    // What a hook or the server itself has put in the place of all words is all that was said.
     said: entry.said || answer,
     toolCalls: [...ended, ...cut],
     approvals: done?.approvals ?? [],

@@ -171,7 +171,7 @@ async function runTool(tool: Tool | undefined, call: ToolCall, report: Report, c
 /** The run ends before. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Whatever a tool does becomes a result that the model can act on. */
+/** A tool that fails, or is late, gives a result, too: one that the model can act on. */
 async function callTool(tool: Tool, call: ToolCall, report: Report, calling: Calling): Promise<Outcome> {
   const { context, observer } = calling;
   const progress = (text: string) => {

@@ -56,13 +56,13 @@ export class MessageLimits {
     if (wait > 0) this.#refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
   }
 
-  /** Called before a message is read, and before anybody is asked who sends it. @throws ApiError `rate_limited` */
+  /** Called before a message is read, and before `authenticate` is asked who sends it. @throws ApiError `rate_limited` */
   async admitMessage(caller: Caller): Promise<void> {
     this.#refuseMessage(await this.#shared.take(this.#messageRates(caller)));
   }
 
   /**
-   * Called before anybody is asked who sends something that counts as a message only if it is refused. It takes from a rate of
+   * Called before `authenticate` is asked who sends something that counts as a message only if it is refused. It takes from a rate of
    * its own: otherwise a client could guess at many tokens before the first one is counted. @throws ApiError `rate_limited`
    */
   async admitReader(caller: Caller): Promise<void> {

@@ -128,7 +128,7 @@ export interface ModelSetup {
 export interface RequestObserver {
   /** The provider has answered, perhaps with a refusal, and named the request. */
   answered(providerRequestId: string): void;
-  /** The request is sent, or sent once more. Absent where nobody reads what is sent. */
+  /** The request is sent, or sent once more. Absent where no sink reads what is sent. */
   sending?: ((model: SentModel) => TryObserver) | undefined;
 }
 

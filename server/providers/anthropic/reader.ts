@@ -42,7 +42,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
         break;
       // `ping`, `content_block_stop`, and what later versions of the API add.
     }
-    // The input is counted when the answer begins. Told alone, it would be the beginning of an answer that may still be repeated.
+    // The input is counted when the answer begins. Reported alone, it would begin an answer that may still be repeated.
     const usage = this.#hasReported || said.length === 0 ? undefined : this.#usage.total();
     if (usage === undefined) return;
     this.#hasReported = true;
