@@ -33,7 +33,9 @@ interface Outcome extends ToolOutcome {
 }
 
 /** What the calls of a run have in common. */
-interface Calling extends Asking {
+export interface Calling extends Asking {
+  /** The tools that the model may call, by name. */
+  readonly tools: ReadonlyMap<string, Tool>;
   readonly limits: Pick<Settings, "maxToolCalls" | "maxToolOutputChars">;
 }
 
@@ -51,11 +53,11 @@ const SAID = new WeakMap<RunContext, Progress>();
  * it is there. After an abort the calls that still run count as failed at once.
  */
 export async function* runTools(
-  tools: ReadonlyMap<string, Tool>,
   calls: readonly ToolCall[],
   calling: Calling,
   waiting: readonly ToolCall[] = [],
 ): AsyncGenerator<Step, void> {
+  const { tools } = calling;
   const { maxToolCalls, maxToolOutputChars } = calling.limits;
   const progress = SAID.get(calling.context) ?? new Progress();
   SAID.set(calling.context, progress);
@@ -82,10 +84,10 @@ export async function* runTools(
 
 /** The events of calls that begin, with what people read while they run. Rejects after an abort. */
 export async function callEvents(
-  tools: ReadonlyMap<string, Tool>,
   calls: readonly (ToolCall & Pick<ToolResult, "parent">)[],
   calling: Calling,
 ): Promise<RunEvent[]> {
+  const { tools } = calling;
   const events = await Promise.all(
     calls.map(async (call) => {
       const tool = tools.get(call.name);
