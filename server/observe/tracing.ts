@@ -13,8 +13,6 @@ import type { ModelRequestObserver, ModelRequestOutcome, RunSpans, RunStart, Too
 /** The module `@opentelemetry/api`. */
 export type OpenTelemetry = typeof import("@opentelemetry/api");
 
-export type Tracing = ReturnType<typeof createTracing>;
-
 /** The kind of failure of what was ended from outside. */
 const ABORTED = "aborted";
 
