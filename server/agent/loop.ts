@@ -138,7 +138,6 @@ export class Loop {
     return { message: start.message, ...(isShown ? { answer, said } : { answer: "", said: "" }) };
   }
 
-  /** The last event of a run that has failed. */
   failed(error: unknown): ErrorEvent {
     // A model that ignores the end of its run goes on.
     this.#turn?.fail(error, this.#run.context.signal);

@@ -48,7 +48,6 @@ export function sealMessages(messages: readonly HistoryMessage[], isHidden: IsHi
   return key === undefined ? (messages as HistoryMessage[]) : sealed;
 }
 
-/** Whether a message of a client is sealed. */
 export function isSealed(messages: unknown): messages is unknown[] {
   return Array.isArray(messages) && messages.some((message) => typeof message?.sealed === "string");
 }

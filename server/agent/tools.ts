@@ -134,7 +134,6 @@ export async function fittingArguments(
   return checked.ok ? checked : undefined;
 }
 
-/** The event of a call that has ended. */
 function endEvent(tools: ReadonlyMap<string, Tool>, result: ToolResult): RunEvent {
   const { name } = result.answer;
   const title = result.title ?? tools.get(name)?.title;

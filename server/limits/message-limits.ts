@@ -140,7 +140,6 @@ export class MessageLimits {
     return this.#acquireAll(wanted);
   }
 
-  /** The rate of the messages of one socket. */
   socketRate(): SocketRate {
     return new SocketRate(this.#settings);
   }

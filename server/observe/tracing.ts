@@ -10,7 +10,6 @@ import type { ToolCall } from "../providers/provider.ts";
 import { shortId } from "./log.ts";
 import type { ModelRequestObserver, ModelRequestOutcome, RunSpans, RunStart, ToolOutcome } from "./run-observer.ts";
 
-/** The module `@opentelemetry/api`. */
 export type OpenTelemetry = typeof import("@opentelemetry/api");
 
 /** The kind of failure of what was ended from outside. */

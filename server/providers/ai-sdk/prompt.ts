@@ -18,7 +18,6 @@ interface PromptMessage {
 /** The packages that take pictures in results, by the names of their providers. Others would write them down as text. */
 const TAKES_PICTURES = /anthropic|^google|vertex|bedrock|\.responses$/;
 
-/** What makes a prompt of a history. */
 interface PromptRules {
   model: AiSdkLanguageModel;
   /** What the model takes: a history may hold files that another model took. */

@@ -33,7 +33,6 @@ const SIGNED = new Set(["thinking_blocks", "provider_specific_fields", "reasonin
 /** Fields of our own, for providers with APIs of their own: no server of this one has a use for them. The last three are of earlier builds. */
 const OF_OTHER_APIS = new Set(["answer_parts", "openai_output", "anthropic_layout", "ai_sdk"]);
 
-/** The messages to send for a history. */
 export function sentMessages(history: readonly HistoryMessage[], rules: SendRules): SentMessage[] {
   const messages: SentMessage[] = [];
   const exchanges = exchangesOf(history);

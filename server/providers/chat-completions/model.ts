@@ -24,7 +24,6 @@ export interface ChatCompletionsOptions extends Omit<ProviderSetup, "settings" |
   dialect?: ChatDialect;
 }
 
-/** A provider that speaks the Chat Completions API. */
 export function createChatCompletions(options: ChatCompletionsOptions): Provider {
   return createProvider(options, "conversation_history", chatModel(options));
 }
