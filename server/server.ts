@@ -93,7 +93,6 @@ const LINGER_MS = 2000;
 /** How long `authenticate` may take. */
 const AUTHENTICATE_MS = 10_000;
 
-/** What a server is made of. */
 export interface ParleyServerOptions extends AgentModule {
   settings: Settings;
   /** The environment that the settings are of: what is secret in it is kept out of the log. */

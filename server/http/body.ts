@@ -14,7 +14,6 @@ export interface UploadRules {
 
 export interface BodyRules extends UploadRules {
   maxBytes: number;
-  /** The client's address. */
   address: string;
   /** Counts the bytes of the body. */
   memory: MessageMemory;

@@ -16,7 +16,6 @@ export interface MetricsOptions {
   model(): string;
   /** Whether a tool has a series of its own. A model can make up any name. */
   isTool(name: string): boolean;
-  /** How many WebSockets are open. */
   openSockets(): number;
   /** Whether Redis is there. Absent where none is used. */
   redisUp?: (() => boolean) | undefined;
