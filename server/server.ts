@@ -13,7 +13,7 @@ import {
   stateSecretsOf,
 } from "./agent/served-agent.ts";
 import type { ToolSource } from "./agent/tool-sources.ts";
-import { type Access, createAccess } from "./auth/access.ts";
+import { createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
 import { secretsOf } from "./config/secrets.ts";
@@ -221,15 +221,11 @@ function createSockets(
   return new WebSockets({ limits, memory, maxBytes, ...times, ...more });
 }
 
-interface Observing {
-  runtime: AgentRuntime;
-  log: Log;
+interface Observing extends Pick<Service, "runtime" | "log" | "origins" | "access"> {
   metrics: Metrics;
   sinks: readonly RunSink[];
   /** Absent where this process is alone. */
   shared: Shared | undefined;
-  origins: Origins;
-  access: Access;
 }
 
 async function createHooks(
