@@ -11,7 +11,7 @@ import type { Settings } from "../config/settings.ts";
 import { within } from "../config/within.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
-import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
+import type { ObserveRun, RunStart } from "../observe/run-observer.ts";
 import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
 import { RUN_ID } from "../protocol/events.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
@@ -19,7 +19,7 @@ import { Run, type RunHandle, type RunReader } from "./run.ts";
 import { APPROVALS, EARLY_CANCEL_MS, EARLY_CANCELS, type RunStore } from "./run-store.ts";
 
 /** A message that is to be answered. */
-export interface StartOptions {
+export interface StartOptions extends Pick<RunStart, "metadata" | "transport" | "trace"> {
   /** By whose rules the message was read. */
   served: ServedAgent;
   request: RunRequest;
@@ -27,14 +27,10 @@ export interface StartOptions {
   name: string | undefined;
   /** A hash of the message that the name belongs to; empty without a name. */
   digest: string;
-  /** What the client says of the message. Nothing proves it. */
-  metadata: Readonly<Record<string, string>>;
-  transport: RunTransport;
   /** Whether the client gets the events as they come; otherwise it gets one body at the end. */
   isStreamed: boolean;
   /** The id of the request, or of the socket's upgrade, that brought the message. */
   requestId: string;
-  trace: TraceHeaders;
   /** The memory of the message. A run that is started shares it until it is over. */
   memory: MessageMemory;
 }
