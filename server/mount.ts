@@ -182,7 +182,7 @@ function upgradeOf(handler: Handler): Parley["upgrade"] {
   const upgrade: Parley["upgrade"] = (req, socket, head) => {
     const { server } = req.socket as Socket & { server?: Server };
     const handlers = server?.listeners("upgrade").map((listener) => HANDLERS.get(listener)) ?? [];
-    // Where nobody else listens, a connection that all leave alone would stay open for ever: the first one takes it.
+    // Where only agents listen, a connection that all leave alone would stay open for ever: the first one takes it.
     const isOurs = handlers[0] === handler && handlers.every((one) => one?.owns(req) === false);
     if (!handler.owns(req) && !isOurs) return false;
     if (handler.upgrade(req, socket as Socket, head)) return true;

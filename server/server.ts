@@ -13,7 +13,7 @@ import {
   stateSecretsOf,
 } from "./agent/served-agent.ts";
 import type { ToolSource } from "./agent/tool-sources.ts";
-import { type Access, createAccess } from "./auth/access.ts";
+import { createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
 import { secretsOf } from "./config/secrets.ts";
@@ -93,7 +93,6 @@ const LINGER_MS = 2000;
 /** How long `authenticate` may take. */
 const AUTHENTICATE_MS = 10_000;
 
-/** What a server is made of. */
 export interface ParleyServerOptions extends AgentModule {
   settings: Settings;
   /** The environment that the settings are of: what is secret in it is kept out of the log. */
@@ -181,7 +180,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
     isBusy: () => service.runs.isBusy,
     async drain(closeServer) {
       await service.runs.drain(settings.drainSeconds * 1000);
-      await Promise.all([closeServer?.(), handler.close()]);
+      await Promise.all([closeServer?.(), sockets.closeAll()]);
       await (await queue)?.drain();
       await service.largeMessages.close();
       await shared?.close();
@@ -222,15 +221,11 @@ function createSockets(
   return new WebSockets({ limits, memory, maxBytes, ...times, ...more });
 }
 
-interface Observing {
-  runtime: AgentRuntime;
-  log: Log;
+interface Observing extends Pick<Service, "runtime" | "log" | "origins" | "access"> {
   metrics: Metrics;
   sinks: readonly RunSink[];
   /** Absent where this process is alone. */
   shared: Shared | undefined;
-  origins: Origins;
-  access: Access;
 }
 
 async function createHooks(
@@ -294,7 +289,7 @@ function servingParts(
   return { settings, stateSecrets: stateSecretsOf(settings, shared), hooks, hookMs, strike, warn, warned: new Set() };
 }
 
-/** Those of MCP, once an agent names some. */
+/** The MCP servers, once an agent names some. */
 class ToolServers {
   readonly #create: () => Promise<McpServers>;
   #servers: McpServers | undefined;

@@ -5,7 +5,6 @@
 
 import { randomUUID } from "node:crypto";
 import type { Settings } from "../config/settings.ts";
-import { within } from "../config/within.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type { ApprovalDecision, ToolApproval, ToolMessage, WaitingCall, WaitingCalls } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
@@ -13,15 +12,14 @@ import { textContent, textOf } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Agent } from "./define.ts";
 import { plainText } from "./plain-text.ts";
-import type { RunContext } from "./run-context.ts";
 import type { Tool } from "./tool-definition.ts";
 import { describeProblems } from "./tool-schema.ts";
-import { type Asking, hiddenBy, hiderOf, noticeOf, shownCall, shownId, titleText } from "./tool-words.ts";
-import { checkedArguments, fittingArguments } from "./tools.ts";
+import { type Asking, hiddenBy, hiderOf, madeBy, shownCall, shownId, titleText } from "./tool-words.ts";
+import { type Calling, checkedArguments, fittingArguments } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */
 export interface ApprovalLedger {
-  /** The name of what remembers them for so long from now, by its own clock, which nobody sets back. */
+  /** The name of what remembers them for so long from now, by its own clock, which is never set back. */
   name(ms: number): Promise<string>;
   /** Uses a decision up. "lost": the ledger of that name is gone, or its time is. @throws ApiError while that cannot be known */
   use(nonce: string, ledger: string): Promise<"new" | "known" | "lost">;
@@ -29,52 +27,38 @@ export interface ApprovalLedger {
 
 /** The run that asks, or in which the decisions come. */
 export interface ApprovingRun {
-  readonly served: { readonly agent: Pick<Agent, "ownRun">; readonly hookMs: number };
-  readonly settings: Settings;
-  readonly context: RunContext;
+  readonly served: { readonly agent: Pick<Agent, "ownRun"> };
+  readonly settings: Pick<Settings, "approvalSeconds">;
   readonly ledger: ApprovalLedger;
   /** `approvals` is absent where a message came in their place. */
   readonly request: { readonly approvals?: readonly ApprovalDecision[] };
 }
 
-type Tools = ReadonlyMap<string, Tool>;
-
 /** The calls of a turn that a person has to approve. One whose arguments do not fit is none of them: it would not run. */
-export async function callsToApprove(
-  tools: Tools,
-  calls: readonly ToolCall[],
-  run: ApprovingRun,
-  observer: RunObserver,
-): Promise<ToolCall[]> {
-  const candidates = calls.slice(0, run.settings.maxToolCalls);
-  const isHeld = await Promise.all(
-    candidates.map(async (call) => {
-      const tool = tools.get(call.name);
-      return tool?.approval !== undefined && (await needsApproval(tool, call, run, observer));
-    }),
-  );
+export async function callsToApprove(calls: readonly ToolCall[], calling: Calling): Promise<ToolCall[]> {
+  const candidates = calls.slice(0, calling.limits.maxToolCalls);
+  const isHeld = await Promise.all(candidates.map((call) => needsApproval(call, calling)));
   return candidates.filter((_, index) => isHeld[index]);
 }
 
-async function needsApproval(tool: Tool, call: ToolCall, { context, served }: ApprovingRun, observer: RunObserver) {
-  const { hookMs } = served;
-  const fitting = await fittingArguments(tool, call, { context, hookMs });
+async function needsApproval(call: ToolCall, calling: Calling): Promise<boolean> {
+  const tool = calling.tools.get(call.name);
+  const fitting = tool?.approval && (await fittingArguments(tool, call, calling));
   if (fitting === undefined) return false;
-  const rule = (signal: AbortSignal) =>
-    tool.approval?.isNeeded(fitting.value, { ...context, signal, callId: call.id, progress: () => {} });
-  try {
-    const isNeeded: unknown = await within(rule, hookMs, context.signal);
-    // Only a clear no is a no.
-    if (typeof isNeeded === "boolean") return isNeeded;
-    throw new TypeError(`It must return true or false, but returned ${typeof isNeeded}.`);
-  } catch (thrown) {
-    context.signal.throwIfAborted();
-    observer.failure(noticeOf(`needsApproval of the tool "${tool.name}"`, thrown, BY_DEFAULT_ASKED));
-  }
-  return true;
+  const ask = (signal: AbortSignal) =>
+    tool?.approval?.isNeeded(fitting.value, { ...calling.context, signal, callId: call.id, progress: () => {} });
+  return madeBy(`needsApproval of the tool "${call.name}"`, ask, NEEDS_APPROVAL, calling);
 }
 
-const BY_DEFAULT_ASKED = "The person is asked, as where it returns true.";
+const NEEDS_APPROVAL = {
+  /** Only a clear no is a no. */
+  read(given: unknown): boolean {
+    if (typeof given === "boolean") return given;
+    throw new TypeError(`It must return true or false, but returned ${typeof given}.`);
+  },
+  otherwise: true,
+  consequence: "The person is asked, as where it returns true.",
+};
 
 /** What the person is asked of these calls, and what the state has to hold of them until they have decided. */
 export async function askApproval(
@@ -114,12 +98,8 @@ function approvalOf(
 }
 
 /** A call of a tool of ours, with what its author has people asked. */
-export async function askedCall(
-  tools: Tools,
-  call: ToolCall,
-  run: ApprovingRun,
-  observer: RunObserver,
-): Promise<AskedCall> {
+export async function askedCall(call: ToolCall, calling: Calling): Promise<AskedCall> {
+  const { tools } = calling;
   const tool = tools.get(call.name);
   const { editable = false, danger } = tool?.approval ?? {};
   const hider = hiderOf(tools, call.name);
@@ -129,32 +109,22 @@ export async function askedCall(
     ...(tool?.title === undefined || hider?.expose === "none" ? {} : { title: tool.title }),
   };
   // A person can only change arguments that they can read.
-  return { call, shown, text: await questionOf(tool, call, run, observer), danger, editable: editable && !hider };
+  return { call, shown, text: await questionOf(tool, call, calling), danger, editable: editable && !hider };
 }
 
-async function questionOf(
-  tool: Tool | undefined,
-  call: ToolCall,
-  { context, served: { hookMs } }: ApprovingRun,
-  observer: RunObserver,
-): Promise<string> {
+async function questionOf(tool: Tool | undefined, call: ToolCall, calling: Calling): Promise<string> {
   const name = tool?.title === undefined && tool?.expose === "all" ? call.name : titleText(tool?.title);
   const standard = `The assistant wants to use ${name === "" ? "a tool" : `"${name}"`}.`;
   const make = tool?.approval?.text;
-  const fitting = make && (await fittingArguments(tool, call, { context, hookMs }));
+  const fitting = make && (await fittingArguments(tool, call, calling));
   if (fitting === undefined) return standard;
-  try {
-    const text: unknown = await within(() => make?.(fitting.value), hookMs, context.signal);
-    if (typeof text === "string") return plainText(text) || standard;
-    throw new TypeError(`It must return a string, but returned ${typeof text}.`);
-  } catch (thrown) {
-    context.signal.throwIfAborted();
-    observer.failure(noticeOf(`approvalText of the tool "${call.name}"`, thrown, BY_DEFAULT_READ));
-  }
-  return standard;
+  const read = (given: unknown) => {
+    if (typeof given === "string") return plainText(given) || standard;
+    throw new TypeError(`It must return a string, but returned ${typeof given}.`);
+  };
+  const rule = { read, otherwise: standard, consequence: "People read a sentence in its place." };
+  return madeBy(`approvalText of the tool "${call.name}"`, () => make?.(fitting.value), rule, calling);
 }
-
-const BY_DEFAULT_READ = "People read a sentence in its place.";
 
 /** What is to become of the calls that waited. */
 export interface Decided {
@@ -170,14 +140,10 @@ export interface Decided {
  * Takes the decisions on the calls that wait, once: a second message with the same ones gets an error. A message without decisions
  * declines all. @throws ApiError
  */
-export async function takeDecisions(
-  waiting: WaitingCalls,
-  tools: Tools,
-  run: ApprovingRun,
-  observer: RunObserver,
-): Promise<Decided> {
+export async function takeDecisions(waiting: WaitingCalls, run: ApprovingRun, calling: Calling): Promise<Decided> {
   const { approvals } = run.request;
   const { calls } = waiting;
+  const { tools, observer } = calling;
   if (approvals === undefined) return declineAll(waiting, run, observer);
   if (Date.now() > Date.parse(waiting.expires_at)) throw expired();
   const ids = new Map(calls.map(({ id, shownId = id }) => [shownId, id]));
@@ -193,8 +159,7 @@ export async function takeDecisions(
     const call = edited.find((one) => one.id === ids.get(id));
     // An agent that is written elsewhere checks the arguments of its own calls.
     if (call === undefined || run.served.agent.ownRun !== undefined) continue;
-    const asking = { context: run.context, hookMs: run.served.hookMs, observer };
-    await checkEdited(tools.get(call.name), call, `/approvals/${index}/arguments`, asking);
+    await checkEdited(tools.get(call.name), call, `/approvals/${index}/arguments`, calling);
   }
   const outcome = await run.ledger.use(waiting.nonce, waiting.ledger);
   if (outcome === "lost") throw expired();
@@ -260,7 +225,7 @@ function declinedAnswer({ id, name }: { id: string; name: string }, text: string
   return { id, name, content: textContent(text), failed: true };
 }
 
-export function declinedEvent(tools: Tools, { id, name, content }: ToolAnswer): RunEvent {
+export function declinedEvent({ tools }: Calling, { id, name, content }: ToolAnswer): RunEvent {
   const output = textOf(content);
   const title = tools.get(name)?.title;
   const data = { id, tool: name, title, output, status: "failed", declined: true, duration_ms: 0 } as const;

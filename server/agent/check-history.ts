@@ -1,5 +1,6 @@
 /** Proves that a `conversation_history` from a client is one that a run could have made. */
 
+import type { Settings } from "../config/settings.ts";
 import {
   type AttachmentType,
   isMediaType,
@@ -19,12 +20,7 @@ import { ApiError, invalidField } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import { withDigest } from "../providers/history.ts";
 
-export interface HistoryLimits {
-  /** Messages, with the parts and tool calls in them. */
-  readonly maxHistoryItems: number;
-  /** Bytes of text and base64 in all of it. */
-  readonly maxHistoryBytes: number;
-}
+export type HistoryLimits = Pick<Settings, "maxHistoryItems" | "maxHistoryBytes">;
 
 const ROOT = "/state/conversation_history";
 

@@ -1,6 +1,5 @@
 /** Hooks: functions of an agent that decide on messages and answers, or hear of them afterwards. */
 
-import type { User } from "../auth/access.ts";
 import { Late, within } from "../config/within.ts";
 import type { AttachedFile } from "../observe/run-observer.ts";
 import { decodedBytes, type ReceivedFile } from "../protocol/attachments.ts";
@@ -9,13 +8,10 @@ import type { RunContext } from "./run-context.ts";
 import type { RunRecord } from "./run-record.ts";
 
 /** A rating of an answer, as `onFeedback` gets it. `user` is proved; `run` and `conversation` are the client's word. */
-export interface Feedback {
+export interface Feedback extends Pick<RunContext, "user" | "metadata"> {
   /** Id of the run whose answer it is. Somebody may send the id of another user's run: join by run and user. */
   readonly run: string;
   readonly conversation: string | undefined;
-  /** What `authenticate` returned; `undefined` if the user is not known. */
-  readonly user: User | undefined;
-  readonly metadata: Readonly<Record<string, string>>;
   /** `null` takes an earlier rating back. */
   readonly rating: "up" | "down" | null;
   /** One of the element's reasons, or another client's, up to 200 characters. */

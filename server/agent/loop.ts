@@ -20,6 +20,7 @@ import { type End, type EndState, MAX_FILE_CHARS } from "./states.ts";
 import { isToolError, type Tool } from "./tool-definition.ts";
 import type { ToolTexts } from "./tool-texts.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
+import type { Calling } from "./tools.ts";
 
 /** Loaded where a tool is called, where a call waits for a person, or may have to, and where hooks decide on texts. */
 const OPTIONAL = {
@@ -137,7 +138,6 @@ export class Loop {
     return { message: start.message, ...(isShown ? { answer, said } : { answer: "", said: "" }) };
   }
 
-  /** The last event of a run that has failed. */
   failed(error: unknown): ErrorEvent {
     // A model that ignores the end of its run goes on.
     this.#turn?.fail(error, this.#run.context.signal);
@@ -185,7 +185,7 @@ export class Loop {
   /** What becomes of the events of a turn before clients get them; `undefined`: nothing. */
   #adaptation(): ((said: StreamEvent[]) => Promise<RunEvent[]>) | undefined {
     const isWithheld = this.#withheld !== undefined;
-    const texts = this.#run.served.provider.toolTexts?.(this.#tools, this.#run, this.#observer, isWithheld);
+    const texts = this.#run.served.provider.toolTexts?.(this.#calling, isWithheld);
     this.#texts = texts;
     if (texts === undefined || this.#tools.size === 0) return isWithheld ? async (said) => this.#pass(said) : undefined;
     return async (said) => this.#pass(await texts.apply(said));
@@ -194,6 +194,11 @@ export class Loop {
   /** The events that clients may have now. */
   #pass(events: RunEvent[]): RunEvent[] {
     return this.#withheld === undefined ? events : this.#withheld.pass(events);
+  }
+
+  get #calling(): Calling {
+    const { context, settings: limits, served } = this.#run;
+    return { tools: this.#tools, context, limits, observer: this.#observer, hookMs: served.hookMs };
   }
 
   /** Carries out the calls that a person has approved, and gives the model the refusal of each that they have declined. */
@@ -205,11 +210,11 @@ export class Loop {
       return;
     }
     const { takeDecisions, declinedEvent, withEdit } = await OPTIONAL.approvals();
-    const { approved, declined, edited } = await takeDecisions(waiting, this.#tools, this.#run, this.#observer);
+    const { approved, declined, edited } = await takeDecisions(waiting, this.#run, this.#calling);
     this.#hasBegun = true;
     this.#exchange.hasUsedTools = true;
     for (const answer of declined) this.#exchange.answer(answer, true);
-    if (declined.length > 0) yield this.#pass(declined.map((answer) => declinedEvent(this.#tools, answer)));
+    if (declined.length > 0) yield this.#pass(declined.map((answer) => declinedEvent(this.#calling, answer)));
     const adapt = (answer: ToolAnswer) => {
       const call = edited.has(answer.id) ? approved.find(({ id }) => id === answer.id) : undefined;
       return call === undefined ? answer : withEdit(answer, call);
@@ -223,17 +228,16 @@ export class Loop {
     calls: readonly ToolCall[],
     { waiting = [], adapt = (answer) => answer }: CarryOut = {},
   ): AsyncGenerator<RunEvent[], void> {
-    const { context, settings, served } = this.#run;
-    context.signal.throwIfAborted();
+    this.#run.context.signal.throwIfAborted();
     const begun = calls.filter((call) => !waiting.includes(call));
     if (begun.length === 0) return;
     const { callEvents, runTools } = await OPTIONAL.tools();
-    const calling = { context, limits: settings, observer: this.#observer, hookMs: served.hookMs };
-    yield this.#parted(this.#pass(await callEvents(this.#tools, begun, calling)));
+    const calling = this.#calling;
+    yield this.#parted(this.#pass(await callEvents(begun, calling)));
     this.#exchange.hasUsedTools = true;
     const answers = new Map<string, ToolAnswer>();
     try {
-      for await (const { events, answer } of runTools(this.#tools, calls, calling, waiting)) {
+      for await (const { events, answer } of runTools(calls, calling, waiting)) {
         if (answer !== undefined) answers.set(answer.id, adapt(answer));
         yield events;
       }
@@ -260,11 +264,11 @@ export class Loop {
       return undefined;
     }
     const { callsToApprove, askedCall } = await OPTIONAL.approvals();
-    const waiting = await callsToApprove(this.#tools, calls, this.#run, this.#observer);
+    const waiting = await callsToApprove(calls, this.#calling);
     yield* this.#carryOut(calls, { waiting });
     if (waiting.length === 0) return undefined;
     this.#run.context.signal.throwIfAborted();
-    const asked = waiting.map((call) => askedCall(this.#tools, call, this.#run, this.#observer));
+    const asked = waiting.map((call) => askedCall(call, this.#calling));
     return this.#waitFor(await Promise.all(asked));
   }
 

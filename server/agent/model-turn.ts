@@ -132,7 +132,7 @@ export class ModelTurn {
     return this.#endHosted();
   }
 
-  /** What the request has taken so far, as far as nobody has counted it by the characters that were sent and said. */
+  /** What the request has taken so far: what was counted, and else a guess by the characters that were sent and said. */
   #guessUsage(): RecordedUsage {
     const { entries, start, turn } = this.#exchange;
     const { state, history, message } = start;
@@ -176,7 +176,7 @@ export class ModelTurn {
 
 interface HostedCall {
   readonly call: ToolCall;
-  /** Of which call it is a step. */
+  /** Id of the call of which it is a step. */
   readonly parent: string | undefined;
   readonly startedAt: number;
 }

@@ -10,11 +10,11 @@ import { fieldNames, unknownField } from "./fields.ts";
 /** USD for a million tokens of a model. */
 export interface Price {
   input: number;
-  /** Of the output, with what was thought. */
+  /** For the output, with what was thought. */
   output: number;
-  /** Of the input that a cache gave. Default: as `input`. */
+  /** For the input that a cache gave. Default: as `input`. */
   cachedInput?: number;
-  /** Of the input that was written into a cache. Default: as `input`. */
+  /** For the input that was written into a cache. Default: as `input`. */
   cacheWrite?: number;
 }
 

@@ -25,10 +25,10 @@ interface Said {
   last: string;
 }
 
-/** Of one answer. */
+/** What the calls of one answer say. */
 export class Progress {
   readonly #calls = new Map<string, Said>();
-  /** Those of them that have said what clients have not got: there may be thousands of calls, and few that speak. */
+  /** The calls that have said what clients have not got: there may be thousands of calls, and few that speak. */
   readonly #waiting = new Map<string, Said>();
   /** How many texts clients have got. */
   #count = 0;

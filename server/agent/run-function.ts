@@ -44,7 +44,7 @@ export interface RunAttachment {
   readonly type: AttachmentType;
   readonly name: string;
   readonly mimeType: FileType;
-  /** Of a text file in UTF-8, without a byte order mark. */
+  /** The bytes; those of a text file are UTF-8, without a byte order mark. */
   readonly data: Uint8Array;
 }
 

@@ -1,22 +1,17 @@
 /** What `onRunEnd` gets of a run. */
 
-import type { Caller, User } from "../auth/access.ts";
+import type { User } from "../auth/access.ts";
 import type { AttachedFile, RecordedUsage, RunEntry, RunTransport } from "../observe/run-observer.ts";
 import type { FinishReason, ToolApproval } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
+import type { RunContext } from "./run-context.ts";
 
 /** One message and its answer, as `onRunEnd` gets them. */
-export interface RunRecord {
+export interface RunRecord extends Pick<RunContext, "conversation" | "metadata" | "keyKind"> {
   /** Id of the run. `Feedback` names it, too. */
   readonly run: string;
-  /** Stays the same over the messages of one conversation. Where states are not signed, the client may say any other. */
-  readonly conversation: string;
   /** What `authenticate` returned; `undefined` if the user is not known. Store their `id`, and nothing else of them. */
   readonly user: User | undefined;
-  /** What the client says of the message. Nothing proves it. */
-  readonly metadata: Readonly<Record<string, string>>;
-  /** Kind of the key that the message came with. */
-  readonly keyKind: Caller["keyKind"];
   readonly transport: RunTransport;
   /** As in the agent, `openai/gpt-5.2`; of several models the one that answered last. */
   readonly model: string;
@@ -91,7 +86,7 @@ export function recordOf({ start, last, ...entry }: RunEntry): RunRecord {
     message: entry.message,
     attachments: start.attachments,
     answer,
-    // What a hook or the server itself has put in the place of all words was said by nobody else.
+    // What a hook or the server itself has put in the place of all words is all that was said.
     said: entry.said || answer,
     toolCalls: [...ended, ...cut],
     approvals: done?.approvals ?? [],

@@ -6,8 +6,11 @@ import { isRecord } from "../protocol/json.ts";
 
 /** What sealed messages belong to: they are opened in no other conversation and for no other user. */
 export interface Seal {
+  /** Id of the agent. */
   readonly agent: string;
+  /** Id of the provider. */
   readonly provider: string;
+  /** Id of the user whose conversation it is; `undefined` if the user is not known. */
   readonly user: string | undefined;
   readonly conversation: string | undefined;
   /** The first seals, all open. */
@@ -48,7 +51,6 @@ export function sealMessages(messages: readonly HistoryMessage[], isHidden: IsHi
   return key === undefined ? (messages as HistoryMessage[]) : sealed;
 }
 
-/** Whether a message of a client is sealed. */
 export function isSealed(messages: unknown): messages is unknown[] {
   return Array.isArray(messages) && messages.some((message) => typeof message?.sealed === "string");
 }

@@ -10,14 +10,8 @@ import { checkFiles, checkHistory, checkSize, type HistoryLimits } from "./check
 import { type IsHidden, isSealed, openMessages, openValue, type Seal, sealMessages, sealValue } from "./sealed.ts";
 
 /** What a state belongs to: it continues no conversation with another agent or provider. Plain data, for a worker thread. */
-export interface StateBinding {
+export interface StateBinding extends Pick<Seal, "agent" | "provider" | "user"> {
   readonly kind: StateKind;
-  /** Id of the agent. */
-  readonly agent: string;
-  /** Id of the provider. */
-  readonly provider: string;
-  /** Id of the user whose conversation it is; `undefined` if the user is not known. */
-  readonly user: string | undefined;
   /** The first signs, all verify; empty: states are not signed. */
   readonly secrets: readonly string[];
   /** The same or, where there are none, what signs and seals what needs it in any case, such as open exchanges. */

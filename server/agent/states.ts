@@ -15,7 +15,7 @@ import { CANCELLED, slimHistory, textContent, toolMessage } from "../providers/h
 import type { ModelRequest, ToolAnswer } from "../providers/provider.ts";
 import type { Exchange, Turn } from "./exchange.ts";
 
-/** How a run has ended. One that nobody waits for any more has no state. */
+/** How a run has ended. One that no client waits for any more has no state. */
 export type End =
   /**
    * The model has answered, or was stopped. `text` is what clients got in place of an answer. `isWithheld`: the words of the run

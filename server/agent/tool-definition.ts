@@ -133,29 +133,12 @@ export function isToolResult(value: unknown): value is ToolResultParts {
 }
 
 const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
-const TOOL_FIELDS = fieldNames<ToolDefinition>({
-  name: true,
-  description: true,
-  parameters: true,
-  execute: true,
-  timeoutMs: true,
-  needsApproval: true,
-  approvalText: true,
-  editable: true,
-  danger: true,
-  title: true,
-  running: true,
-  done: true,
-  expose: true,
-});
 
-const TEXT_FIELDS = fieldNames<ToolTextsDefinition>({
-  title: true,
-  running: true,
-  done: true,
-  expose: true,
-  approvalText: true,
-  danger: true,
+const TEXTS = { title: true, running: true, done: true, expose: true, approvalText: true, danger: true } as const;
+const TEXT_FIELDS = fieldNames<ToolTextsDefinition>(TEXTS);
+const TOOL_FIELDS = fieldNames<ToolDefinition>({
+  ...{ name: true, description: true, parameters: true, execute: true, timeoutMs: true },
+  ...{ needsApproval: true, editable: true, ...TEXTS },
 });
 
 /** `at` is where it stands, such as `tools[0]`. @throws ConfigError that names the field and says what is right */

@@ -9,7 +9,7 @@ export interface ToolResult {
   answer: ToolAnswer;
   title?: ToolText | undefined;
   durationMs: number;
-  /** Of which call it is a step. */
+  /** Id of the call of which it is a step. */
   parent?: string | undefined;
 }
 

@@ -89,7 +89,6 @@ interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What a check of arguments came to. */
 export type CheckedArguments =
   | { ok: true; value: unknown }
   | {

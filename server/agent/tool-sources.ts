@@ -97,7 +97,7 @@ interface Joined {
   readonly instructions: readonly string[];
 }
 
-/** The second of two tools with one name is left out: a model cannot tell them apart. */
+/** The second of two tools with one name is left out: a model could call either. */
 function joined(given: readonly Given[]): Joined {
   const tools = new Map<string, Tool>();
   const leftOut = given.flatMap((one) => one.leftOut);

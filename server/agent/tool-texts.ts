@@ -1,23 +1,17 @@
 /** What people read of the calls of tools that run elsewhere, in an agent that its author has written with something else. */
 
-import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
+import type { RunEvent } from "../observe/run-observer.ts";
 import type { StreamEvent, ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
 import type { AskedCall, ToolCall } from "../providers/provider.ts";
-import { type ApprovingRun, askedCall } from "./approvals.ts";
+import { askedCall } from "./approvals.ts";
 import { SEPARATOR } from "./exchange.ts";
-import type { Tool } from "./tool-definition.ts";
 import { hiddenBy, hiderOf, madeTitle } from "./tool-words.ts";
-import { callEvents } from "./tools.ts";
-
-type Tools = ReadonlyMap<string, Tool>;
+import { type Calling, callEvents } from "./tools.ts";
 
 /** The calls of one answer. */
 export class ToolTexts {
-  readonly #tools: Tools;
-  readonly #run: ApprovingRun;
-  readonly #observer: RunObserver;
-  readonly #calling: Parameters<typeof callEvents>[2];
+  readonly #calling: Calling;
   readonly #calls = new Map<string, ToolCall>();
   /** Ids of calls of which clients may not read what happens within them. */
   readonly #hiding = new Set<string>();
@@ -27,13 +21,9 @@ export class ToolTexts {
   #isHidden = false;
 
   /** `isWithheld`: clients get the texts when the answer is over. */
-  constructor(tools: Tools, run: ApprovingRun, observer: RunObserver, isWithheld: boolean) {
-    const { context, settings, served } = run;
-    this.#tools = tools;
-    this.#run = run;
-    this.#observer = observer;
+  constructor(calling: Calling, isWithheld: boolean) {
+    this.#calling = calling;
     this.#isWithheld = isWithheld;
-    this.#calling = { context, limits: settings, observer, hookMs: served.hookMs };
   }
 
   /** The same events, with what the author has written for the calls in them. */
@@ -66,31 +56,31 @@ export class ToolTexts {
     const call = { id, name, arguments: args };
     this.#calls.set(id, call);
     const isWithin = parent !== undefined && this.#hiding.has(parent);
-    if (isWithin || hiderOf(this.#tools, name) !== undefined) this.#hiding.add(id);
+    if (isWithin || hiderOf(this.#calling.tools, name) !== undefined) this.#hiding.add(id);
     if (isWithin) return hidden(event);
-    const [worded = event] = await callEvents(this.#tools, [{ ...call, parent }], this.#calling);
+    const [worded = event] = await callEvents([{ ...call, parent }], this.#calling);
     return worded;
   }
 
   async #result(event: ToolResultEvent): Promise<RunEvent> {
     const { id, tool: name, output, status, parent } = event.data;
     if (parent !== undefined && this.#hiding.has(parent)) return hidden(event);
-    const tool = this.#tools.get(name);
+    const tool = this.#calling.tools.get(name);
     const args = tryParse(this.#calls.get(id)?.arguments ?? "{}");
     const done = () => tool?.done?.(args, tryParse(output) ?? output);
     const title = tool && status === "completed" ? await madeTitle(tool, "done", done, this.#calling) : tool?.title;
     const data = title === undefined ? event.data : { ...event.data, title };
-    return hiddenBy({ ...event, data }, hiderOf(this.#tools, name));
+    return hiddenBy({ ...event, data }, hiderOf(this.#calling.tools, name));
   }
 
   /** What a person is asked: the author's words, and where there are none, those of the framework. */
   asked(asked: readonly AskedCall[]): Promise<AskedCall[]> {
-    const tools = this.#tools;
+    const { tools } = this.#calling;
     const all = asked.map(async (one): Promise<AskedCall> => {
       const tool = tools.get(one.call.name);
       const hider = hiderOf(tools, one.call.name);
       if (tool === undefined && hider === undefined) return one;
-      const own = await askedCall(tools, one.call, this.#run, this.#observer);
+      const own = await askedCall(one.call, this.#calling);
       const isOwn = tool?.approval?.text !== undefined || !one.text;
       return {
         ...one,

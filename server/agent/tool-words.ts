@@ -107,22 +107,39 @@ export async function madeTitle(
   tool: ToolWords,
   field: "running" | "done",
   make: () => unknown,
-  { context, observer, hookMs }: Asking,
+  asking: Asking,
 ): Promise<ToolText | undefined> {
   if (tool[field] === undefined) return tool.title;
-  try {
-    return toText(await within(make, hookMs, context.signal));
-  } catch (thrown) {
-    if (context.signal.aborted) return tool.title;
-    observer.failure(noticeOf(`${field} of the tool "${tool.name}"`, thrown, "People read its title."));
-    return tool.title;
-  }
+  const rule = { read: toText, otherwise: tool.title, consequence: "People read its title." };
+  // The run may be over: its calls have titles all the same.
+  return madeBy(`${field} of the tool "${tool.name}"`, make, rule, asking).catch(() => tool.title);
 }
 
-/** For the log: what an author's function did wrong, and what happens in its place. */
-export function noticeOf(what: string, cause: unknown, then: string): AgentNotice {
-  if (cause instanceof Late) return new AgentNotice(`${what} ${cause.message}. ${then}`);
-  return new AgentNotice(`${what} failed. ${then}`, { cause });
+/** What is made of what a function of the author gives, and what happens where it gives nothing of the kind in time. */
+interface Rule<Value> {
+  /** @throws TypeError */
+  read(given: unknown): Value;
+  readonly otherwise: Value;
+  /** A sentence about that for the log. */
+  readonly consequence: string;
+}
+
+/** What a function of the author makes of a call. Rejects with the reason of an abort. */
+export async function madeBy<Value>(
+  what: string,
+  make: (signal: AbortSignal) => unknown,
+  { read, otherwise, consequence }: Rule<Value>,
+  { context, observer, hookMs }: Asking,
+): Promise<Value> {
+  try {
+    return read(await within(make, hookMs, context.signal));
+  } catch (cause) {
+    context.signal.throwIfAborted();
+    const isLate = cause instanceof Late;
+    const how = isLate ? cause.message : "failed";
+    observer.failure(new AgentNotice(`${what} ${how}. ${consequence}`, isLate ? {} : { cause }));
+    return otherwise;
+  }
 }
 
 /** What was returned is not named: it may be somebody's words. @throws TypeError */

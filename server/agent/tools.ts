@@ -1,5 +1,6 @@
 /** Carries out the tool calls of one model turn. */
 
+import type { Settings } from "../config/settings.ts";
 import { Late, within } from "../config/within.ts";
 import { AgentNotice, ToolFailure } from "../errors.ts";
 import type { RunEvent, RunObserver, ToolOutcome } from "../observe/run-observer.ts";
@@ -22,13 +23,6 @@ import { readResult } from "./tool-result.ts";
 import { type CheckedArguments, describeProblems } from "./tool-schema.ts";
 import { type Asking, hiddenBy, hiderOf, madeTitle } from "./tool-words.ts";
 
-export interface ToolLimits {
-  /** Calls of one model turn that are carried out; the model gets to know that the others were not. */
-  readonly maxToolCalls: number;
-  /** Longest output that goes to the model and to clients, in UTF-16 units. */
-  readonly maxToolOutputChars: number;
-}
-
 /** What a call came to. `content` is for the model, `shown` for clients where they may not see it. */
 interface Outcome extends ToolOutcome {
   content: readonly ToolContent[];
@@ -39,8 +33,10 @@ interface Outcome extends ToolOutcome {
 }
 
 /** What the calls of a run have in common. */
-interface Calling extends Asking {
-  readonly limits: ToolLimits;
+export interface Calling extends Asking {
+  /** The tools that the model may call, by name. */
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly limits: Pick<Settings, "maxToolCalls" | "maxToolOutputChars">;
 }
 
 /** What clients get of running calls, and the answer of the one that has ended, if one has. */
@@ -57,11 +53,11 @@ const SAID = new WeakMap<RunContext, Progress>();
  * it is there. After an abort the calls that still run count as failed at once.
  */
 export async function* runTools(
-  tools: ReadonlyMap<string, Tool>,
   calls: readonly ToolCall[],
   calling: Calling,
   waiting: readonly ToolCall[] = [],
 ): AsyncGenerator<Step, void> {
+  const { tools } = calling;
   const { maxToolCalls, maxToolOutputChars } = calling.limits;
   const progress = SAID.get(calling.context) ?? new Progress();
   SAID.set(calling.context, progress);
@@ -88,10 +84,10 @@ export async function* runTools(
 
 /** The events of calls that begin, with what people read while they run. Rejects after an abort. */
 export async function callEvents(
-  tools: ReadonlyMap<string, Tool>,
   calls: readonly (ToolCall & Pick<ToolResult, "parent">)[],
   calling: Calling,
 ): Promise<RunEvent[]> {
+  const { tools } = calling;
   const events = await Promise.all(
     calls.map(async (call) => {
       const tool = tools.get(call.name);
@@ -138,7 +134,6 @@ export async function fittingArguments(
   return checked.ok ? checked : undefined;
 }
 
-/** The event of a call that has ended. */
 function endEvent(tools: ReadonlyMap<string, Tool>, result: ToolResult): RunEvent {
   const { name } = result.answer;
   const title = result.title ?? tools.get(name)?.title;
@@ -177,7 +172,7 @@ async function runTool(tool: Tool | undefined, call: ToolCall, report: Report, c
 /** The run ends before. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Whatever a tool does becomes a result that the model can act on. */
+/** A tool that fails, or is late, gives a result, too: one that the model can act on. */
 async function callTool(tool: Tool, call: ToolCall, report: Report, calling: Calling): Promise<Outcome> {
   const { context, observer } = calling;
   const progress = (text: string) => {

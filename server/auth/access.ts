@@ -182,7 +182,7 @@ function untilNamed(address: string): string {
     : "all its clients count as one address";
 }
 
-function digestOf(key: string): Buffer {
+export function digestOf(key: string): Buffer {
   return createHash("sha256").update(key).digest();
 }
 

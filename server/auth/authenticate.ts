@@ -11,7 +11,6 @@ export interface AuthRequest {
   readonly headers: IncomingMessage["headers"];
   /** The client's address, as far as it can be known behind proxies. */
   readonly address: string;
-  /** Kind of the key that came with it. */
   readonly keyKind: Caller["keyKind"];
   /** What the client sent as `x-user-token`, or on a socket with its last `authenticate`. */
   readonly token: string | undefined;

@@ -78,7 +78,7 @@ export function warningsOf({ folder, settings, inherited }: OpenedProject, loade
     folder === undefined ? undefined : approvalNotice(loaded, settings),
     memoryAdvice(settings),
     ...unknownNames(inherited),
-  ].filter((warning) => warning !== undefined);
+  ].filter((warning) => typeof warning === "string");
 }
 
 /** @throws ConfigError */
@@ -97,33 +97,22 @@ const MIN_KEY_CHARS = 20;
 const isShort = (secret: string): boolean => secret.length < MIN_KEY_CHARS;
 
 /** What is unsafe where other machines reach the server, and what to set. */
-function publicWarnings(settings: Settings, alwaysSigns: boolean): string[] {
+function publicWarnings(settings: Settings, alwaysSigns: boolean): (string | false)[] {
   if (!isPublic(settings)) return [];
   const { host, apiKeys, chatKeys, widgetKeys, allowedOrigins, stateSecrets } = settings;
-  const warnings = [];
-  if (!settings.requiresKey) {
-    const why = isLoopbackHost(host) ? "PARLEY_TRUSTED_PROXIES is set" : `HOST is ${host}`;
-    warnings.push(
+  const why = isLoopbackHost(host) ? "PARLEY_TRUSTED_PROXIES is set" : `HOST is ${host}`;
+  return [
+    !settings.requiresKey &&
       `Other machines can reach this server (${why}) and chat without a key. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
-    );
-  }
-  if ([apiKeys, chatKeys, widgetKeys].flat().some(isShort)) {
-    warnings.push(
+    [apiKeys, chatKeys, widgetKeys].flat().some(isShort) &&
       `A key has fewer than ${MIN_KEY_CHARS} characters and can be guessed. Make one with: openssl rand -hex 24`,
-    );
-  }
-  if (widgetKeys.length > 0 && allowedOrigins.length === 0) {
-    warnings.push("Any site can use the widget key. Set PARLEY_ALLOWED_ORIGINS to the sites that may.");
-  }
-  if (stateSecrets.length === 0 && !alwaysSigns) {
-    warnings.push(
+    widgetKeys.length > 0 &&
+      allowedOrigins.length === 0 &&
+      "Any site can use the widget key. Set PARLEY_ALLOWED_ORIGINS to the sites that may.",
+    stateSecrets.length === 0 &&
+      !alwaysSigns &&
       "Clients can change the conversations that they send back. Set PARLEY_STATE_SECRET to sign them; make one with: openssl rand -hex 32",
-    );
-  }
-  if (stateSecrets.some(isShort)) {
-    warnings.push(
+    stateSecrets.some(isShort) &&
       `A PARLEY_STATE_SECRET has fewer than ${MIN_KEY_CHARS} characters and can be guessed. Make one with: openssl rand -hex 32`,
-    );
-  }
-  return warnings;
+  ];
 }

@@ -8,8 +8,8 @@ export const STRUCK = "[key]";
 /** `SHOP_API_KEYS`, `PGPASSWORD`, `stripeKey`, `AWS_ACCESS_KEY_ID`, but not `KEYBOARD`. */
 const SECRET_NAME = /(?:key|token|secret|password)s?(?:_|$)/i;
 
-/** Shorter values are words that a log needs. */
-const MIN_SECRET_CHARS = 6;
+/** A shorter text is a word that a log needs. */
+export const MIN_SECRET_CHARS = 6;
 
 /** What of the environment must never be written down: keys, tokens, secrets and passwords, Parley's and others'. */
 export function secretsOf(env: Environment): string[] {

@@ -426,7 +426,6 @@ export function isLive(name: string): boolean {
   return ROWS.some(([, row]) => row.live && row.name === name);
 }
 
-/** Takes over the live settings of `next`. */
 export function applyLive(settings: Settings, next: Settings): void {
   const values = ROWS.filter(([, row]) => row.live).map(([key]) => [key, next[key]]);
   Object.assign(settings, Object.fromEntries(values), { requiresKey: next.requiresKey });

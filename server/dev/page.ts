@@ -3,11 +3,11 @@
  * that a developer tries the agent as: what its module exports as `devUsers`.
  */
 
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { EventEmitter, on } from "node:events";
 import type { IncomingMessage } from "node:http";
 import type { AgentModule } from "../agent/define.ts";
-import type { User } from "../auth/access.ts";
+import { digestOf, type User } from "../auth/access.ts";
 import { isUser, MAX_ID_CHARS } from "../auth/authenticate.ts";
 import { isLoopbackHost } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
@@ -85,10 +85,6 @@ export class DevPage {
   #complete(event: DevEvent): DevEvent {
     return this.choices === undefined ? event : { ...event, users: this.choices };
   }
-}
-
-function digestOf(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
 }
 
 /** One of the users, as the bar of the page offers them. */

@@ -6,11 +6,9 @@ import { ModuleLife } from "../agent/served-agent.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { ConfigError } from "../errors.ts";
 import type { ProjectLoader } from "../project/fresh-modules.ts";
+import { SILENT_LOAD_MS } from "../project/load-project.ts";
 import type { ParleyServer } from "../server.ts";
 import { type DevPage, withDevUsers } from "./page.ts";
-
-/** A module may load in silence for this time. */
-const SILENT_LOAD_MS = 5000;
 
 const CONVERSATIONS_END = "Another provider answers now, which cannot go on with the conversations of before.";
 

@@ -127,7 +127,7 @@ export interface TracedEvent {
 }
 
 /**
- * What tells the parts of an answer apart: indices and ids beside a piece and around it, or one of them where the other
+ * What distinguishes the parts of an answer: indices and ids beside a piece and around it, or one of them where the other
  * changes from piece to piece, or places in lists.
  */
 const PARTS = [/(?:index|id)$/i, /index$/i, /id$/i, undefined];

@@ -98,7 +98,6 @@ export class ProjectWatcher {
 
 const isWatched = (name: string): boolean => !name.startsWith(".") && name !== "node_modules";
 
-/** The folder and those in it. */
 function foldersIn(folder: string): string[] {
   const found = [folder];
   for (const known of found) {

@@ -40,19 +40,11 @@ const LEVELS_AROUND = 6;
 const HOLD_MS = 200;
 
 /** What an agent asks a person, as its framework says it. */
-export interface Question {
+export interface Question extends Omit<AskedCall, "call" | "shown" | "text"> {
   id: unknown;
   tool: unknown;
   arguments: unknown;
   text?: unknown;
-  danger?: boolean;
-  editable?: boolean;
-  /** No tool is called: the agent that asks goes on with the answer. */
-  isQuestion?: boolean;
-  /** The agent wants words, not a decision. */
-  question?: boolean;
-  /** What the framework needs to go on. */
-  kept?: unknown;
 }
 
 /** A call that a person has approved, with what they have said. */

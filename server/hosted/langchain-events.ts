@@ -76,7 +76,7 @@ class EventsReader implements ShapeReader {
     this.#interrupts.ask(answer);
   }
 
-  /** The agent that makes a call in this task. What is within one of several calls, nobody knows which, is read for nobody. */
+  /** The agent that makes a call in this task. What is within one of several calls, without a sign of which, is shown nowhere. */
   #agentIn(task: string, answer: Answer): AgentAnswer {
     const around = task.slice(0, Math.max(0, task.lastIndexOf("|")));
     const isAround = (call: Running) => call.task === around && call.answer.isOpen(call.id);

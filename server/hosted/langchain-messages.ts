@@ -19,7 +19,7 @@ interface Asked {
   args: string;
 }
 
-/** Who says a message: the agent that answers; a graph within it, whose last word is the answer where it says none; or a tool. */
+/** The agent that answers; a graph within it, whose last word is the answer where the agent says none; or a tool. */
 export type Speaker = "agent" | "graph" | "tool";
 
 /** Reads the messages of one answer. The same one may come several times: in pieces, whole, and within an update. */

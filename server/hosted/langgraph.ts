@@ -62,7 +62,7 @@ function messagesOf(update: unknown): Record<string, unknown>[] {
 /** The node of LangGraph's own that runs tools. What is said in it is the tool's business. */
 const TOOL_NODE = "tools";
 
-/** Who says a message with this metadata. */
+/** The speaker of a message with this metadata. */
 export function speakerOf(metadata: unknown, path: readonly unknown[] = []): Speaker {
   const { langgraph_node: node, langgraph_checkpoint_ns: namespace } = isRecord(metadata) ? metadata : {};
   const graphs = [...path, ...asString(namespace).split("|").slice(0, -1)];
@@ -129,7 +129,7 @@ class GraphReader implements ShapeReader {
     else if (others.length === 0) answer.progress(only?.id, statusOf(data));
   }
 
-  /** The graph that a path leads to. What is within one of several calls, nobody knows which, is read for nobody. */
+  /** The graph that a path leads to. What is within one of several calls, without a sign of which, is shown nowhere. */
   #scopeOf(namespace: readonly unknown[]): Scope {
     let scope = this.#root;
     for (const [index, name] of namespace.entries()) {
@@ -182,7 +182,7 @@ export class Interrupts {
     return this.#isAtBreakpoint || this.#found.size > 0;
   }
 
-  /** @throws ApiError for an interrupt without an id beside another one: the graph could not tell their answers apart */
+  /** @throws ApiError for an interrupt without an id beside another one: the graph could not assign their answers */
   read(data: unknown): void {
     const interrupts = isRecord(data) ? data.__interrupt__ : undefined;
     this.#isAtBreakpoint ||= Array.isArray(interrupts) && interrupts.length === 0;

@@ -98,7 +98,6 @@ class HostedAnswer {
     const limits = { firstChunkMs: firstChunkSeconds * 1000, idleMs: idleSeconds * 1000 };
     const input = this.#input();
     const answer = this.#answer;
-    const reader = this.#reader;
     const sources: Record<string, unknown>[] = [];
     try {
       if (answer.beginApproved(this.#approved(input), callsBefore(this.#exchange))) yield answer.take();
@@ -130,7 +129,7 @@ class HostedAnswer {
         if (this.#failed !== undefined) throw this.#failed.error;
         if (next === undefined) break;
       }
-      yield await this.#end(reader, sources, input, items);
+      yield await this.#end(sources, input, items);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (answer.release()) yield answer.take();
@@ -228,12 +227,8 @@ class HostedAnswer {
     if (reader.framework !== undefined) this.#parts.onFramework(reader.framework);
   }
 
-  async #end(
-    reader: ItemReader,
-    sources: Record<string, unknown>[],
-    input: RunInput,
-    items: Items,
-  ): Promise<ModelEvent[]> {
+  async #end(sources: Record<string, unknown>[], input: RunInput, items: Items): Promise<ModelEvent[]> {
+    const reader = this.#reader;
     reader.end(sources);
     this.#answer.keepChanging();
     // Calls that have not begun when their neighbours wait begin when those are decided.
@@ -241,7 +236,7 @@ class HostedAnswer {
     else this.#exchange.keptOfAll = await items.within(this.#answer.keptOfAll(sources, input));
     const { finish, usage, asked } = this.#answer;
     // Calls beside those that are asked about begin later.
-    if (asked.size === 0) this.#noticeOpenCalls(reader, input);
+    if (asked.size === 0) this.#noticeOpenCalls(input);
     const events = this.#answer.take();
     // A state beside what is not known is no answer; after decisions, nothing more has to be said.
     if (!this.#hasBegun(events) && !(reader.hasKnown && reader.unknown === undefined)) throw noAnswer(reader.unknown);
@@ -259,13 +254,13 @@ class HostedAnswer {
   }
 
   /** Calls without a result, which are closed as failed: the author reads why that may be. */
-  #noticeOpenCalls({ framework }: ItemReader, input: RunInput): void {
+  #noticeOpenCalls(input: RunInput): void {
     const approved = new Set(this.#approved(input).map(({ id }) => id));
     const hasDeclined = input.ctx.approvals.some((decision) => !decision.approved);
     for (const { id, name } of this.#answer.openCalls()) {
       const why = approved.has(id)
         ? `run has to give ctx.approvals to what asked for them${hasDeclined ? ", which may carry out none of its calls if one is declined" : ""}`
-        : framework === "LangGraph"
+        : this.#reader.framework === "LangGraph"
           ? 'if it interrupts the graph, stream the mode "updates", too'
           : "run has ended before it";
       this.#answer.notice(new AgentNotice(`The call of "${name}" got no result: ${why}.`));

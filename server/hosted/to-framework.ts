@@ -134,7 +134,7 @@ export async function toRunState<Agent, State extends InterruptedState>(
   return state;
 }
 
-/** By which the OpenAI Agents SDK tells calls apart. */
+/** The id of a call in the OpenAI Agents SDK. */
 export function idOf({ callId, id }: Record<string, unknown>): string {
   return asString(callId) || asString(id);
 }

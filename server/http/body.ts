@@ -14,7 +14,6 @@ export interface UploadRules {
 
 export interface BodyRules extends UploadRules {
   maxBytes: number;
-  /** The client's address. */
   address: string;
   /** Counts the bytes of the body. */
   memory: MessageMemory;
@@ -35,66 +34,50 @@ export async function withBody<Value>(
   if (req.readableDidRead) throw alreadyRead();
   const length = Number(req.headers["content-length"] ?? 0);
   if (length > rules.maxBytes) throw tooLarge(rules.maxBytes);
-  const reader = new BodyReader(req, length, rules);
-  whenClosed(res, () => reader.end());
+  let upload: Upload | undefined;
+  const waitForSlot = () => {
+    upload ??= new Upload(rules, rules.address);
+    return upload.begin();
+  };
+  whenClosed(res, () => upload?.end());
   try {
-    if (length > LARGE_BYTES) await reader.waitForSlot();
+    if (length > LARGE_BYTES) await waitForSlot();
     rules.memory.expect(length);
     // The client may wait until the body is wanted.
     if (/^100-continue$/i.test(req.headers.expect ?? "")) res.writeContinue();
-    return await use(await reader.read());
+    return await use(await readBytes(req, length, rules, waitForSlot));
   } finally {
-    reader.end();
+    upload?.end();
   }
 }
 
-class BodyReader {
-  readonly #req: IncomingMessage;
-  /** As it was announced; 0 where it was not. */
-  readonly #length: number;
-  readonly #rules: BodyRules;
-  /** The slot of a large body. */
-  #upload: Upload | undefined;
-
-  constructor(req: IncomingMessage, length: number, rules: BodyRules) {
-    this.#req = req;
-    this.#length = length;
-    this.#rules = rules;
-  }
-
-  /** For a large body. @throws ApiError `overloaded` */
-  waitForSlot(): Promise<void> {
-    this.#upload ??= new Upload(this.#rules, this.#rules.address);
-    return this.#upload.begin();
-  }
-
-  end(): void {
-    this.#upload?.end();
-  }
-
-  async read(): Promise<Buffer> {
-    const { maxBytes, memory } = this.#rules;
-    // Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else.
-    let bytes = Buffer.alloc(0);
-    let size = 0;
-    for await (const chunk of chunksOf(this.#req)) {
-      const next = size + chunk.length;
-      if (next > maxBytes) throw tooLarge(maxBytes);
-      memory.growTo(next);
-      // A body in chunks does not say in advance that it is large.
-      if (next > LARGE_BYTES) await this.waitForSlot();
-      if (next > bytes.length) {
-        // Only a body with a slot gets memory for its announced length: any client can announce much and send nothing.
-        const announced = this.#upload === undefined ? 0 : this.#length;
-        const larger = Buffer.allocUnsafeSlow(Math.max(announced, 2 * bytes.length, next));
-        bytes.copy(larger);
-        bytes = larger;
-      }
-      chunk.copy(bytes, size);
-      size = next;
+/** `length` is what the client has announced; 0 where it has not. `waitForSlot` is called for a large body. */
+async function readBytes(
+  req: IncomingMessage,
+  length: number,
+  { maxBytes, memory }: BodyRules,
+  waitForSlot: () => Promise<void>,
+): Promise<Buffer> {
+  // Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else.
+  let bytes = Buffer.alloc(0);
+  let size = 0;
+  for await (const chunk of chunksOf(req)) {
+    const next = size + chunk.length;
+    if (next > maxBytes) throw tooLarge(maxBytes);
+    memory.growTo(next);
+    // A body in chunks does not say in advance that it is large.
+    if (next > LARGE_BYTES) await waitForSlot();
+    if (next > bytes.length) {
+      // Only a body with a slot gets memory for its announced length: any client can announce much and send nothing.
+      const announced = length > LARGE_BYTES ? length : 0;
+      const larger = Buffer.allocUnsafeSlow(Math.max(announced, 2 * bytes.length, next));
+      bytes.copy(larger);
+      bytes = larger;
     }
-    return bytes.subarray(0, size);
+    chunk.copy(bytes, size);
+    size = next;
   }
+  return bytes.subarray(0, size);
 }
 
 /** A loop that is left early leaves the connection as it is. @throws ApiError for a client that has broken off */

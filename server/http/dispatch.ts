@@ -72,8 +72,6 @@ export interface Handler {
   owns(req: IncomingMessage): boolean;
   /** Whether the upgrade is taken. One that offers another protocol than WebSocket is not, and nothing was done with it. */
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer): boolean;
-  /** Closes the sockets. Resolves when they are closed. */
-  close(): Promise<void>;
   /** The responses that are not over. */
   readonly responses: OpenResponses;
 }
@@ -106,7 +104,6 @@ export function createHandler(parts: HandlerParts): Handler {
       void dispatchUpgrade(req, socket, head);
       return true;
     },
-    close: () => parts.sockets.closeAll(),
   };
 }
 

@@ -48,7 +48,6 @@ export interface Upgrade {
   head: Buffer;
 }
 
-/** All sockets of the server. */
 export class WebSockets {
   readonly #options: SocketOptions;
   readonly #server: WebSocketServer;

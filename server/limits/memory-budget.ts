@@ -8,7 +8,6 @@ const UNCOUNTED_BYTES = 64 * 1024;
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** The memory of one message. */
 export interface MessageMemory {
   /** For a message whose length is known in advance. @throws ApiError `overloaded` if there is no room for it now */
   expect(bytes: number): void;

@@ -56,13 +56,13 @@ export class MessageLimits {
     if (wait > 0) this.#refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
   }
 
-  /** Called before a message is read, and before anybody is asked who sends it. @throws ApiError `rate_limited` */
+  /** Called before a message is read, and before `authenticate` is asked who sends it. @throws ApiError `rate_limited` */
   async admitMessage(caller: Caller): Promise<void> {
     this.#refuseMessage(await this.#shared.take(this.#messageRates(caller)));
   }
 
   /**
-   * Called before anybody is asked who sends something that counts as a message only if it is refused. It takes from a rate of
+   * Called before `authenticate` is asked who sends something that counts as a message only if it is refused. It takes from a rate of
    * its own: otherwise a client could guess at many tokens before the first one is counted. @throws ApiError `rate_limited`
    */
   async admitReader(caller: Caller): Promise<void> {
@@ -100,7 +100,8 @@ export class MessageLimits {
     ];
     const ofCaller = shares.map(({ name, max }): WantedSlot => {
       const pool = { name: `runs ${name}`, max };
-      return { acquire: () => this.#shared.acquire(pool), limit: "runs", refusal: tooManyRuns };
+      const refusal = () => tryAgain("rate_limited", "Too many of your messages are being answered. Please try again.");
+      return { acquire: () => this.#shared.acquire(pool), limit: "runs", refusal };
     });
     const waiting = { maxWaiting: this.#settings.maxQueuedRuns, maxMs: this.#settings.queueSeconds * 1000, signal };
     const all: WantedSlot = {
@@ -120,7 +121,8 @@ export class MessageLimits {
     };
     const ofCaller = shareOf(address, this.#settings.maxSocketsPerAddress).map(({ name, max }): WantedSlot => {
       const pool = { name: `sockets ${name}`, max };
-      return { acquire: () => this.#shared.acquire(pool), limit: "sockets", refusal: tooManySockets };
+      const refusal = () => tryAgain("rate_limited", "Too many connections are open from this address.");
+      return { acquire: () => this.#shared.acquire(pool), limit: "sockets", refusal };
     });
     return this.#acquireAll([all, ...ofCaller]);
   }
@@ -138,7 +140,6 @@ export class MessageLimits {
     return this.#acquireAll(wanted);
   }
 
-  /** The rate of the messages of one socket. */
   socketRate(): SocketRate {
     return new SocketRate(this.#settings);
   }
@@ -251,14 +252,6 @@ function rateLimited(message: string, waitMs: number): ApiError {
 
 function tryAgain(code: "rate_limited" | "overloaded", message: string): ApiError {
   return new ApiError(code, message, { retryAfter: RETRY_AFTER_SECONDS });
-}
-
-function tooManyRuns(): ApiError {
-  return tryAgain("rate_limited", "Too many of your messages are being answered. Please try again.");
-}
-
-function tooManySockets(): ApiError {
-  return tryAgain("rate_limited", "Too many connections are open from this address.");
 }
 
 function overloaded({ maxMs }: Waiting): ApiError {

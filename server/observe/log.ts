@@ -86,9 +86,7 @@ export function createLog(settings: Settings, sink = standardError()) {
       };
       records[isExpected ? "warn" : "error"](fields, "failure");
     },
-    /** A text without the secrets. */
     strike: (text: string): string => strike(text, secrets),
-    /** Where secrets stand in a text. */
     findSecrets: (text: string): Span[] => findSecrets(text, secrets),
     /** Strikes these values out of every later record. */
     hide(more: Iterable<string>): void {

@@ -16,7 +16,6 @@ export interface MetricsOptions {
   model(): string;
   /** Whether a tool has a series of its own. A model can make up any name. */
   isTool(name: string): boolean;
-  /** How many WebSockets are open. */
   openSockets(): number;
   /** Whether Redis is there. Absent where none is used. */
   redisUp?: (() => boolean) | undefined;
@@ -56,7 +55,7 @@ export function createMetrics({ model, isTool, openSockets, redisUp, toolServers
   registry.gauge("parley_sockets_open", "WebSockets that are open.", openSockets);
   if (redisUp !== undefined)
     registry.gauge("parley_redis_up", "1 while Redis is there, else 0.", () => Number(redisUp()));
-  registry.gauge("parley_info", "What is served.", () => 1, { labels: () => ({ model: model() }) });
+  registry.gauges("parley_info", "What is served.", () => [[{ model: model() }, 1]]);
   addProcessMetrics(registry);
   const stopMeasuring = addEventLoopDelay(registry);
 
@@ -156,9 +155,7 @@ function addProcessMetrics(registry: Registry): void {
   };
   const startedAt = Date.now() / 1000 - process.uptime();
   const memory = process.memoryUsage;
-  registry.gauge("process_cpu_seconds_total", "Processor time of the process, in seconds.", cpuSeconds, {
-    kind: "counter",
-  });
+  registry.gauge("process_cpu_seconds_total", "Processor time of the process, in seconds.", cpuSeconds, "counter");
   registry.gauge("process_start_time_seconds", "When the process started, in Unix time.", () => startedAt);
   registry.gauge("process_resident_memory_bytes", "Memory of the process.", memory.rss);
   registry.gauge("process_open_fds", "Open file descriptors; Linux only.", openFiles);
@@ -244,15 +241,10 @@ export class Registry {
   }
 
   /** `read` is called for each page; if it returns `undefined`, the gauge is left out. */
-  gauge(
-    name: string,
-    help: string,
-    read: () => number | undefined,
-    { kind = "gauge", labels = () => ({}) }: { kind?: Kind; labels?(): Labels } = {},
-  ): void {
+  gauge(name: string, help: string, read: () => number | undefined, kind: Kind = "gauge"): void {
     this.#register(name, help, kind, () => {
       const value = read();
-      return value === undefined ? [] : [[sampleName(name, labels()), value]];
+      return value === undefined ? [] : [[name, value]];
     });
   }
 

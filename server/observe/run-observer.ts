@@ -13,7 +13,6 @@ import type {
 } from "../protocol/events.ts";
 import type { RequestObserver, SentModel, ToolCall, TryObserver, TurnFinish } from "../providers/provider.ts";
 
-/** How a run's answer is sent. */
 export type RunTransport = "json" | "sse" | "ws";
 
 /** The W3C Trace Context of a request, as it was sent. */
@@ -89,7 +88,6 @@ export interface RunObserver {
    * without those that have nothing else. What counts pieces cannot do so here.
    */
   events(batch: readonly RunEvent[]): void;
-  /** A model request begins. */
   modelRequest(): ModelRequestObserver;
   /** Carries out a tool of the agent: calls `work` once and returns its outcome, so that spans of the tool's own belong to it. */
   tool<Outcome extends ToolOutcome>(call: RunningCall, work: () => Promise<Outcome>): Promise<Outcome>;
@@ -179,10 +177,7 @@ export interface RunEntry extends RunWords {
   readonly providerRequestId: string | undefined;
 }
 
-export interface OpenCall {
-  readonly id: string;
-  readonly name: string;
-  readonly arguments: string;
+export interface OpenCall extends ToolCall {
   readonly decision: Decision | undefined;
   /** Id of the call of which it is a step. */
   readonly parent: string | undefined;

@@ -126,7 +126,7 @@ class RunRecorder implements RunObserver {
       try {
         sink.failure?.(error, this.#start);
       } catch {
-        // There is nobody left to hear of it.
+        // No other sink is there to report it to.
       }
     }
   }

@@ -10,10 +10,7 @@ import type { ToolCall } from "../providers/provider.ts";
 import { shortId } from "./log.ts";
 import type { ModelRequestObserver, ModelRequestOutcome, RunSpans, RunStart, ToolOutcome } from "./run-observer.ts";
 
-/** The module `@opentelemetry/api`. */
 export type OpenTelemetry = typeof import("@opentelemetry/api");
-
-export type Tracing = ReturnType<typeof createTracing>;
 
 /** The kind of failure of what was ended from outside. */
 const ABORTED = "aborted";

@@ -1,6 +1,7 @@
 /** One page of metrics for several workers: each may be asked by Prometheus, and answers for all of them. */
 
 import cluster, { type Worker } from "node:cluster";
+import { within } from "../config/within.ts";
 import type { Family } from "./metrics.ts";
 
 /** What workers and their supervisor say to each other. */
@@ -20,15 +21,14 @@ class Questions {
   ask(send: (id: number) => void, maxMs: number, otherwise: () => Family[]): Promise<Family[]> {
     this.#lastId += 1;
     const id = this.#lastId;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.answer(id, otherwise()), maxMs);
-      this.#waiting.set(id, (families) => {
-        clearTimeout(timer);
-        this.#waiting.delete(id);
-        resolve(families);
-      });
+    const answered = new Promise<Family[]>((resolve) => this.#waiting.set(id, resolve));
+    const asking = () => {
       send(id);
-    });
+      return answered;
+    };
+    return within(asking, maxMs)
+      .catch(otherwise)
+      .finally(() => this.#waiting.delete(id));
   }
 
   answer(id: number, families: Family[]): void {

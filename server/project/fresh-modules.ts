@@ -17,55 +17,36 @@ const isOfProject = (path: string): boolean => !/[\\/]node_modules[\\/]/.test(pa
 /** Loads a project as often as it changes. */
 export class ProjectLoader {
   readonly #folder: string;
-  readonly #modules: FreshModules;
-  #isServing = false;
-
-  constructor(folder: string) {
-    this.#folder = folder;
-    this.#modules = new FreshModules(join(folder, "agent.ts"));
-  }
-
-  /** The files that the last load has read, whether or not it went well. */
-  get files(): string[] {
-    return this.#modules.files;
-  }
-
-  /** Reads every file anew. @throws ConfigError as `loadProject` */
-  async load(): Promise<AgentModule> {
-    this.#modules.forget();
-    const reloading = { options: (compiler: Jiti) => this.#modules.options(compiler), isServing: this.#isServing };
-    this.#isServing = true;
-    return loadProject(this.#folder, reloading);
-  }
-}
-
-class FreshModules {
   /** Node's own, of CommonJS and JSON. */
   readonly #cache: NodeJS.Dict<NodeModule>;
   /** What was there before the first load is not the project's. */
   readonly #foreign: ReadonlySet<string>;
   readonly #compiled = new Set<string>();
+  #isServing = false;
 
-  /** `file` is the module that imports all others. */
-  constructor(file: string) {
-    this.#cache = createRequire(file).cache;
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#cache = createRequire(join(folder, "agent.ts")).cache;
     this.#foreign = new Set(Object.keys(this.#cache));
     registerHook();
   }
 
-  /** The files that were read since `forget`, those in `node_modules` left out. */
+  /** The files that the last load has read, whether or not it went well, those in `node_modules` left out. */
   get files(): string[] {
     return [...this.#compiled, ...this.#required()];
   }
 
-  /** To be called before each load. */
-  forget(): void {
+  /** Reads every file anew. @throws ConfigError as `loadProject` */
+  async load(): Promise<AgentModule> {
     for (const path of this.#required()) delete this.#cache[path];
     this.#compiled.clear();
+    const reloading = { options: (compiler: Jiti) => this.#options(compiler), isServing: this.#isServing };
+    this.#isServing = true;
+    return loadProject(this.#folder, reloading);
   }
 
   /** The options of the `jiti` that loads; `compiler` is another one, which may keep what it has compiled. */
-  options(compiler: Jiti): JitiOptions {
+  #options(compiler: Jiti): JitiOptions {
     return {
       moduleCache: false,
       fsCache: false,

@@ -166,7 +166,7 @@ function cacheOf(folder: string): string | false {
 }
 
 /** So long a module may load in silence. */
-const SILENT_LOAD_MS = 5000;
+export const SILENT_LOAD_MS = 5000;
 
 /**
  * Rejects where Node would end without a word and with exit code 0, because a module awaits a promise that never

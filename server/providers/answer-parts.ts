@@ -13,7 +13,7 @@ export type AnswerPart =
   | { type: "reasoning"; text?: string; notes?: Json }
   | { type: "item"; item: Json };
 
-/** The field for a message of so many calls: those that were cut are the last ones. `provider`: whoever can read the parts. */
+/** The field for a message of so many calls: those that were cut are the last ones. `provider` can read the parts. */
 export function partsField(provider: string, parts: readonly AnswerPart[], calls: number): { answer_parts?: Json } {
   let left = calls;
   const made = parts.filter(({ type }) => type !== "call" || left-- > 0);

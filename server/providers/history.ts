@@ -36,7 +36,6 @@ export function outputText(result: ToolMessage): string {
   return textOf(partsOf(result));
 }
 
-/** The pictures in a call's result. */
 export function picturesIn(result: ToolMessage): ImagePart[] {
   return partsOf(result).filter((part) => part.type !== "text");
 }
@@ -102,7 +101,6 @@ function noLongerIncluded(
   return { type: "text", text: `[${file} was ${where} earlier and is no longer included]` };
 }
 
-/** The text in these parts. */
 export function textOf(parts: readonly ContentPart[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }

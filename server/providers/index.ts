@@ -4,7 +4,6 @@
  */
 
 import { nearestName } from "../config/nearest-name.ts";
-import type { LoadPackage } from "../config/optional-package.ts";
 import { checkSettings, type ProviderSettingKey, requireSetting, type Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import {
@@ -142,13 +141,9 @@ const OBJECTS = "the AI SDK";
 /** Which fields of an agent go to model objects. Those of the fourth specification take `reasoningEffort`, too. */
 const OBJECT_SETTINGS: readonly (keyof ModelSettings)[] = ["temperature", "maxOutputTokens", "providerOptions"];
 
-export interface ResolveOptions {
-  settings: Settings;
-  /** Settings of the agent, for each of its models. */
-  modelSettings: ModelSettings;
+export interface ResolveOptions extends Pick<ProviderSetup, "settings" | "modelSettings" | "loadPackage"> {
   /** Which files the agent takes: what is said of models of the AI SDK, and must hold of the others. */
   accepts?: readonly FileType[] | undefined;
-  loadPackage: LoadPackage;
 }
 
 /**

@@ -67,8 +67,11 @@ export interface AskedCall {
   text?: string | undefined;
   danger?: boolean | undefined;
   editable?: boolean | undefined;
+  /** No tool is called: the agent that asks goes on with the answer. */
   isQuestion?: boolean | undefined;
+  /** The agent wants words, not a decision. */
   question?: boolean | undefined;
+  /** What a framework needs to go on. */
   kept?: unknown;
 }
 
@@ -125,7 +128,7 @@ export interface ModelSetup {
 export interface RequestObserver {
   /** The provider has answered, perhaps with a refusal, and named the request. */
   answered(providerRequestId: string): void;
-  /** The request is sent, or sent once more. Absent where nobody reads what is sent. */
+  /** The request is sent, or sent once more. Absent where no sink reads what is sent. */
   sending?: ((model: SentModel) => TryObserver) | undefined;
 }
 

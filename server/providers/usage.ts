@@ -7,10 +7,10 @@ import { isRecord, type Json } from "../protocol/json.ts";
 interface Counts {
   input: unknown;
   output: unknown;
-  /** Of the input: what a cache gave, and what was written into one. */
+  /** What a cache gave of the input, and what was written into one. */
   cached?: unknown;
   written?: unknown;
-  /** Of the output: what was thought. */
+  /** What was thought, as a part of the output. */
   reasoning?: unknown;
   /** Some servers, and packages, count what was thought in the total alone. */
   total?: unknown;
@@ -24,7 +24,7 @@ export function usageOf({ input, output, cached, written, reasoning, total, isAp
   const fromCache = [cached, written].filter(isCount).reduce((sum, count) => sum + count, 0);
   const others = isCount(total) && !isApart ? total - input : 0;
   return {
-    // Whoever counts less input than what its cache gave and took has left that out.
+    // A count of input that is less than what the cache gave and took has left that out.
     input_tokens: isApart || input < fromCache ? input + fromCache : input,
     output_tokens: Math.max(output, others),
     ...(isCount(cached) ? { cached_input_tokens: cached } : {}),

@@ -46,6 +46,11 @@ const RETRY_MS = 1000;
 /** A connection that is silent for so long is dead, even if it was not closed: it is made anew. */
 const SILENCE_MS = 5000;
 
+/** The beginning of a script that needs the time, of Redis' clock and in milliseconds. */
+export const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000`;
+
 /** Gives the secret that is kept, or keeps this process' own. Whatever else is there gives way. */
 const KEEP_SECRET = `
 redis.call('SET', KEYS[1], ARGV[1], 'NX')

@@ -34,7 +34,7 @@ export class Inbox {
     });
   }
 
-  /** Resolves with whether anybody listens there. @throws RedisAway */
+  /** Resolves with whether a process listens there. @throws RedisAway */
   async send(to: string, type: MessageType, token: string): Promise<boolean> {
     const message: Message = { type, token, from: this.id };
     return Number(await this.#redis.command("PUBLISH", this.#channel(to), JSON.stringify(message))) > 0;

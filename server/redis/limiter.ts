@@ -2,15 +2,13 @@
 
 import { randomUUID } from "node:crypto";
 import { createMemoryLimiter, type Limiter, once, type Rate, type Release, type SlotPool } from "../limits/limiter.ts";
-import { orAlone, type RedisConnection } from "./connection.ts";
+import { NOW, orAlone, type RedisConnection } from "./connection.ts";
 
 /**
  * GCRA as in memory: a key holds the moment at which its bucket is full again. The clock is that of Redis. The last argument
  * says whether the tokens are taken.
  */
-const TAKE = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
+const TAKE = `${NOW}
 local wait, fullAt = 0, {}
 for i, key in ipairs(KEYS) do
   local last = tonumber(redis.call('GET', key)) or now
@@ -26,9 +24,7 @@ end
 return '0'`;
 
 /** A pool is a sorted set of leases, each with the moment at which it lapses: a process that died gives its slots back. */
-const ACQUIRE = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
+const ACQUIRE = `${NOW}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local max = tonumber(ARGV[1])
 if max > 0 and redis.call('ZCARD', KEYS[1]) >= max then return 0 end
@@ -36,9 +32,7 @@ redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1`;
 
-const RENEW = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
+const RENEW = `${NOW}
 for i, key in ipairs(KEYS) do
   redis.call('ZADD', key, now + ARGV[1], ARGV[i + 1])
   redis.call('PEXPIRE', key, ARGV[1])

@@ -1,7 +1,8 @@
 /** A run of another process: read out of Redis, and ended by asking its process. */
 
-import { ApiError, invalidRequest, runLost } from "../protocol/errors.ts";
+import { invalidRequest, runLost } from "../protocol/errors.ts";
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
+import { expired } from "../runs/event-log.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
 import type { Inbox, MessageType } from "./inbox.ts";
@@ -182,9 +183,7 @@ class RemoteReader implements RunReader {
       }
       return [];
     }
-    if (last === undefined) {
-      throw new ApiError("run_expired", `Event ${this.#position + 1} of this run is no longer kept.`);
-    }
+    if (last === undefined) throw expired(this.#position);
     this.#position = last.id;
     this.#isAtEnd = isTerminal(last);
     return events;

@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import type { Run, RunHandle, RunReader } from "../runs/run.ts";
 import { cannotMark, createMemoryRunStore, type MarkKind, type RunStore } from "../runs/run-store.ts";
-import { orAlone, type RedisConnection } from "./connection.ts";
-import { EventPublisher, type PublishedRun } from "./event-publisher.ts";
+import { NOW, orAlone, type RedisConnection } from "./connection.ts";
+import { EventPublisher, type PublishedRun, type PublisherOptions } from "./event-publisher.ts";
 import { Inbox, type Message, type MessageType } from "./inbox.ts";
 import { type Claim, eventsKey, RemoteRun } from "./remote-run.ts";
 
@@ -19,10 +19,6 @@ const HOLD_MS = 5000;
 const CLAIM = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
 return redis.call('GET', KEYS[1])`;
-
-const NOW = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000`;
 
 /** A sorted set of names, each with the moment at which it is forgotten. Beyond the bound, the oldest go, or the new one is refused. */
 const SET_MARK = `
@@ -81,13 +77,6 @@ interface OwnRun {
   elsewhere: ReadersElsewhere;
 }
 
-export interface RedisRunStoreOptions {
-  /** How long the events of a run stay after its end. */
-  graceMs: number;
-  /** Bytes of events that are kept of one run. */
-  maxBytes: number;
-}
-
 export class RedisRunStore implements RunStore {
   readonly #redis: RedisConnection;
   readonly #inbox: Inbox;
@@ -100,7 +89,7 @@ export class RedisRunStore implements RunStore {
   readonly #claiming = new Map<string, Promise<RunHandle>>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(redis: RedisConnection, options: RedisRunStoreOptions) {
+  constructor(redis: RedisConnection, options: Omit<PublisherOptions, "keepMs">) {
     this.#redis = redis;
     this.#publisher = new EventPublisher(redis, { ...options, keepMs: CLAIM_MS });
     this.#inbox = new Inbox(redis, (message) => this.#receive(message));
@@ -205,7 +194,7 @@ export class RedisRunStore implements RunStore {
       stream: eventsKey(this.#redis, token),
       claimKey: this.#claimKey(key),
       claim,
-      kept: () => run.kept(),
+      kept: () => run.log.kept(),
       onWritten: () => this.#emit(own, "news"),
       onTaken: () => this.#lose(key, run),
     });
@@ -220,7 +209,7 @@ export class RedisRunStore implements RunStore {
       this.#named.delete(key);
       return new RemoteRun(this.#redis, this.#inbox, other);
     }
-    run.follow((batch) => events.add(batch));
+    run.log.follow((batch) => events.add(batch));
     return this.#own.claim(key, run, true);
   }
 

@@ -6,6 +6,7 @@ import type { RequestContext } from "../http/request.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { RUN_ID } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
+import { optionalText } from "./parse-approvals.ts";
 import { parseJson } from "./parse-json.ts";
 import { isGiven, parseMetadata } from "./parse-message.ts";
 import type { Service } from "./service.ts";
@@ -14,7 +15,8 @@ import { readBody } from "./start-message.ts";
 /** Each character of the longest texts may be an escape of six. */
 const MAX_BYTES = 128 * 1024;
 
-const MAX_CHARS = { reason: 200, comment: 4_000 } as const;
+const MAX_REASON_CHARS = 200;
+const MAX_COMMENT_CHARS = 4_000;
 
 export const feedback =
   (service: Service) =>
@@ -53,8 +55,8 @@ function parseFeedback(body: unknown): Omit<Feedback, "user"> {
     run: idOf(body, "run"),
     conversation: isGiven(body.conversation) ? idOf(body, "conversation") : undefined,
     rating,
-    reason: textOf(body, "reason"),
-    comment: textOf(body, "comment"),
+    reason: optionalText(body.reason, "/reason", MAX_REASON_CHARS),
+    comment: optionalText(body.comment, "/comment", MAX_COMMENT_CHARS),
     metadata: parseMetadata(body.metadata),
   };
 }
@@ -63,11 +65,4 @@ function idOf(body: Record<string, unknown>, field: "run" | "conversation"): str
   const value = body[field];
   if (typeof value === "string" && RUN_ID.test(value)) return value;
   throw invalidRequest(`/${field}`, `${field} must be an id of 16 to 64 characters of A-Z, a-z, 0-9, _ and -.`);
-}
-
-function textOf(body: Record<string, unknown>, field: "reason" | "comment"): string | undefined {
-  const value = body[field];
-  if (!isGiven(value)) return undefined;
-  if (typeof value === "string" && value.length <= MAX_CHARS[field]) return value.toWellFormed();
-  throw invalidRequest(`/${field}`, `${field} must be a string of at most ${MAX_CHARS[field]} characters.`);
 }

@@ -8,6 +8,7 @@ import type { IncomingMessage } from "node:http";
 import type { Access, Caller, User } from "../auth/access.ts";
 import { type Authenticate, isUnauthorized, removeKey, userOf, withoutAmbient } from "../auth/authenticate.ts";
 import type { Origins } from "../auth/origins.ts";
+import { MIN_SECRET_CHARS } from "../config/secrets.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -120,9 +121,6 @@ export class Identity {
 function isLoginRequired(error: unknown): boolean {
   return error instanceof ApiError && error.code === "login_required";
 }
-
-/** A shorter text is no secret, and striking it out would spoil the record. */
-const MIN_SECRET_CHARS = 6;
 
 /** What an error of `authenticate` may quote; what is part of another comes after it. */
 function secretsOf({ cookie = "", authorization = "" }: IncomingMessage["headers"], token = ""): string[] {

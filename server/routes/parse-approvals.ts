@@ -107,7 +107,7 @@ function isObject(text: string, maxDepth: number): boolean {
   }
 }
 
-function optionalText(value: unknown, at: string, maxChars: number): string | undefined {
+export function optionalText(value: unknown, at: string, maxChars: number): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === "string" && value.length <= maxChars) return value.toWellFormed();
   throw invalidField(at, `must be a string of at most ${maxChars} characters`);

@@ -27,6 +27,7 @@ import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, invalidField, invalidRequest } from "../protocol/errors.ts";
 import { RUN_ID } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
+import type { StartOptions } from "../runs/run-registry.ts";
 import { parseGoingOn } from "./parse-approvals.ts";
 
 /** Plain data, for a worker thread. */
@@ -52,15 +53,7 @@ export function messageRules(served: ServedAgent, settings: Settings, caller: Ca
   };
 }
 
-export interface ParsedMessage {
-  request: RunRequest;
-  /** The client's name for the run, if it wants to come back to it. */
-  name: string | undefined;
-  /** A hash of a message that has a name; else empty. */
-  digest: string;
-  /** What the client says of the message. Nothing proves it. */
-  metadata: Readonly<Record<string, string>>;
-}
+export type ParsedMessage = Pick<StartOptions, "request" | "name" | "digest" | "metadata">;
 
 export interface ParsedChatRequest extends ParsedMessage {
   stream: boolean;

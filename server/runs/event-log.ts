@@ -63,7 +63,7 @@ export class EventLog {
     this.#trim();
   }
 
-  /** Calls the listener with each batch that is appended. */
+  /** Calls the listener with each batch that is appended. Unlike a reader, it neither holds the run back nor keeps it alive. */
   follow(listener: (events: readonly NumberedEvent[]) => void): void {
     this.#followers.push(listener);
   }
@@ -259,7 +259,8 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
   }
 }
 
-function expired(position: number): ApiError {
+/** Why nothing is read after event number `position`. */
+export function expired(position: number): ApiError {
   return new ApiError("run_expired", `Event ${position + 1} of this run is no longer kept.`);
 }
 

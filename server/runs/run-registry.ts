@@ -8,9 +8,10 @@ import { createContext, decidedCalls, Proposals } from "../agent/run-context.ts"
 import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
+import { within } from "../config/within.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
-import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
+import type { ObserveRun, RunStart } from "../observe/run-observer.ts";
 import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
 import { RUN_ID } from "../protocol/events.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
@@ -18,22 +19,18 @@ import { Run, type RunHandle, type RunReader } from "./run.ts";
 import { APPROVALS, EARLY_CANCEL_MS, EARLY_CANCELS, type RunStore } from "./run-store.ts";
 
 /** A message that is to be answered. */
-export interface StartOptions {
+export interface StartOptions extends Pick<RunStart, "metadata" | "transport" | "trace"> {
   /** By whose rules the message was read. */
   served: ServedAgent;
   request: RunRequest;
   /** The client's name for the run, if it wants to come back to it. */
   name: string | undefined;
-  /** The digest of the message that the name belongs to. */
+  /** A hash of the message that the name belongs to; empty without a name. */
   digest: string;
-  /** What the client says of the message. */
-  metadata: Readonly<Record<string, string>>;
-  transport: RunTransport;
   /** Whether the client gets the events as they come; otherwise it gets one body at the end. */
   isStreamed: boolean;
   /** The id of the request, or of the socket's upgrade, that brought the message. */
   requestId: string;
-  trace: TraceHeaders;
   /** The memory of the message. A run that is started shares it until it is over. */
   memory: MessageMemory;
 }
@@ -284,14 +281,11 @@ class InFlight {
   }
 
   /** Resolves with whether everything has ended within this many milliseconds. */
-  idleWithin(ms: number): Promise<boolean> {
-    if (this.isIdle) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), ms);
-      this.#onIdle = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
+  async idleWithin(ms: number): Promise<boolean> {
+    if (this.isIdle) return true;
+    const idle = new Promise<boolean>((resolve) => {
+      this.#onIdle = () => resolve(true);
     });
+    return within(() => idle, ms).catch(() => false);
   }
 }

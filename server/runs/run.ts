@@ -65,8 +65,8 @@ export class Run implements RunHandle {
   readonly id: string;
   readonly digest: string;
   readonly started: Promise<void>;
+  readonly log: EventLog;
   readonly #options: RunOptions;
-  readonly #log: EventLog;
   readonly #controller = new AbortController();
   #onStart: (refusal?: unknown) => void = () => {};
   #onAbortTimeout: () => void = () => {};
@@ -81,7 +81,7 @@ export class Run implements RunHandle {
     this.id = options.id;
     this.digest = options.digest;
     this.#options = options;
-    this.#log = options.log;
+    this.log = options.log;
     this.started = new Promise((resolve, reject) => {
       this.#onStart = (refusal) => (refusal === undefined ? resolve() : reject(refusal));
     });
@@ -90,7 +90,7 @@ export class Run implements RunHandle {
   }
 
   get isEnded(): boolean {
-    return this.#log.isEnded;
+    return this.log.isEnded;
   }
 
   /** Aborted, with a `RunAborted` as its reason, when the run is to end. */
@@ -115,41 +115,31 @@ export class Run implements RunHandle {
 
   async read(after: number | "oldest"): Promise<RunReader> {
     const { inFlight } = this.#options;
-    const reader = this.#log.read(after, () => {
+    const reader = this.log.read(after, () => {
       inFlight.leave();
       this.#readerClosed();
     });
     inFlight.enter();
-    if (!this.#log.isEnded) clearTimeout(this.#graceTimer);
+    if (!this.log.isEnded) clearTimeout(this.#graceTimer);
     return reader;
   }
 
   async stop(): Promise<boolean> {
-    if (!this.#log.isEnded) {
+    if (!this.log.isEnded) {
       this.#isStopped = true;
       this.abort("stopped");
     }
     return this.#isStopped;
   }
 
-  /** Calls the listener with each batch of events. Unlike a reader, it neither holds the run back nor keeps it alive. */
-  follow(listener: (events: readonly NumberedEvent[]) => void): void {
-    this.#log.follow(listener);
-  }
-
-  /** The events that are still there, in batches. */
-  kept(): Iterable<readonly NumberedEvent[]> {
-    return this.#log.kept();
-  }
-
   /** Ends the run as the kind says; its readers get the last event. */
   abort(kind: AbortKind): void {
-    if (!this.#log.isEnded) {
+    if (!this.log.isEnded) {
       this.#controller.abort(new RunAborted(kind));
       this.#abortTimer ??= setTimeout(() => this.#onAbortTimeout(), ABORT_TIMEOUT_MS);
     }
     // The run may be waiting for its readers.
-    this.#log.wakeWriter();
+    this.log.wakeWriter();
   }
 
   discard(): void {
@@ -191,10 +181,10 @@ export class Run implements RunHandle {
     const { signal } = this.#controller;
     for await (const events of batches) {
       // The run may have ended without waiting for the model.
-      if (this.#log.isEnded) return;
+      if (this.log.isEnded) return;
       if (!this.#isForgotten) this.#append(events, observer);
       // A run that is to end says little more, and its end does not wait for readers.
-      while (this.#log.isFull && !signal.aborted) await this.#log.change();
+      while (this.log.isFull && !signal.aborted) await this.log.change();
     }
   }
 
@@ -205,18 +195,18 @@ export class Run implements RunHandle {
     if (!isText || !this.#hasSpoken) observer.events(events);
     this.#hasSpoken ||= isText;
     const shown = isText ? events : forClients(events);
-    if (shown.length > 0) this.#log.append(shown);
+    if (shown.length > 0) this.log.append(shown);
   }
 
   #end(): void {
     const { graceMs, budget } = this.#options;
     clearTimeout(this.#abortTimer);
     clearTimeout(this.#graceTimer);
-    this.#log.end();
+    this.log.end();
     // Nothing of a run lives on: what is left of the model's request and of the tools ends here.
     this.#controller.abort(OVER);
     if (this.#isForgotten) return;
-    if (graceMs === 0 || this.#log.lastId === 0) {
+    if (graceMs === 0 || this.log.lastId === 0) {
       this.#forget();
     } else {
       this.#graceTimer = setTimeout(this.#forget, graceMs).unref();
@@ -230,11 +220,11 @@ export class Run implements RunHandle {
     clearTimeout(this.#graceTimer);
     this.#options.budget.withdraw(this.#forget);
     this.#options.onForgotten();
-    this.#log.forget();
+    this.log.forget();
   };
 
   #readerClosed(): void {
-    if (this.#log.isEnded || this.#log.readers > 0) return;
+    if (this.log.isEnded || this.log.readers > 0) return;
     const { graceMs } = this.#options;
     if (graceMs === 0) this.discard();
     else this.#graceTimer = setTimeout(() => this.discard(), graceMs).unref();

@@ -6,7 +6,7 @@ import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { type ResolvedPart, readParts } from "../answer-parts.ts";
 import { NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
 import { argumentsOf, fileOf, partsOf, picturesIn, resultText, unreadable } from "../history.ts";
-import { textBeforePictures, withPicturesAfter } from "../result-pictures.ts";
+import { INTERRUPTED, PICTURES_FOLLOW, textBeforePictures, withPicturesAfter } from "../result-pictures.ts";
 import type { AiSdkLanguageModel } from "./language-model.ts";
 
 /** A message without its system message, which is a string. */
@@ -15,14 +15,9 @@ interface PromptMessage {
   content: Json[];
 }
 
-/** What stands for an answer that never came: some APIs demand one between the results of tools and the user. */
-const INTERRUPTED = "The answer was interrupted here.";
-const PICTURES_FOLLOW = "The pictures follow.";
-
 /** The packages that take pictures in results, by the names of their providers. Others would write them down as text. */
 const TAKES_PICTURES = /anthropic|^google|vertex|bedrock|\.responses$/;
 
-/** What makes a prompt of a history. */
 interface PromptRules {
   model: AiSdkLanguageModel;
   /** What the model takes: a history may hold files that another model took. */

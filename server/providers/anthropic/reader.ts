@@ -4,7 +4,7 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { UpstreamTruncation } from "../failures.ts";
-import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
+import type { ModelEvent, ModelRequest } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { fieldsIn, usageOf } from "../usage.ts";
 
@@ -42,7 +42,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
         break;
       // `ping`, `content_block_stop`, and what later versions of the API add.
     }
-    // The input is counted when the answer begins. Told alone, it would be the beginning of an answer that may still be repeated.
+    // The input is counted when the answer begins. Reported alone, it would begin an answer that may still be repeated.
     const usage = this.#hasReported || said.length === 0 ? undefined : this.#usage.total();
     if (usage === undefined) return;
     this.#hasReported = true;
@@ -60,7 +60,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
 
   end(said: ModelEvent[]): void {
     if (this.#stopReason === "") throw new UpstreamTruncation("its stream ended without a stop_reason");
-    this.#answer.finish(finishOf(this.#stopReason), this.#usage.total(), this.#request, said);
+    this.#answer.finish(this.#stopReason, this.#usage.total(), this.#request, said);
   }
 
   #start(index: unknown, block: Json, said: ModelEvent[]): void {
@@ -106,20 +106,6 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
 }
 
 const OWN_EVENT = /^(?:message|content_block)_/;
-
-function finishOf(reason: string): TurnFinish {
-  switch (reason) {
-    case "max_tokens":
-    case "model_context_window_exceeded":
-    // Only tools of Anthropic's own side make an answer pause: what was said is then not all of it.
-    case "pause_turn":
-      return "length";
-    case "refusal":
-      return "content_filter";
-    default:
-      return "stop";
-  }
-}
 
 /** The counts are cumulative, and gateways leave some of them out of the first or the last report. */
 class UsageCounter {

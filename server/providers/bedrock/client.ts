@@ -7,6 +7,7 @@ import type {
 } from "@aws-sdk/client-bedrock-runtime";
 import type { Settings } from "../../config/settings.ts";
 import { ConfigError } from "../../errors.ts";
+import type { Sending, StreamRequest } from "../transport/fetch.ts";
 
 export type BedrockPackage = typeof import("@aws-sdk/client-bedrock-runtime");
 
@@ -57,12 +58,7 @@ function accessKey(settings: Settings): Pick<BedrockRuntimeClientConfig, "creden
 }
 
 /** A request as the SDK builds and signs it. */
-interface SignedRequest {
-  url: string;
-  method: string;
-  headers: Record<string, string>;
-  body: string | Uint8Array;
-}
+type SignedRequest = Omit<StreamRequest, keyof Sending> & { url: string };
 
 /** Finding the credentials may take long. */
 export type SignRequest = (input: ConverseStreamCommandInput) => Promise<SignedRequest>;
@@ -100,14 +96,11 @@ async function signedRequest(
   return signed;
 }
 
-interface BuiltRequest {
+interface BuiltRequest extends Omit<StreamRequest, keyof Sending> {
   protocol: string;
   hostname: string;
   port?: number;
   path: string;
-  method: string;
-  headers: Record<string, string>;
-  body: string | Uint8Array;
 }
 
 const NO_WARNING = "AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED";

@@ -4,7 +4,7 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { MalformedOutput, UpstreamTruncation } from "../failures.ts";
-import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
+import type { ModelEvent, ModelRequest } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { fieldsIn, usageOf } from "../usage.ts";
@@ -64,7 +64,7 @@ export class BedrockReader implements MessageReader<ModelEvent> {
     if (this.#stopReason === "") throw new UpstreamTruncation("its stream ended without messageStop");
     refuseMalformed(this.#stopReason);
     for (const index of [...this.#tags.keys()]) this.#endText(index, said);
-    this.#answer.finish(finishOf(this.#stopReason), this.#usage, this.#request, said);
+    this.#answer.finish(this.#stopReason, this.#usage, this.#request, said);
   }
 
   #startCall(index: unknown, toolUse: Json): void {
@@ -110,19 +110,6 @@ function joinedBase64(before: string, more: string): string {
 function refuseMalformed(reason: string): void {
   if (reason === "malformed_tool_use") throw new MalformedOutput("a tool call");
   if (reason === "malformed_model_output") throw new MalformedOutput("an answer");
-}
-
-function finishOf(reason: string): TurnFinish {
-  switch (reason) {
-    case "max_tokens":
-    case "model_context_window_exceeded":
-      return "length";
-    case "guardrail_intervened":
-    case "content_filtered":
-      return "content_filter";
-    default:
-      return "stop";
-  }
 }
 
 function converseUsage(usage: unknown): Usage | undefined {

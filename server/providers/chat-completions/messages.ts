@@ -11,7 +11,7 @@ import type {
 } from "../../protocol/chat.ts";
 import { records } from "../../protocol/json.ts";
 import { fileOf, partsOf, type ReadPart, sentArguments, unreadable } from "../history.ts";
-import { picturesAfter, textBeforePictures } from "../result-pictures.ts";
+import { INTERRUPTED, PICTURES_FOLLOW, picturesAfter, textBeforePictures } from "../result-pictures.ts";
 import type { ChatDialect, Quirks, SentMessage } from "./dialect.ts";
 
 export interface SendRules {
@@ -33,7 +33,6 @@ const SIGNED = new Set(["thinking_blocks", "provider_specific_fields", "reasonin
 /** Fields of our own, for providers with APIs of their own: no server of this one has a use for them. The last three are of earlier builds. */
 const OF_OTHER_APIS = new Set(["answer_parts", "openai_output", "anthropic_layout", "ai_sdk"]);
 
-/** The messages to send for a history. */
 export function sentMessages(history: readonly HistoryMessage[], rules: SendRules): SentMessage[] {
   const messages: SentMessage[] = [];
   const exchanges = exchangesOf(history);
@@ -65,10 +64,6 @@ export function sentMessages(history: readonly HistoryMessage[], rules: SendRule
   addUsers([]);
   return messages;
 }
-
-/** What stands for the answer that never came, where an API demands one between tools and user. */
-const INTERRUPTED = "The answer was interrupted here.";
-const PICTURES_FOLLOW = "The pictures follow.";
 
 /** What a user said, perhaps in several messages, and the answer with its tool calls. */
 interface Exchange {

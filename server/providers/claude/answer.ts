@@ -16,6 +16,17 @@ interface Thinking {
   data: string;
 }
 
+/** What the reasons mean with which the Messages API and Converse end an answer. Every other one is a whole answer's. */
+const FINISHES: ReadonlyMap<string, TurnFinish> = new Map([
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  // Only tools of Anthropic's own side make an answer pause: what was said is then not all of it.
+  ["pause_turn", "length"],
+  ["refusal", "content_filter"],
+  ["guardrail_intervened", "content_filter"],
+  ["content_filtered", "content_filter"],
+]);
+
 /** The blocks of an answer may come interleaved; `index` says to which one a piece belongs. */
 export class ClaudeAnswer {
   readonly #calls = new ToolCallAssembler();
@@ -82,7 +93,8 @@ export class ClaudeAnswer {
   }
 
   /** Says the calls and the end, and hands the message to the history. @throws UpstreamGarbage for a call without a name */
-  finish(finish: TurnFinish, usage: Usage | undefined, request: ModelRequest, said: ModelEvent[]): void {
+  finish(stopReason: string, usage: Usage | undefined, request: ModelRequest, said: ModelEvent[]): void {
+    const finish = FINISHES.get(stopReason) ?? "stop";
     const endsInCall = this.#blocks.at(-1)?.type === "call";
     const calls = this.#calls.finish({ finish, endsInCall, request });
     const message = { ...assistantMessage(this.#text.toString(), calls), ...this.#thinkingFields(calls.length) };

@@ -190,7 +190,7 @@ function offersOf(tools: readonly ToolSpec[]): string[] {
 /** Words of tool names that say nothing about the subject. */
 const FILLERS = new Set(["get", "set", "list", "find", "the", "of", "a", "to", "my", "between"]);
 
-/** A tool that does one of these needs that word: whoever asks for the status of an order must not be asked to cancel it. */
+/** A tool that does one of these needs that word: a question about the status of an order must not lead to its cancellation. */
 const DEEDS = new Set([
   "add",
   "book",

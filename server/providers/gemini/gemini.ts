@@ -31,7 +31,6 @@ export interface GeminiDialectOptions {
   explain?: ExplainFailure;
 }
 
-/** The dialect for one model. */
 export function geminiDialect(options: GeminiDialectOptions): ChatDialect {
   const { label, model, thinkTags } = options;
   return {

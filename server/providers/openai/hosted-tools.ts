@@ -4,7 +4,6 @@ import { asString, isRecord, type Json, records, tryParse } from "../../protocol
 import { textContent } from "../history.ts";
 import type { HostedToolType, ModelEvent } from "../provider.ts";
 
-/** How the call of a tool is shown. */
 interface ShownTool {
   /** What the model asked the tool for. */
   argumentsOf(item: Json): Json;

@@ -17,7 +17,6 @@ import {
   UpstreamGarbage,
   UpstreamRefusal,
   unwrapped,
-  upstreamCause,
 } from "../failures.ts";
 import type { ProviderSetup, RequestObserver, RetryClock, SentModel, TryObserver } from "../provider.ts";
 import type { Sending, StreamedAnswer } from "./fetch.ts";
@@ -100,9 +99,8 @@ export async function* streamEvents<Event>(
       seen?.ended({ type: "complete" });
       if (last.length > 0) yield last;
       return;
-    } catch (error) {
+    } catch (cause) {
       if (signal.aborted) throw signal.reason;
-      const cause = upstreamCause(error);
       if (cause instanceof UpstreamRefusal) report(cause.requestId);
       const failure = request.explain?.(cause) ?? toProviderError(request.setup.label, cause, packets.hasBegun);
       seen?.ended({ type: "failed", error: failure });
