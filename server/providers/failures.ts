@@ -71,6 +71,7 @@ export class UpstreamRefusal extends Error {
   readonly requestId: string | undefined;
 
   constructor(status: number, headers: Headers, body: string) {
+    // The `openai` package takes an error whose text says "timed out" for a time-out: the body stays out of it.
     super(`the upstream answered with HTTP status ${status}`);
     this.status = status;
     this.headers = headers;
@@ -232,7 +233,8 @@ const MODEL_FAULT =
 export type ExplainFailure = (cause: unknown) => ApiError | undefined;
 
 /** The failure as a client may see it. `label` is the provider's name; `started`: its answer had begun. */
-export function toProviderError(label: string, cause: unknown, started = false): ApiError {
+export function toProviderError(label: string, thrown: unknown, started = false): ApiError {
+  const cause = upstreamCause(thrown);
   if (cause instanceof ApiError) return cause;
   if (cause instanceof UpstreamRefusal) return fromRefusal(label, cause);
   if (cause instanceof UpstreamFailure) return classify(label, cause);
@@ -255,6 +257,14 @@ export function toProviderError(label: string, cause: unknown, started = false):
   }
   if (started) return truncated(label, "its connection ended with an error", cause);
   return providerError("provider_error", `${label} could not be reached.`, { cause });
+}
+
+/** What is ours in the causes of an error: the `openai` package wraps what our `fetch` throws. */
+export function upstreamCause(thrown: unknown): unknown {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    if (error instanceof ApiError || error instanceof UpstreamRefusal || error instanceof UpstreamTimeout) return error;
+  }
+  return thrown;
 }
 
 /** The codes and names along an error's causes. */

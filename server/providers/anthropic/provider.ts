@@ -15,7 +15,7 @@ import {
 import { createProvider } from "../create-provider.ts";
 import { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, ModelSettings, Provider, ProviderSetup, ToolSpec } from "../provider.ts";
-import { postJson, type Sending, type StreamedAnswer } from "../transport/fetch.ts";
+import { EVENT_STREAM, requestStream, type Sending, type StreamedAnswer } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type Block, toMessages } from "./messages.ts";
 import { AnthropicReader } from "./reader.ts";
@@ -90,12 +90,16 @@ async function send(
 ): Promise<StreamedAnswer> {
   const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
   const headers = {
+    accept: EVENT_STREAM,
+    "content-type": "application/json",
+    // Some gateways refuse a request that names no client.
+    "user-agent": "parley-agent",
     "x-api-key": anthropicKey,
     "anthropic-version": isSampling ? SAMPLING_VERSION : VERSION,
   };
   const url = `${anthropicUrl.replace(/\/$/, "")}/v1/messages`;
   try {
-    return await postJson(url, body, headers, sending);
+    return await requestStream(url, { method: "POST", headers, body: JSON.stringify(body), ...sending }, EVENT_STREAM);
   } catch (error) {
     if (error instanceof UpstreamRefusal) nameSubject(error.detail);
     throw error;

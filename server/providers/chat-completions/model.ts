@@ -3,7 +3,7 @@
 import { createProvider } from "../create-provider.ts";
 import type { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, ModelSetup, Provider, ProviderSetup } from "../provider.ts";
-import { type ApiAddress, postToApi, type Sending } from "../transport/fetch.ts";
+import { type ApiAddress, openAiClient, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import {
   type ChatDialect,
@@ -30,6 +30,7 @@ export function createChatCompletions(options: ChatCompletionsOptions): Provider
 
 function chatModel(options: ChatCompletionsOptions): Model {
   const { dialect = PLAIN_DIALECT } = options;
+  const post = openAiClient(options);
   /** What was learned of the server. */
   let shared: Partial<SettingQuirks> = {};
   /** And in each run alone: its history is the client's, and must not shape another's requests. */
@@ -45,7 +46,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
       setup: options,
       explain: dialect.explain,
       observer,
-      send: (sending: Sending) => postToApi(options, "/chat/completions", body, sending),
+      send: (sending: Sending) => post("/chat/completions", body, sending),
       adapt: (refusal: UpstreamRefusal) => {
         const setting = learnSetting(refusal, quirks, body, dialect);
         const news = setting ?? learnHistory(refusal, quirks, body.messages);

@@ -9,7 +9,7 @@ import { createProvider } from "../create-provider.ts";
 import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
 import { mayBeQuoted } from "../history.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
-import { type ApiAddress, postToApi, type Sending } from "../transport/fetch.ts";
+import { openAiClient, type PostStream, type Sending } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type InputItem, toInput, withoutReasoning } from "./input.ts";
 import { type HostedTools, ResponsesReader } from "./reader.ts";
@@ -25,8 +25,8 @@ export function createOpenAi(setup: ProviderSetup, tools: HostedTools | undefine
   }
   const stateKind = modelSettings.store === false ? "conversation_history" : "previous_response_id";
   const { openaiUrl: baseURL, openaiOrganization: organization, openaiProject: project } = settings;
-  const address = { baseURL, apiKey, organization, project };
-  return createProvider(setup, stateKind, responsesModel(setup, address, tools));
+  const post = openAiClient({ baseURL, apiKey, organization, project });
+  return createProvider(setup, stateKind, responsesModel(setup, post, tools));
 }
 
 /** What a refusal may change about a request. */
@@ -38,7 +38,7 @@ interface RequestShape {
   encrypted: boolean;
 }
 
-function responsesModel(setup: ProviderSetup, address: ApiAddress, tools: HostedTools | undefined): Model {
+function responsesModel(setup: ProviderSetup, post: PostStream, tools: HostedTools | undefined): Model {
   const store = setup.modelSettings.store !== false;
   /**
    * Until a refusal: other models take no wish for summaries, and neither do accounts that are not verified; models that do not
@@ -53,8 +53,7 @@ function responsesModel(setup: ProviderSetup, address: ApiAddress, tools: Hosted
     const sent = {
       setup,
       observer: request.observer,
-      send: (sending: Sending) =>
-        postToApi(address, "/responses", responsesBody(setup, request, shape, tools), sending),
+      send: (sending: Sending) => post("/responses", responsesBody(setup, request, shape, tools), sending),
       adapt: (refusal: UpstreamRefusal) => {
         const change = withoutRefused(shape, refusal);
         if (change === undefined) return false;

@@ -4,6 +4,7 @@
  */
 
 import type { Readable } from "node:stream";
+import { OpenAI } from "openai";
 import { type Dispatcher, EnvHttpProxyAgent, request } from "undici";
 import { isCompressed, UpstreamRefusal } from "../failures.ts";
 import type { AnswerHead, SentRequest } from "../provider.ts";
@@ -140,9 +141,34 @@ async function readStart(body: Readable, start: readonly Buffer[], needsAll: boo
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
+/** What the `openai` package itself sets. `OPENAI_CUSTOM_HEADERS` would add others to every provider's requests. */
+const SENT_HEADERS =
+  /^(?:accept|authorization|content-type|openai-organization|openai-project|user-agent|x-stainless-.*)$/;
+
+/**
+ * The `fetch` of the `openai` package, for requests that an event stream answers. The response has the whole of it in `answer`; the
+ * package never reads it, because its own decoder hides that an answer was cut. @throws UpstreamRefusal for every other answer
+ */
+async function nodeFetch(
+  input: string | URL | Request,
+  init: RequestInit & Pick<Sending, "onSent"> = {},
+): Promise<Response> {
+  const url = input instanceof Request ? input.url : String(input);
+  const headers = [...(init.headers as Headers)].filter(([name]) => SENT_HEADERS.test(name));
+  const sent = {
+    method: init.method ?? "GET",
+    headers: Object.fromEntries(headers),
+    body: init.body as string,
+    signal: init.signal ?? new AbortController().signal,
+    onSent: init.onSent,
+  };
+  const answer = await requestStream(url, sent, EVENT_STREAM);
+  return Object.assign(new Response(null), { answer });
+}
+
 /** The address of an OpenAI-compatible API, and the account that is billed. What is "" is not sent. */
 export interface ApiAddress {
-  /** Mostly ends in `/v1`. */
+  /** As the `openai` package takes it: mostly ends in `/v1`. */
   baseURL: string;
   /** A function is called before each request. */
   apiKey: string | (() => Promise<string>);
@@ -150,36 +176,42 @@ export interface ApiAddress {
   project?: string;
 }
 
-/** Posts a request to a path of such an API. @throws UpstreamRefusal for an answer that is no event stream */
-export async function postToApi(
-  { baseURL, apiKey, organization, project }: ApiAddress,
-  path: string,
-  body: object,
-  sending: Sending,
-): Promise<StreamedAnswer> {
-  const key = typeof apiKey === "function" ? await apiKey() : apiKey;
-  const headers = {
-    accept: "application/json",
-    ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
-    ...(organization ? { "openai-organization": organization } : {}),
-    ...(project ? { "openai-project": project } : {}),
-  };
-  return postJson(`${baseURL.replace(/\/$/, "")}${path}`, body, headers, sending);
-}
+/** Posts a request whose answer is an event stream. */
+export type PostStream = (path: string, body: object, sending: Sending) => Promise<StreamedAnswer>;
 
-/** Posts JSON that an event stream answers. @throws UpstreamRefusal for every other answer */
-export function postJson(
-  url: string,
-  body: object,
-  headers: Readonly<Record<string, string>>,
-  sending: Sending,
-): Promise<StreamedAnswer> {
-  const sent = {
-    accept: EVENT_STREAM,
-    "content-type": "application/json",
-    // Some gateways refuse a request that names no client.
-    "user-agent": "parley-agent",
-    ...headers,
+/** For the package, the longest wait that a Node timer knows: the limits are ours. */
+const NO_TIMEOUT = 2_147_483_647;
+
+/**
+ * Sends by the `openai` package. What it would otherwise read from the process's environment is set: keys and organizations
+ * for OpenAI must not travel to another provider.
+ */
+export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddress): PostStream {
+  const client = new OpenAI({
+    baseURL,
+    // The package demands one; each request brings the header with the real one.
+    apiKey: "none",
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    fetch: nodeFetch,
+    logLevel: "off",
+    // Its own back-off would sleep on after the client has gone.
+    maxRetries: 0,
+    timeout: NO_TIMEOUT,
+  });
+  return async (path, body, { signal, onSent }) => {
+    const key = typeof apiKey === "function" ? await apiKey() : apiKey;
+    // Here, because `OPENAI_CUSTOM_HEADERS` would win over the client's own fields.
+    const headers = {
+      authorization: key === "" ? null : `Bearer ${key}`,
+      "openai-organization": organization || null,
+      "openai-project": project || null,
+    };
+    // Handed on to our `fetch`.
+    const fetchOptions = { onSent } as object;
+    const response = await client.post(path, { body, signal, headers, fetchOptions, stream: true }).asResponse();
+    return (response as Response & { answer: StreamedAnswer }).answer;
   };
-  return requestStream(url, { method: "POST", headers: sent, body: JSON.stringify(body), ...sending }, EVENT_STREAM);
 }

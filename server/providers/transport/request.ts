@@ -17,6 +17,7 @@ import {
   UpstreamGarbage,
   UpstreamRefusal,
   unwrapped,
+  upstreamCause,
 } from "../failures.ts";
 import type { ProviderSetup, RequestObserver, RetryClock, SentModel, TryObserver } from "../provider.ts";
 import type { Sending, StreamedAnswer } from "./fetch.ts";
@@ -99,8 +100,9 @@ export async function* streamEvents<Event>(
       seen?.ended({ type: "complete" });
       if (last.length > 0) yield last;
       return;
-    } catch (cause) {
+    } catch (error) {
       if (signal.aborted) throw signal.reason;
+      const cause = upstreamCause(error);
       if (cause instanceof UpstreamRefusal) report(cause.requestId);
       const failure = request.explain?.(cause) ?? toProviderError(request.setup.label, cause, packets.hasBegun);
       seen?.ended({ type: "failed", error: failure });
