@@ -20,8 +20,8 @@ export interface Sdk
 const MAX_BYTES = 32 * 1024 * 1024;
 /** A list has at most so many pages. */
 const MAX_PAGES = 8;
-/** At least so long after a stream broke the rest of its answer is asked for. */
-const RESUME_MS = 1_000;
+/** At least so long after a stream broke the rest of its answer is asked for; else when the server says. */
+const RESUME_MS = 250;
 const TOKEN_MS = 10_000;
 /** What servers by the official examples answer, with the status 400, in place of 404. */
 const UNKNOWN_SESSION = "No valid session ID provided";

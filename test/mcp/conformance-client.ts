@@ -11,14 +11,7 @@ const TOOLS: [string, object][] = [
 
 const closers: (() => unknown)[] = [];
 const t = { after: (close: () => unknown) => void closers.push(close) };
-/** What cases tell of the client beside the address. */
-const { client_id: clientId, client_secret: clientSecret } = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
-const auth = clientSecret === undefined ? {} : { auth: { clientId, clientSecret } };
-const server = await startWith(
-  t,
-  { own: { url: process.argv.at(-1) ?? "", ...auth } },
-  { turns: calling(1, ...TOOLS) },
-);
+const server = await startWith(t, { own: { url: process.argv.at(-1) ?? "" } }, { turns: calling(1, ...TOOLS) });
 await (await post(server, { message: "Hi", stream: true })).text();
 for (const close of closers) await close();
 process.exit(0);
