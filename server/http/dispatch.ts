@@ -121,8 +121,7 @@ function createDispatch(
     parts.guard?.(context);
     const match = router.find(method, path);
     if (match === undefined) {
-      if (door?.hint !== undefined) throw new ApiError("not_found", door.hint);
-      answerWithoutRoute(context, router.methodsOf(path), parts);
+      answerWithoutRoute(context, router.methodsOf(path), door?.hint, parts);
       return;
     }
     const { route } = match;
@@ -161,11 +160,12 @@ function createDispatch(
 function answerWithoutRoute(
   { req, res, method }: RequestContext,
   methods: readonly string[],
+  hint: string | undefined,
   { origins, basePath }: HandlerParts,
 ): void {
   if (methods.length === 0) {
     const chat = method === "POST" ? ` The chat is POST ${basePath}/api/chat.` : "";
-    throw new ApiError("not_found", `There is nothing at this address.${chat}`);
+    throw new ApiError("not_found", `${hint ?? "There is nothing at this address."}${chat}`);
   }
   res.setHeader("allow", [...methods, "OPTIONS"].join(", "));
   if (method !== "OPTIONS") {

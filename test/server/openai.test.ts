@@ -170,7 +170,8 @@ test("while the door is closed, its addresses name the setting, and with it the 
   ] as const) {
     const answer = await fetch(server.url + path, { method, headers: { authorization: `Bearer ${KEY}` } });
     const { error } = JSON.parse(await answer.text());
-    assert.deepEqual([answer.status, error.code, error.message], [404, "not_found", CLOSED]);
+    assert.deepEqual([answer.status, error.code], [404, "not_found"]);
+    assert.ok(error.message.startsWith(CLOSED));
   }
   await assert.rejects(start(t, { env: { PARLEY_API_KEY: undefined, PARLEY_CHAT_KEY: "chat-key" } }), {
     name: "ConfigError",
