@@ -62,6 +62,10 @@ const serving = {
   envFile: fixed("PARLEY_ENV_FILE", path, "").means(
     "Path of another file like `.env`. It overrides the project's `.env`; variables of the environment override both.",
   ),
+  openaiApi: fixed("PARLEY_OPENAI_API", onOff, false).means(
+    "`on`: OpenAI's clients get the agent as a model, with a `PARLEY_API_KEY`. See [OpenAI's clients](api.md#openais-clients).",
+    "`off`",
+  ),
   drainSeconds: fixed("PARLEY_DRAIN_SECONDS", seconds(0), 30).means(
     "How long running answers may continue at shutdown; 0 ends them at once.",
   ),
@@ -367,6 +371,12 @@ function completed(settings: Settings, env: Environment): Settings {
   }
   refuseSharedSecrets(settings);
   const { apiKeys, chatKeys, widgetKeys } = settings;
+  const opened = (["openaiApi"] as const).find((door) => settings[door]);
+  if (opened !== undefined && apiKeys.length === 0) {
+    throw new ConfigError(
+      `${SETTINGS[opened].name} is on, which needs PARLEY_API_KEY: set it to a key for your programs, such as one from openssl rand -hex 24.`,
+    );
+  }
   return {
     ...settings,
     maxRequestBytesTotal: Math.max(settings.maxRequestBytesTotal, maxBodyBytes),

@@ -16,7 +16,6 @@ import {
   refuseFaultyRequest,
   requestId,
   traceHeaders,
-  type UpgradeContext,
 } from "./request.ts";
 import {
   COMMON_HEADERS,
@@ -27,28 +26,13 @@ import {
   setCorsHeaders,
   setPreflightHeaders,
 } from "./respond.ts";
-import type { WebSocketConnection, WebSockets } from "./websocket.ts";
-
-/** A route names the kind of access, so that a new one cannot forget to ask. */
-export type Route = (
-  | { access: "open"; handle(context: RequestContext): void | Promise<void> }
-  | { access: Purpose; handle(context: RequestContext, caller: Caller): void | Promise<void> }
-) & {
-  /** The body of an error, where the route's protocol has its own. */
-  errorBody?(error: ApiError): object;
-};
-
-export interface SocketRoute {
-  handle(connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext): void;
-}
-
-/** By `METHOD /path`; `{name}` stands for one segment of the path. */
-export type Routes = Record<`${"GET" | "POST"} /${string}`, Route>;
-export type SocketRoutes = Record<`WS /${string}`, SocketRoute>;
+import type { DoorPlace, Route, Routes, SocketRoute, SocketRoutes } from "./routes.ts";
+import type { WebSockets } from "./websocket.ts";
 
 export interface HandlerParts {
   routes: Routes;
   socketRoutes: SocketRoutes;
+  doors: readonly DoorPlace[];
   /** Sees each request before its route is found. @throws ApiError */
   guard?: ((context: RequestContext) => void) | undefined;
   access: Access;
@@ -116,10 +100,12 @@ function createDispatch(
   parts: HandlerParts,
   router: Router<Route>,
 ): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
-  const { access, origins, limits, log, metrics, sendMs, lingerMs } = parts;
+  const { access, origins, limits, log, metrics, doors, sendMs, lingerMs } = parts;
 
   async function handle(context: RequestContext): Promise<void> {
     const { req, res, method, path, query } = context;
+    const door = doors.find((one) => one.path.test(path));
+    context.errorBody = door?.errorBody ?? context.errorBody;
     res.setHeader("x-request-id", context.id);
     for (const [name, value] of Object.entries(COMMON_HEADERS)) res.setHeader(name, value);
     setCorsHeaders(origins, req.headers, res);
@@ -132,13 +118,12 @@ function createDispatch(
     parts.guard?.(context);
     const match = router.find(method, path);
     if (match === undefined) {
-      answerWithoutRoute(context, router.methodsOf(path), parts);
+      answerWithoutRoute(context, router.methodsOf(path), door?.hint, parts);
       return;
     }
     const { route } = match;
     context.route = match.path;
     context.params = match.params;
-    context.errorBody = route.errorBody ?? context.errorBody;
     if (route.access === "open") {
       await route.handle(context);
       return;
@@ -172,11 +157,12 @@ function createDispatch(
 function answerWithoutRoute(
   { req, res, method }: RequestContext,
   methods: readonly string[],
+  hint: string | undefined,
   { origins, basePath }: HandlerParts,
 ): void {
   if (methods.length === 0) {
     const chat = method === "POST" ? ` The chat is POST ${basePath}/api/chat.` : "";
-    throw new ApiError("not_found", `There is nothing at this address.${chat}`);
+    throw new ApiError("not_found", `${hint ?? "There is nothing at this address."}${chat}`);
   }
   res.setHeader("allow", [...methods, "OPTIONS"].join(", "));
   if (method !== "OPTIONS") {

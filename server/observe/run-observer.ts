@@ -13,7 +13,8 @@ import type {
 } from "../protocol/events.ts";
 import type { RequestObserver, SentModel, ToolCall, TryObserver, TurnFinish } from "../providers/provider.ts";
 
-export type RunTransport = "json" | "sse" | "ws";
+/** How a run's answer is sent. */
+export type RunTransport = "json" | "sse" | "ws" | "openai";
 
 /** The W3C Trace Context of a request, as it was sent. */
 export interface TraceHeaders {

@@ -18,10 +18,14 @@ const source = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 const sorted = <Item>(items: Iterable<Item>) => [...new Set(items)].sort();
 
 test("docs/api.md lists exactly the endpoints of the route tables", () => {
-  const routes = source("server/routes/index.ts");
-  const served = [...[...routes.matchAll(/^ {2}"((?:GET|POST|WS) \/[^"]*)"/gm)].map(([, route = ""]) => route)].filter(
-    (route) => route !== "GET /ws/chat",
-  );
+  const tables = [
+    "server/routes/index.ts",
+    ...readdirSync(join(REPOSITORY, "server/doors")).map((name) => `server/doors/${name}`),
+  ];
+  const routes = tables.map(source).join("\n");
+  const served = [
+    ...[...routes.matchAll(/^ {2,4}"((?:GET|POST|WS) \/[^"]*)"/gm)].map(([, route = ""]) => route),
+  ].filter((route) => route !== "GET /ws/chat");
   const listed = tableRows(api, "endpoint").map(([endpoint]) => endpoint);
   assert.deepEqual(sorted(listed), sorted(served));
 });

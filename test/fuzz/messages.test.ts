@@ -6,14 +6,16 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { readState, type StateBinding, sealState } from "../../server/agent/state.ts";
 import { readSettings, SETTINGS } from "../../server/config/settings.ts";
+import { parseChatCompletion } from "../../server/doors/openai-messages.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { MemoryBudget, type MessageMemory } from "../../server/limits/memory-budget.ts";
 import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { SocketEvent } from "../../server/protocol/events.ts";
+import type { MessageRules } from "../../server/routes/message.ts";
 import { parseJson } from "../../server/routes/parse-json.ts";
-import { type MessageRules, parseChatRequest, parseSocketMessage } from "../../server/routes/parse-message.ts";
+import { parseChatRequest, parseSocketMessage } from "../../server/routes/parse-message.ts";
 import { newRun } from "../support/run-lines.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect, type SocketClient } from "../support/socket-client.ts";
@@ -25,7 +27,7 @@ const rules = (more: Partial<StateBinding>): MessageRules => ({
   attachments: { maxCount: 3, accepts: ALL_MEDIA_TYPES },
   maxMessageChars: 1000,
   maxJsonDepth: MAX_JSON_DEPTH,
-  canContinue: true,
+  asksModel: true,
 });
 const RULES = [
   rules({ secrets: [] }),
@@ -161,6 +163,42 @@ test("any body and any socket message is a request or a 4xx in words", () => {
     { numRuns: 1500 },
   );
   assert.equal(Object.keys(Object.prototype).length, 0);
+});
+
+/** A conversation whose fields are mostly of the right kind. */
+const conversation = fc.record(
+  {
+    messages: fc.array(
+      fc.oneof(
+        {
+          weight: 4,
+          arbitrary: fc.record({ role: fc.oneof(fc.constantFrom("user", "assistant", "tool"), word), content: near }),
+        },
+        near,
+      ),
+      { minLength: 1, maxLength: 5 },
+    ),
+    stream: fc.oneof({ weight: 4, arbitrary: fc.boolean() }, near),
+    ...{ metadata: near, n: near, modalities: near, stream_options: near },
+  },
+  { requiredKeys: ["messages"] },
+);
+
+test("any body of Chat Completions is a conversation of texts and files of user and assistant, or a 4xx in words", () => {
+  fc.assert(
+    fc.property(fc.oneof({ weight: 4, arbitrary: conversation }, near, fc.jsonValue()), (value) => {
+      const parsed = parseJson(Buffer.from(JSON.stringify(value)), MAX_JSON_DEPTH);
+      isJudged(() => {
+        const { request } = parseChatCompletion(parsed, { ...rules({}), name: "a-name" });
+        assert.ok(request.message.isWellFormed() && (request.message.trim() !== "" || request.attachments.length > 0));
+        for (const { role, content, ...more } of request.history ?? []) {
+          assert.deepEqual([role === "user" || role === "assistant", more], [true, {}]);
+          assert.ok(content !== null && content.length > 0);
+        }
+      });
+    }),
+    { numRuns: 1500 },
+  );
 });
 
 test("a file is taken as it is, and not with any one character that is not base64", () => {

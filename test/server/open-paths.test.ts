@@ -248,10 +248,13 @@ test("instructions, model and tools are in no open answer", async (t) => {
 
 test("a message to an address where nothing is learns where the chat is", async (t) => {
   const server = await startServer(t, { turns: [] });
-  for (const path of ["/v1/chat/completions", "/chat"]) {
+  for (const [path, why] of [
+    ["/v1/chat/completions", "Nothing is served here unless PARLEY_OPENAI_API is on."],
+    ["/chat", "There is nothing at this address."],
+  ]) {
     const answer = await fetch(server.url + path, { method: "POST", body: "{}" });
     assert.equal(answer.status, 404);
-    assert.match(await answer.text(), /There is nothing at this address\. The chat is POST \/api\/chat\./);
+    assert.equal(JSON.parse(await answer.text()).error.message, `${why} The chat is POST /api/chat.`);
   }
   assert.doesNotMatch(await (await fetch(`${server.url}/favicon.ico`)).text(), /POST/);
 });

@@ -1,0 +1,45 @@
+/** The table of doors: addresses of other protocols, each loaded where its setting opens it. */
+
+import { SETTINGS } from "../config/settings.ts";
+import type { DoorPlace, Routes } from "../http/routes.ts";
+import type { ApiError } from "../protocol/errors.ts";
+import type { ParserName } from "../routes/message.ts";
+import { PARSERS } from "../routes/parse-message.ts";
+import type { Service } from "../routes/service.ts";
+
+interface DoorRow {
+  /** A setting that is `on` or `off`. */
+  setting: "openaiApi";
+  path: RegExp;
+  load(): Promise<{ routesOf(service: Service): Routes; errorBody(error: ApiError): object }>;
+  /** Gives what reads its messages; a thread that parses large ones needs no more. */
+  loadParser(): Promise<unknown>;
+}
+
+/** By the names of their parsers. */
+const DOORS: Partial<Record<ParserName, DoorRow>> = {
+  openai: {
+    setting: "openaiApi",
+    path: /^\/v1\//,
+    load: () => import("./openai.ts"),
+    loadParser: async () => (await import("./openai-messages.ts")).parseChatCompletion,
+  },
+};
+
+/** Has `PARSERS` read the messages of this door, if it is one. */
+export async function loadParser(name: ParserName): Promise<void> {
+  if (!Object.hasOwn(PARSERS, name)) Object.assign(PARSERS, { [name]: await DOORS[name]?.loadParser() });
+}
+
+/** What all doors have, and the routes of those that are open. */
+export async function openDoors(service: Service): Promise<{ doors: DoorPlace[]; routes: Routes }> {
+  const routes: Routes = {};
+  const open = async ([name, { setting, path, load }]: [string, DoorRow]): Promise<DoorPlace> => {
+    if (!service.settings[setting])
+      return { path, hint: `Nothing is served here unless ${SETTINGS[setting].name} is on.` };
+    const [{ routesOf, errorBody }] = await Promise.all([load(), loadParser(name as ParserName)]);
+    Object.assign(routes, routesOf(service));
+    return { path, errorBody };
+  };
+  return { doors: await Promise.all(Object.entries(DOORS).map(open)), routes };
+}
