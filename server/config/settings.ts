@@ -62,6 +62,10 @@ const serving = {
   envFile: fixed("PARLEY_ENV_FILE", path, "").means(
     "Path of another file like `.env`. It overrides the project's `.env`; variables of the environment override both.",
   ),
+  docs: fixed("PARLEY_DOCS", onOff, true).means(
+    "`off`: no [`GET /openapi.json`](api.md#get-openapijson), which describes the HTTP interface.",
+    "`on`",
+  ),
   drainSeconds: fixed("PARLEY_DRAIN_SECONDS", seconds(0), 30).means(
     "How long running answers may continue at shutdown; 0 ends them at once.",
   ),

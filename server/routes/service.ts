@@ -26,6 +26,8 @@ export interface Service {
   readonly runs: RunRegistry;
   readonly log: Log;
   readonly site: Site;
+  /** The version of Parley. */
+  version(): string;
   /** The page for Prometheus; absent when metrics are switched off. */
   readonly metricsPage: (() => Promise<string>) | undefined;
 }
