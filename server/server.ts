@@ -18,6 +18,7 @@ import { Origins } from "./auth/origins.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
 import { secretsOf } from "./config/secrets.ts";
 import { applyLive, type Environment, type Settings, UNKNOWN_HOST } from "./config/settings.ts";
+import { openDoors } from "./doors/index.ts";
 import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
 import { type SocketOptions, WebSockets } from "./http/websocket.ts";
@@ -164,7 +165,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const access = createAccess(settings, origins, log.warning);
   const service = await createService(options, { runtime, log, metrics, sinks, shared, origins, access });
   const sockets = createSockets(service, { lingerMs, onError: metrics.error });
-  const handler = createHandlerOf(options, service, { sockets, metrics, lingerMs });
+  const handler = createHandlerOf(options, service, { ...(await openDoors(service)), sockets, metrics, lingerMs });
   return {
     handler,
     log,
@@ -195,11 +196,11 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
 function createHandlerOf(
   { routes: more, guard }: ParleyServerOptions,
   service: Service,
-  parts: Pick<HandlerParts, "sockets" | "metrics" | "lingerMs">,
+  { routes: ofDoors, ...parts }: Pick<HandlerParts, "routes" | "doors" | "sockets" | "metrics" | "lingerMs">,
 ): Handler {
   const { settings, access, origins, limits, log } = service;
   const { basePath, sendSeconds } = settings;
-  const routes = { ...routesOf(service), ...more?.(service) };
+  const routes = { ...routesOf(service), ...ofDoors, ...more?.(service) };
   // A host's server has addresses of its own for what concerns its process.
   if (settings.host === UNKNOWN_HOST) delete routes["GET /metrics"];
   const socketRoutes = socketRoutesOf(service);

@@ -15,7 +15,7 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../protocol/chat.ts";
-import { ApiError, invalidField } from "../protocol/errors.ts";
+import { type ApiError, invalidField } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import { withDigest } from "../providers/history.ts";
 
@@ -28,11 +28,6 @@ export interface HistoryLimits {
 
 const ROOT = "/state/conversation_history";
 
-/** Only its size: the signature of an open exchange proves the rest. @throws ApiError `request_too_large` */
-export function checkSize(history: readonly unknown[], open: readonly unknown[], limits: HistoryLimits): void {
-  refuseLargeHistory([...history, ...open], limits);
-}
-
 /**
  * Takes only user, assistant and tool messages of our own shape, in which every call is answered before the conversation
  * goes on and no URL has to be fetched. Unknown fields stay on assistant messages and their calls alone, because a provider
@@ -41,7 +36,7 @@ export function checkSize(history: readonly unknown[], open: readonly unknown[],
  */
 export function checkHistory(value: unknown, limits: HistoryLimits): HistoryMessage[] {
   if (!Array.isArray(value)) throw invalid(ROOT, "must be an array");
-  refuseLargeHistory(value, limits);
+  checkSize(value, limits);
   const open = new Set<string>();
   const history = value.map((message, index) => checkMessage(message, `${ROOT}/${index}`, open));
   if (open.size > 0) throw invalid(ROOT, "ends with a tool call that has no result");
@@ -59,8 +54,14 @@ export function checkFiles(messages: readonly unknown[], at: string): HistoryMes
 /** Numbers, texts, arrays and objects that one item may hold on average: far above what any provider sends. */
 const VALUES_PER_ITEM = 100;
 
-/** Walks the history once, without recursion, and stops where it is too large. */
-function refuseLargeHistory(history: readonly unknown[], { maxHistoryItems, maxHistoryBytes }: HistoryLimits): void {
+/** Walks the history once, without recursion, and stops where it is too large. @throws ApiError `request_too_large` */
+export function checkSize(
+  history: readonly unknown[],
+  { maxHistoryItems, maxHistoryBytes }: HistoryLimits,
+  at = ROOT,
+): void {
+  const tooLarge = (problem: string) =>
+    invalidField(at, `${problem} allowed. Start a new conversation`, "request_too_large");
   const items = history.reduce((sum: number, message) => sum + 1 + itemsIn(message), 0);
   if (items > maxHistoryItems) {
     throw tooLarge(`holds ${items} messages and parts; at most ${maxHistoryItems} are`);
@@ -200,9 +201,3 @@ function checkOmitted(omitted: unknown, at: string): OmittedFile {
 }
 
 const invalid = (param: string, problem: string): ApiError => invalidField(param, problem, "invalid_state");
-
-function tooLarge(problem: string): ApiError {
-  return new ApiError("request_too_large", `state.conversation_history ${problem} allowed. Start a new conversation.`, {
-    param: ROOT,
-  });
-}

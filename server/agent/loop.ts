@@ -30,6 +30,8 @@ const OPTIONAL = {
 
 /** One message to answer. The state was checked. */
 export interface RunRequest extends ExchangeStart {
+  /** What a door's client adds to the agent's instructions. A `run` that is written elsewhere has none. */
+  readonly instructions?: string;
   /** What a person has decided on the calls that wait in the state, on each of them. */
   readonly approvals?: readonly ApprovalDecision[];
   /** Ids of calls in the state that clients may not read. */
@@ -166,7 +168,7 @@ export class Loop {
 
   /** What the model gets beside the messages. @throws as `askAuthor` does */
   async #setUp(): Promise<ModelSetup> {
-    const { served, context } = this.#run;
+    const { served, context, request } = this.#run;
     const { hookMs } = served;
     const { instructions: given } = served.agent;
     const instructions =
@@ -178,8 +180,8 @@ export class Loop {
     const specs = [...this.#tools.values()].map(({ name, description, parameters }) => {
       return { name, description, parameters: parameters.json };
     });
-    const all = [await instructions, ...ofTools.instructions].filter((text) => text !== "");
-    return { instructions: all.join("\n\n"), tools: specs };
+    const all = [await instructions, ...ofTools.instructions, request.instructions ?? ""];
+    return { instructions: all.filter((text) => text !== "").join("\n\n"), tools: specs };
   }
 
   /** What becomes of the events of a turn before clients get them; `undefined`: nothing. */

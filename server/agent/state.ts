@@ -84,7 +84,7 @@ function readOpen(
   if (!isSigned("open", signed, signature, { binding, conversation: state.conversation })) throw altered("/state/open");
   const opened = exchange.sealed === undefined ? read : openExchange(read, state, binding, hidden);
   const messages = opened.messages as HistoryMessage[];
-  checkSize(state.conversation_history ?? [], messages, binding.limits);
+  checkSize([...(state.conversation_history ?? []), ...messages], binding.limits);
   return { ...state, open: { ...opened, messages, signature } };
 }
 

@@ -30,13 +30,18 @@ import {
 import type { WebSocketConnection, WebSockets } from "./websocket.ts";
 
 /** A route names the kind of access, so that a new one cannot forget to ask. */
-export type Route = (
+export type Route =
   | { access: "open"; handle(context: RequestContext): void | Promise<void> }
-  | { access: Purpose; handle(context: RequestContext, caller: Caller): void | Promise<void> }
-) & {
-  /** The body of an error, where the route's protocol has its own. */
-  errorBody?(error: ApiError): object;
-};
+  | { access: Purpose; handle(context: RequestContext, caller: Caller): void | Promise<void> };
+
+/** Where another protocol has its addresses. */
+export interface DoorPlace {
+  path: RegExp;
+  /** How it is opened, in a sentence: for the 404 of a closed one. */
+  hint: string;
+  /** The body of an error in the words of that protocol; absent as long as the door is closed. */
+  errorBody?: ((error: ApiError) => object) | undefined;
+}
 
 export interface SocketRoute {
   handle(connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext): void;
@@ -49,6 +54,7 @@ export type SocketRoutes = Record<`WS /${string}`, SocketRoute>;
 export interface HandlerParts {
   routes: Routes;
   socketRoutes: SocketRoutes;
+  doors: readonly DoorPlace[];
   /** Sees each request before its route is found. @throws ApiError */
   guard?: ((context: RequestContext) => void) | undefined;
   access: Access;
@@ -119,10 +125,12 @@ function createDispatch(
   parts: HandlerParts,
   router: Router<Route>,
 ): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
-  const { access, origins, limits, log, metrics, sendMs, lingerMs } = parts;
+  const { access, origins, limits, log, metrics, doors, sendMs, lingerMs } = parts;
 
   async function handle(context: RequestContext): Promise<void> {
     const { req, res, method, path, query } = context;
+    const door = doors.find((one) => one.path.test(path));
+    context.errorBody = door?.errorBody ?? context.errorBody;
     res.setHeader("x-request-id", context.id);
     for (const [name, value] of Object.entries(COMMON_HEADERS)) res.setHeader(name, value);
     setCorsHeaders(origins, req.headers, res);
@@ -135,13 +143,13 @@ function createDispatch(
     parts.guard?.(context);
     const match = router.find(method, path);
     if (match === undefined) {
+      if (door !== undefined && door.errorBody === undefined) throw new ApiError("not_found", door.hint);
       answerWithoutRoute(context, router.methodsOf(path), parts);
       return;
     }
     const { route } = match;
     context.route = match.path;
     context.params = match.params;
-    context.errorBody = route.errorBody ?? context.errorBody;
     if (route.access === "open") {
       await route.handle(context);
       return;

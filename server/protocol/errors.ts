@@ -149,13 +149,17 @@ export function invalidRequest(param: string, message: string): ApiError {
   return new ApiError("invalid_request", message, { param });
 }
 
-/** 400 that names the field as one writes it: `approvals[0].id` for the pointer `/approvals/0/id`. */
-export function invalidField(param: string, problem: string, code: ErrorCode = "invalid_request"): ApiError {
-  const field = param
+/** The field as one writes it: `approvals[0].id` for the pointer `/approvals/0/id`. */
+export function fieldOf(pointer: string): string {
+  return pointer
     .slice(1)
     .replaceAll("/", ".")
     .replace(/\.(\d+)/g, "[$1]");
-  return new ApiError(code, `${field} ${problem}.`, { param });
+}
+
+/** 400 that names the field as one writes it. */
+export function invalidField(param: string, problem: string, code: ErrorCode = "invalid_request"): ApiError {
+  return new ApiError(code, `${fieldOf(param)} ${problem}.`, { param });
 }
 
 /** The process that gave an answer has ended, or can no longer be reached. */

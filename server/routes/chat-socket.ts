@@ -12,7 +12,8 @@ import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, ERRORS, invalidRequest, toApiError } from "../protocol/errors.ts";
 import type { NumberedEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
-import { messageRules, type RememberedState, type SocketCommand } from "./parse-message.ts";
+import type { RememberedState, SocketCommand } from "./message.ts";
+import { messageRules } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 import {
   admitMessage,
@@ -36,7 +37,7 @@ export function upgradeRequired({ res }: RequestContext): never {
 }
 
 /** The run that is answered on a socket. */
-type FollowedRun = Omit<StartedMessage, "isStreamed">;
+type FollowedRun = Omit<StartedMessage, "isStreamed" | "agent" | "asked">;
 
 class ChatSocket implements SocketListener {
   readonly #service: Service;

@@ -4,34 +4,28 @@ import type { IncomingMessage } from "node:http";
 import type { Caller } from "../auth/access.ts";
 import { type RequestContext, traceHeaders } from "../http/request.ts";
 import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
-import type { RunTransport } from "../observe/run-observer.ts";
 import type { CancelResponse, ChatResponse } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
-import { type ErrorEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
+import {
+  type DoneEvent,
+  type ErrorEvent,
+  isTerminal,
+  type NumberedEvent,
+  type TerminalEvent,
+} from "../protocol/events.ts";
 import { encodeFrame } from "../protocol/sse.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
-import { messageRules, type ParserName } from "./parse-message.ts";
+import type { Door } from "./door.ts";
+import { messageRules } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 import { admitReader, parseMessage, readBody, startMessage, visitOf } from "./start-message.ts";
-
-/** An endpoint of some protocol: how its messages are read, and how its answers are written. */
-export interface Door {
-  /** What it gives as `history` is continued, and no state is made: `done` has an empty one. */
-  readonly parser: Exclude<ParserName, "socket">;
-  /** What its runs are called in logs and metrics, streamed or not. */
-  transport(isStreamed: boolean): RunTransport;
-  /** Encodes the events of one answer, each as the text that is sent; a new one for each answer, since it may remember. */
-  encoder(): (event: NumberedEvent) => string;
-  /** A whole answer as one body. @throws ApiError when the run failed */
-  body(answer: CollectedRun): object;
-}
 
 const CHAT: Door = {
   parser: "chat",
   transport: (isStreamed) => (isStreamed ? "sse" : "json"),
   encoder: () => encodeFrame,
-  body: chatResponse,
+  body: async (reader) => chatResponse(await collectRun(reader)),
 };
 
 /** `POST /api/chat` */
@@ -41,8 +35,11 @@ export const chat = (service: Service) => answerAt(service, CHAT);
 export function answerAt(service: Service, door: Door) {
   return async (context: RequestContext, caller: Caller): Promise<void> => {
     const started = await startRun(service, context, caller, door);
-    if (started?.isStreamed) await streamRun(service, context, started, door);
-    else if (started !== undefined) await answerAsJson(context, started, door);
+    if (started === undefined) return;
+    const { run, agent, asked = {} } = started;
+    const answer = { run: run.id, agent, asked };
+    if (started.isStreamed) await streamRun(service, context, started, door.encoder(answer));
+    else await answerAsJson(context, started, (reader) => door.body(reader, answer));
   };
 }
 
@@ -53,8 +50,9 @@ function startRun(service: Service, context: RequestContext, caller: Caller, doo
   return startMessage(service, { requestId: context.id, trace: traceHeaders(context.req), memory }, async (served) => {
     const rules = { caller, maxBytes: settings.maxBodyBytes, memory };
     const message = await readBody(service, served, context, rules, async (body, sender) => {
-      const rulesOf = () => messageRules(served, settings, sender);
+      const rulesOf = () => ({ ...messageRules(served, settings, sender), name: door.nameOf?.(context, sender) });
       const parsed = await parseMessage(service, { parser: door.parser, bytes: body }, rulesOf);
+      for (const header of Object.entries(door.headers?.(parsed.asked ?? {}) ?? {})) context.res.setHeader(...header);
       return { ...parsed, sender, transport: door.transport(parsed.stream), isStreamed: parsed.stream };
     });
     return context.res.destroyed ? undefined : message;
@@ -69,22 +67,27 @@ async function streamRun(
   { settings }: Service,
   { res }: RequestContext,
   { run, reader }: StartedRun,
-  { encoder }: Pick<Door, "encoder"> = CHAT,
+  encode: (event: NumberedEvent) => string = encodeFrame,
 ): Promise<void> {
   whenClosed(res, () => reader.close());
   await run.started;
   if (res.destroyed) return;
   res.setHeader("x-run-id", run.id);
   const times = { keepAliveMs: settings.keepAliveSeconds * 1000, sendMs: settings.sendSeconds * 1000 };
-  await sendEventStream(res, times, reader, encoder());
+  await sendEventStream(res, times, reader, encode);
 }
 
-async function answerAsJson({ res }: RequestContext, { run, reader }: StartedRun, door: Door): Promise<void> {
+async function answerAsJson(
+  { res }: RequestContext,
+  { run, reader }: StartedRun,
+  bodyOf: (reader: RunReader) => Promise<object>,
+): Promise<void> {
   whenClosed(res, () => reader.close());
   await run.started;
-  const answer = await collectRun(reader);
-  if (res.destroyed) return;
-  const body = door.body(answer);
+  const body = await bodyOf(reader).catch((failure: unknown) => {
+    if (!res.destroyed) throw failure;
+  });
+  if (body === undefined || res.destroyed) return;
   res.setHeader("x-run-id", run.id);
   sendJson(res, 200, body);
 }
@@ -117,10 +120,15 @@ export async function collectRun(reader: RunReader): Promise<CollectedRun> {
 }
 
 /** @throws ApiError when the run failed: a failed run is an HTTP error, never 200 with an empty answer */
-export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
+export function doneEvent(last: TerminalEvent | undefined): DoneEvent {
   if (last === undefined) throw new ApiError("run_expired", "This run was ended without an answer.");
   if (last.type === "error") throw failureOf(last);
-  const { data, state, usage, finish_reason, approvals, suggestions, title, model } = last;
+  return last;
+}
+
+/** @throws ApiError when the run failed */
+export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
+  const { data, state, usage, finish_reason, approvals, suggestions, title, model } = doneEvent(last);
   return {
     response: data,
     state,
@@ -137,7 +145,8 @@ export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
 
 type ToolCalls = Map<string, NonNullable<ChatResponse["tool_calls"]>[number]>;
 
-function failureOf({ code, data, retry_after: retryAfter, state, ...last }: ErrorEvent): ApiError {
+/** The failure of a run, as what is thrown before a run begins. */
+export function failureOf({ code, data, retry_after: retryAfter, state, ...last }: ErrorEvent): ApiError {
   const { retryable, param, problems } = last;
   const beside = state === undefined ? {} : { state, ...(last.continue ? { continue: true as const } : {}) };
   return new ApiError(code, data, { retryable, retryAfter, beside, param, problems });

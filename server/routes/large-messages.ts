@@ -6,7 +6,7 @@
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ApiError, shuttingDown } from "../protocol/errors.ts";
-import type { ParseJob, ParseOutcome } from "./parse-worker.ts";
+import type { ParseJob, ParseOutcome } from "./message.ts";
 
 /** Far longer than 64 MiB of text and files take: a message that takes this long was built to be slow. */
 const MAX_PARSE_MS = 10_000;

@@ -10,7 +10,7 @@ interface GoingOn extends TextLimits {
   state: ConversationState;
   /** There is no message, and no file. */
   isEmpty: boolean;
-  canContinue: boolean;
+  asksModel: boolean;
 }
 
 interface TextLimits {
@@ -23,11 +23,11 @@ const MAX_REASON_CHARS = 1000;
 /** The fields `approvals` and `continue` of a message, of which one at least is given. @throws ApiError */
 export function parseGoingOn(
   { approvals, continue: goesOn }: Record<string, unknown>,
-  { state, isEmpty, canContinue, ...limits }: GoingOn,
+  { state, isEmpty, asksModel, ...limits }: GoingOn,
 ): Pick<RunRequest, "approvals" | "goesOn"> {
   const isAnswered = approvals !== undefined && approvals !== null;
   if (goesOn === undefined || goesOn === null) {
-    if (!canContinue && !isEmpty) {
+    if (!asksModel && !isEmpty) {
       throw invalidRequest("/message", "This agent takes decisions alone: send the message after their answer.");
     }
     return { approvals: parseApprovals(approvals, state, limits), goesOn: true };
@@ -35,7 +35,7 @@ export function parseGoingOn(
   if (goesOn !== true) throw invalidContinue("continue must be true, or absent.");
   if (isAnswered || !isEmpty)
     throw invalidContinue("continue stands alone: leave out message, attachments and approvals.");
-  if (!canContinue) throw invalidContinue("This agent cannot go on without a message: send one in place of continue.");
+  if (!asksModel) throw invalidContinue("This agent cannot go on without a message: send one in place of continue.");
   if (state.open?.waiting !== undefined) {
     throw invalidContinue("Tool calls wait for approval: answer them with approvals, or send a message.");
   }

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { RunRequest } from "../agent/loop.ts";
 import type { ServedAgent } from "../agent/served-agent.ts";
-import { digestOfState, readState, type StateBinding } from "../agent/state.ts";
+import { digestOfState, readState } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import {
@@ -27,19 +27,16 @@ import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, invalidField, invalidRequest } from "../protocol/errors.ts";
 import { RUN_ID } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
+import type {
+  AttachmentRules,
+  MessageRules,
+  ParsedChatRequest,
+  ParsedMessage,
+  Parsers,
+  RememberedState,
+  SocketCommand,
+} from "./message.ts";
 import { parseGoingOn } from "./parse-approvals.ts";
-
-/** Plain data, for a worker thread. */
-export interface MessageRules {
-  readonly state: StateBinding;
-  readonly attachments: AttachmentRules;
-  /** UTF-16 units of a message's text. */
-  readonly maxMessageChars: number;
-  /** Nesting of arrays and objects. */
-  readonly maxJsonDepth: number;
-  /** Whether the agent can be asked to go on without a message. */
-  readonly canContinue: boolean;
-}
 
 /** The rules for this caller as they are now: settings may change. */
 export function messageRules(served: ServedAgent, settings: Settings, caller: Caller): MessageRules {
@@ -48,33 +45,9 @@ export function messageRules(served: ServedAgent, settings: Settings, caller: Ca
     attachments: { maxCount: settings.maxAttachments, accepts: served.accepts },
     maxMessageChars: settings.maxMessageChars,
     maxJsonDepth: settings.maxJsonDepth,
-    canContinue: served.agent.ownRun === undefined,
+    asksModel: served.agent.ownRun === undefined,
   };
 }
-
-export interface ParsedMessage {
-  request: RunRequest;
-  /** The client's name for the run, if it wants to come back to it. */
-  name: string | undefined;
-  /** A hash of a message that has a name; else empty. */
-  digest: string;
-  /** What the client says of the message. Nothing proves it. */
-  metadata: Readonly<Record<string, string>>;
-}
-
-export interface ParsedChatRequest extends ParsedMessage {
-  stream: boolean;
-}
-
-export type SocketCommand =
-  | ({ type: "message" } & ParsedMessage)
-  | { type: "clear" }
-  | { type: "stop" }
-  | { type: "authenticate"; token: string | undefined }
-  | { type: "resume"; run: string; after: number };
-
-/** What a socket continues from: the last state as its client got it, or `dropped` if there was no room to remember it. */
-export type RememberedState = ConversationState | "dropped";
 
 /** The body of `POST /api/chat`. Unknown fields are ignored. @throws ApiError */
 export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChatRequest {
@@ -128,11 +101,8 @@ function parseToken(value: unknown): string | undefined {
   return value === "" ? undefined : value;
 }
 
-/** How messages are read, by a name that can be sent to a thread. Another protocol adds its own. */
-export const PARSERS = { chat: parseChatRequest, socket: parseSocketMessage } as const;
-
-export type ParserName = keyof typeof PARSERS;
-export type Parsed<Name extends ParserName> = ReturnType<(typeof PARSERS)[Name]>;
+/** How messages are read, by a name that can be sent to a thread. A door that is opened has put its own there. */
+export const PARSERS = { chat: parseChatRequest, socket: parseSocketMessage } as Parsers;
 
 /** Whether a socket message is to be answered and names no state. @throws ApiError */
 export function continuesRemembered(body: unknown): boolean {
@@ -156,13 +126,7 @@ function parseMessage(
   named: unknown,
 ): ParsedMessage {
   const { message = "" } = body as { message?: string | null };
-  if (message !== null && message.length > rules.maxMessageChars) {
-    throw new ApiError(
-      "request_too_large",
-      `message is longer than the ${rules.maxMessageChars} characters that are allowed.`,
-      { param: "/message" },
-    );
-  }
+  refuseLong(message ?? "", "/message", rules);
   const attachments = parseAttachments(body.attachments, rules.attachments);
   const isEmpty = (message ?? "").trim() === "" && attachments.length === 0;
   const isInPlace = isGiven(body.approvals) || isGiven(body.continue);
@@ -179,6 +143,12 @@ function parseMessage(
   };
   const metadata = parseMetadata(body.metadata);
   return { request, name, digest: name === undefined ? "" : digestOfMessage(request, named), metadata };
+}
+
+/** @throws ApiError `request_too_large` */
+export function refuseLong(message: string, at: string, { maxMessageChars: max }: MessageRules): void {
+  if (message.length <= max) return;
+  throw invalidField(at, `is longer than the ${max} characters that are allowed`, "request_too_large");
 }
 
 const MAX_METADATA = { entries: 16, chars: 512 };
@@ -230,7 +200,8 @@ function parseAfter(value: unknown): number {
   throw invalidRequest("/after", "after must be the id of an event, or 0.");
 }
 
-function fieldsOf(body: unknown): Record<string, unknown> {
+/** @throws ApiError `invalid_request` */
+export function fieldsOf(body: unknown): Record<string, unknown> {
   if (isRecord(body)) return body;
   throw invalidRequest("", "The message must be a JSON object.");
 }
@@ -238,13 +209,6 @@ function fieldsOf(body: unknown): Record<string, unknown> {
 /** `null` for an optional field means absent. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
-}
-
-/** Files are never dropped in silence. */
-interface AttachmentRules {
-  readonly maxCount: number;
-  /** What the agent takes. */
-  readonly accepts: readonly FileType[];
 }
 
 /** A longer file name is cut. */
@@ -257,14 +221,14 @@ const MAX_READ_NAME = 1000;
 function parseAttachments(value: unknown, rules: AttachmentRules): ReceivedFile[] {
   if (!isGiven(value)) return [];
   if (!Array.isArray(value)) throw invalidRequest("/attachments", "attachments must be an array.");
-  if (value.length > rules.maxCount) {
-    throw new ApiError(
-      "invalid_attachment",
-      `attachments holds ${value.length} files; at most ${rules.maxCount} are allowed.`,
-      { param: "/attachments" },
-    );
-  }
+  refuseMany(value.length, "/attachments", rules);
   return value.map((item, index) => parseAttachment(item, `/attachments/${index}`, rules));
+}
+
+/** @throws ApiError for more files than a message may have */
+export function refuseMany(count: number, at: string, { maxCount }: AttachmentRules): void {
+  if (count <= maxCount) return;
+  throw invalidField(at, `holds ${count} files; at most ${maxCount} are allowed`, "invalid_attachment");
 }
 
 function parseAttachment(item: unknown, at: string, rules: AttachmentRules): ReceivedFile {
@@ -274,32 +238,47 @@ function parseAttachment(item: unknown, at: string, rules: AttachmentRules): Rec
     if (typeof value === "string") return value;
     throw invalidField(`${at}/${field}`, "must be a string");
   };
-  const type = text("type");
-  const name = displayName(text("name"));
-  const mediaType = text("mime_type").toLowerCase();
-  const data = text("data");
+  const file = { type: text("type"), name: text("name"), mediaType: text("mime_type"), data: text("data") };
+  return readFile(file, (field) => `${at}/${field}`, rules);
+}
 
+/** A file, as a client names its parts. */
+interface SentFile {
+  type: string;
+  name: string;
+  mediaType: string;
+  data: string;
+}
+
+/** `at` says where in the body a part of the file stands. @throws ApiError that says what is wrong with it */
+export function readFile(
+  { type, data, ...sent }: SentFile,
+  at: (field: "type" | "mime_type" | "data") => string,
+  rules: AttachmentRules,
+): ReceivedFile {
+  const name = displayName(sent.name);
+  const mediaType = sent.mediaType.toLowerCase();
   if (type !== "image" && type !== "file") {
-    throw invalidField(`${at}/type`, 'must be "image" or "file"', "invalid_attachment");
+    throw invalidField(at("type"), 'must be "image" or "file"', "invalid_attachment");
   }
   const isText = isTextType(mediaType);
   if (!isText && !isMediaType(mediaType)) {
     const known = [...ALL_MEDIA_TYPES, ...Object.keys(TEXT_TYPES)].join(", ");
-    throw invalidField(`${at}/mime_type`, `must be one of ${known}`, "unsupported_attachment");
+    throw invalidField(at("mime_type"), `must be one of ${known}`, "unsupported_attachment");
   }
   const right = isText ? "file" : MEDIA_TYPES[mediaType].type;
   if (right !== type) {
-    throw invalidField(`${at}/type`, `must be "${right}" for ${mediaType}`, "invalid_attachment");
+    throw invalidField(at("type"), `must be "${right}" for ${mediaType}`, "invalid_attachment");
   }
   if (!rules.accepts.includes(mediaType)) {
     const taken = listMediaTypes(rules.accepts);
     const others = rules.accepts.filter((one) => !one.startsWith("image/"));
     const kind = rules.accepts.length > 0 && others.length === 0 ? "images" : "files";
     const problem = `is ${labelOf(mediaType)}; this assistant takes ${taken} ${kind}`;
-    throw invalidField(`${at}/mime_type`, problem, "unsupported_attachment");
+    throw invalidField(at("mime_type"), problem, "unsupported_attachment");
   }
-  checkData(data, mediaType, `${at}/data`);
-  if (isText) return { type, name, mime_type: mediaType, text: readText(data, `${at}/data`) };
+  checkData(data, mediaType, at("data"));
+  if (isText) return { type, name, mime_type: mediaType, text: readText(data, at("data")) };
   return { type, name, mime_type: mediaType, url: `data:${mediaType};base64,${data}` };
 }
 

@@ -1,32 +1,20 @@
 /** The thread that parses large messages, so that running answers go on meanwhile. */
 
 import { parentPort } from "node:worker_threads";
-import { ApiError, type ApiErrorOptions, type ErrorCode } from "../protocol/errors.ts";
+import { loadParser } from "../doors/index.ts";
+import { ApiError } from "../protocol/errors.ts";
+import type { ParseJob, ParseOutcome } from "./message.ts";
 import { parseJson } from "./parse-json.ts";
-import { type MessageRules, PARSERS, type ParserName, type RememberedState } from "./parse-message.ts";
+import { PARSERS } from "./parse-message.ts";
 
-/** One message to parse. Its bytes are moved to the thread, not copied. */
-export interface ParseJob {
-  readonly parser: ParserName;
-  readonly bytes: Uint8Array;
-  readonly rules: MessageRules;
-  /** What a socket continues from; empty for a body. */
-  readonly remembered: RememberedState;
-}
-
-/** An exception does not survive the way between threads whole, so it goes in parts. */
-export type ParseOutcome =
-  | { type: "parsed"; value: unknown }
-  | { type: "refused"; code: ErrorCode; message: string; options: ApiErrorOptions }
-  | { type: "bug"; text: string };
-
-function parse({ parser, bytes, rules, remembered }: ParseJob): unknown {
+async function parse({ parser, bytes, rules, remembered }: ParseJob): Promise<unknown> {
+  await loadParser(parser);
   return PARSERS[parser](parseJson(bytes, rules.maxJsonDepth), rules, remembered);
 }
 
-function outcomeOf(job: ParseJob): ParseOutcome {
+async function outcomeOf(job: ParseJob): Promise<ParseOutcome> {
   try {
-    return { type: "parsed", value: parse(job) };
+    return { type: "parsed", value: await parse(job) };
   } catch (error) {
     if (!(error instanceof ApiError)) return { type: "bug", text: String(error) };
     const { code, message, param } = error;
@@ -34,4 +22,4 @@ function outcomeOf(job: ParseJob): ParseOutcome {
   }
 }
 
-parentPort?.on("message", (job: ParseJob) => parentPort?.postMessage(outcomeOf(job)));
+parentPort?.on("message", async (job: ParseJob) => parentPort?.postMessage(await outcomeOf(job)));

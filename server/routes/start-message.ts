@@ -7,24 +7,20 @@ import { type BodyRules, withBody } from "../http/body.ts";
 import type { RequestContext } from "../http/request.ts";
 import type { StartedRun, StartOptions } from "../runs/run-registry.ts";
 import type { Visit } from "./identity.ts";
+import type { Asked, MessageRules, Parsed, ParserName, RememberedState } from "./message.ts";
 import { parseJson } from "./parse-json.ts";
-import {
-  continuesRemembered,
-  type MessageRules,
-  PARSERS,
-  type Parsed,
-  type ParserName,
-  type RememberedState,
-} from "./parse-message.ts";
+import { continuesRemembered, PARSERS } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 
 /** What is known of a message before it is read. */
 type Brought = Pick<StartOptions, "requestId" | "trace" | "memory">;
 
 /** A message that was read, with its sender. */
-export type ReadMessage = Omit<StartOptions, keyof Brought | "served"> & { sender: Caller };
+export type ReadMessage = Omit<StartOptions, keyof Brought | "served"> & { sender: Caller; asked?: Asked | undefined };
 
-export interface StartedMessage extends StartedRun, Pick<ReadMessage, "isStreamed"> {
+export interface StartedMessage extends StartedRun, Pick<ReadMessage, "isStreamed" | "asked"> {
+  /** Id of the agent. */
+  agent: string;
   /** Whether the run begins a new conversation. */
   isNew: boolean;
   /** Id of the sender, if the agent knows its users. */
@@ -42,9 +38,10 @@ export function startMessage(
     try {
       const message = await read(served);
       if (message === undefined) return undefined;
-      const { sender, isStreamed, request } = message;
+      const { sender, isStreamed, request, asked } = message;
       const started = await runs.start(sender, { ...message, ...brought, served });
-      return { ...started, isStreamed, isNew: Object.keys(request.state).length === 0, user: sender.user?.id };
+      const isNew = Object.keys(request.state).length === 0;
+      return { ...started, isStreamed, asked, agent: served.agent.id, isNew, user: sender.user?.id };
     } finally {
       release();
     }

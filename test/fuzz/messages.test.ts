@@ -12,8 +12,9 @@ import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { SocketEvent } from "../../server/protocol/events.ts";
+import type { MessageRules } from "../../server/routes/message.ts";
 import { parseJson } from "../../server/routes/parse-json.ts";
-import { type MessageRules, parseChatRequest, parseSocketMessage } from "../../server/routes/parse-message.ts";
+import { parseChatRequest, parseSocketMessage } from "../../server/routes/parse-message.ts";
 import { newRun } from "../support/run-lines.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect, type SocketClient } from "../support/socket-client.ts";
@@ -25,7 +26,7 @@ const rules = (more: Partial<StateBinding>): MessageRules => ({
   attachments: { maxCount: 3, accepts: ALL_MEDIA_TYPES },
   maxMessageChars: 1000,
   maxJsonDepth: MAX_JSON_DEPTH,
-  canContinue: true,
+  asksModel: true,
 });
 const RULES = [
   rules({ secrets: [] }),

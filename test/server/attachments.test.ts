@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import { ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
-import { type MessageRules, parseChatRequest } from "../../server/routes/parse-message.ts";
+import type { MessageRules } from "../../server/routes/message.ts";
+import { parseChatRequest } from "../../server/routes/parse-message.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { attachment, received } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
@@ -175,7 +176,7 @@ test("a name of many megabytes is not taken apart, which would take gigabytes", 
     attachments: { maxCount: 1, accepts: ALL_MEDIA_TYPES },
     maxMessageChars: 1,
     maxJsonDepth: 64,
-    canContinue: true,
+    asksModel: true,
   };
   const attachments = png({ name: "/".repeat(20 * MEBIBYTE) });
   const before = process.cpuUsage();

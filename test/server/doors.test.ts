@@ -6,8 +6,10 @@ import type { RunInput } from "../../server/agent/run-function.ts";
 import type { AnswerSource } from "../../server/agent/served-agent.ts";
 import type { StateKind } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
-import { answerAt, type Door } from "../../server/routes/chat.ts";
-import { PARSERS, type ParsedChatRequest } from "../../server/routes/parse-message.ts";
+import { answerAt, collectRun } from "../../server/routes/chat.ts";
+import type { Door } from "../../server/routes/door.ts";
+import type { MessageRules, ParsedChatRequest } from "../../server/routes/message.ts";
+import { PARSERS } from "../../server/routes/parse-message.ts";
 import { DEADLINE_MS } from "../support/deadline.ts";
 import { call, fail, say, scriptedProvider } from "../support/scripted-provider.ts";
 import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
@@ -17,11 +19,15 @@ import { fixture, startUpstream } from "../support/upstream-server.ts";
 
 type Messages = { role: "user" | "assistant"; content: string }[];
 
-function parseMessages(body: unknown): ParsedChatRequest {
-  const { messages, stream } = body as { messages: Messages; stream: boolean };
+function parseMessages(body: unknown, { name }: MessageRules): ParsedChatRequest {
+  const {
+    messages,
+    stream,
+    instructions = "",
+  } = body as { messages: Messages; stream: boolean; instructions?: string };
   const message = messages.at(-1)?.content ?? "";
-  const request = { message, attachments: [], state: {}, history: messages.slice(0, -1) };
-  return { request, stream, name: undefined, digest: "", metadata: {} };
+  const request = { message, attachments: [], state: {}, history: messages.slice(0, -1), instructions };
+  return { request, stream, name, digest: message, metadata: {}, asked: { ignored: ["seed"] } };
 }
 
 // As a door's parser stands in the table, but for its type.
@@ -31,8 +37,10 @@ Object.assign(PARSERS, { messages: parseMessages });
 const DOOR: Door = {
   parser,
   transport: (isStreamed) => (isStreamed ? "sse" : "json"),
-  encoder: () => (event) => `${JSON.stringify(event)}\n`,
-  body: ({ last }) => ({ ...last }),
+  nameOf: ({ req }) => req.headers["x-name"]?.toString() || undefined,
+  headers: ({ ignored = [] }) => ({ "x-ignored": ignored.join() }),
+  encoder: (answer) => (event) => `${JSON.stringify({ ...event, answer })}\n`,
+  body: async (reader) => ({ ...(await collectRun(reader)).last }),
 };
 
 const BEFORE: Messages = [
@@ -42,24 +50,26 @@ const BEFORE: Messages = [
 const MESSAGES: Messages = [...BEFORE, { role: "user", content: "Who is Rex?" }];
 
 /** Sends the conversation to the door, and gives the last event of the answer. */
-async function ask(t: Cleanup, { stream = false, messages = MESSAGES, ...options }: Ask) {
+async function ask(t: Cleanup, { stream = false, messages = MESSAGES, name = "", instructions, ...options }: Ask) {
   const routes: ServerOptions["routes"] = (service) => ({
     "POST /door": { access: "message", handle: answerAt(service, DOOR) },
   });
   const server = await startServer(t, { ...options, routes });
   const answer = await fetch(`${server.url}/door`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ messages, stream }),
+    headers: { "content-type": "application/json", "x-name": name },
+    body: JSON.stringify({ messages, stream, instructions }),
     signal: AbortSignal.timeout(DEADLINE_MS),
   });
   const text = await answer.text();
-  return { server, last: JSON.parse(text.trim().split("\n").at(-1) ?? "") };
+  return { server, headers: answer.headers, last: JSON.parse(text.trim().split("\n").at(-1) ?? "") };
 }
 
 interface Ask extends ServerOptions {
   stream?: boolean;
   messages?: Messages;
+  name?: string;
+  instructions?: string;
 }
 
 const TURNS = [[call("a", "echo", { text: "Rex?" })], [say("Your dog.")]];
@@ -132,4 +142,13 @@ test("an agent that is written elsewhere gets the history as the messages before
   const run = ({ messages, state }: RunInput) => JSON.stringify([messages, state]);
   const { last } = await ask(t, { agent: { model: undefined, run } as never });
   assert.deepEqual([JSON.parse(last.data), last.state], [[MESSAGES, null], {}]);
+});
+
+test("a door names the run, says below the agent's instructions what its client adds, and hears what it asked for", async (t) => {
+  const agent = { instructions: "Be kind." };
+  const asked = { agent, turns: [[say("Rex.")]], stream: true, name: "a-name-of-the-door", instructions: "Be short." };
+  const { server, last, headers } = await ask(t, asked);
+  assert.deepEqual(last.answer, { run: asked.name, agent: "Acme Support", asked: { ignored: ["seed"] } });
+  assert.deepEqual([headers.get("x-run-id"), headers.get("x-ignored")], [asked.name, "seed"]);
+  assert.equal(server.model.asked[0]?.start.setup.instructions, "Be kind.\n\nBe short.");
 });

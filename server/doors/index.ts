@@ -1,0 +1,38 @@
+/** The table of doors: addresses of other protocols, each loaded where its setting opens it. */
+
+import type { Settings } from "../config/settings.ts";
+import type { DoorPlace, Routes } from "../http/dispatch.ts";
+import type { ApiError } from "../protocol/errors.ts";
+import type { ParserName } from "../routes/message.ts";
+import { PARSERS } from "../routes/parse-message.ts";
+import type { Service } from "../routes/service.ts";
+
+interface DoorRow {
+  isOpen(settings: Settings): boolean;
+  path: RegExp;
+  /** How it is opened, in a sentence. */
+  hint: string;
+  load(): Promise<{ routesOf(service: Service): Routes; errorBody(error: ApiError): object }>;
+  /** What reads its messages; a thread that parses large ones needs no more. */
+  loadParser(): Promise<unknown>;
+}
+
+/** By the names of their parsers. */
+const DOORS: Partial<Record<ParserName, DoorRow>> = {};
+
+/** Has `PARSERS` read the messages of this door, if it is one. */
+export async function loadParser(name: ParserName): Promise<void> {
+  if (!Object.hasOwn(PARSERS, name)) Object.assign(PARSERS, { [name]: await DOORS[name]?.loadParser() });
+}
+
+/** What all doors have, and the routes of those that are open. */
+export async function openDoors(service: Service): Promise<{ doors: DoorPlace[]; routes: Routes }> {
+  const routes: Routes = {};
+  const open = async ([name, { isOpen, path, hint, load }]: [string, DoorRow]): Promise<DoorPlace> => {
+    if (!isOpen(service.settings)) return { path, hint };
+    const [{ routesOf, errorBody }] = await Promise.all([load(), loadParser(name as ParserName)]);
+    Object.assign(routes, routesOf(service));
+    return { path, hint, errorBody };
+  };
+  return { doors: await Promise.all(Object.entries(DOORS).map(open)), routes };
+}
