@@ -270,6 +270,7 @@ async function createService(
     }),
     log,
     site: loadSite(options.publicFolder),
+    states: shared?.states,
     version: readVersion,
     metricsPage: settings.metrics ? await metricsPage(metrics, options.isWorker) : undefined,
   };

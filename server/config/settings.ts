@@ -62,6 +62,10 @@ const serving = {
   envFile: fixed("PARLEY_ENV_FILE", path, "").means(
     "Path of another file like `.env`. It overrides the project's `.env`; variables of the environment override both.",
   ),
+  mcp: fixed("PARLEY_MCP", onOff, false).means(
+    "`on`: MCP clients get the agent as a tool, with a `PARLEY_API_KEY`. See [The agent as a tool](api.md#the-agent-as-a-tool-mcp).",
+    "`off`",
+  ),
   docs: fixed("PARLEY_DOCS", onOff, true).means(
     "`off`: no [`GET /openapi.json`](api.md#get-openapijson), which describes the HTTP interface.",
     "`on`",
@@ -371,6 +375,12 @@ function completed(settings: Settings, env: Environment): Settings {
   }
   refuseSharedSecrets(settings);
   const { apiKeys, chatKeys, widgetKeys } = settings;
+  const opened = (["mcp"] as const).find((door) => settings[door]);
+  if (opened !== undefined && apiKeys.length === 0) {
+    throw new ConfigError(
+      `${SETTINGS[opened].name} is on, which needs PARLEY_API_KEY: set it to a key for your programs, such as one from openssl rand -hex 24.`,
+    );
+  }
   return {
     ...settings,
     maxRequestBytesTotal: Math.max(settings.maxRequestBytesTotal, maxBodyBytes),

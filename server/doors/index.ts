@@ -18,7 +18,15 @@ interface DoorRow {
 }
 
 /** By the names of their parsers. */
-const DOORS: Partial<Record<ParserName, DoorRow>> = {};
+const DOORS: Partial<Record<ParserName, DoorRow>> = {
+  mcp: {
+    isOpen: ({ mcp }) => mcp,
+    path: /^\/mcp$/,
+    hint: "Nothing is served here unless PARLEY_MCP is on.",
+    load: () => import("./mcp.ts"),
+    loadParser: async () => (await import("./mcp-messages.ts")).parseMcpMessage,
+  },
+};
 
 /** Has `PARSERS` read the messages of this door, if it is one. */
 export async function loadParser(name: ParserName): Promise<void> {

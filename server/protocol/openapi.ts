@@ -47,7 +47,7 @@ export interface Described {
   };
 }
 
-export type OptionalRoute = "feedback" | "metrics";
+export type OptionalRoute = "feedback" | "mcp" | "metrics";
 
 /** A JSON Schema of draft 2020-12, which OpenAPI 3.1 takes as it is. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -435,6 +435,7 @@ const EVENTS = {
     schema: means("Frames of `id:`, `event:` and `data:`. The data is one `Event`.", STRING),
   },
 };
+const FRAMES = { "text/event-stream": { schema: means("Frames whose data is one message.", STRING) } };
 const RUN_PARAMETER = { name: "id", in: "path", required: true, schema: RUN };
 const RUN_ID_HEADER = { "x-run-id": { description: "Id of the run.", schema: STRING } };
 
@@ -541,6 +542,7 @@ function pathsOf({ open, limits, basePath }: Described): object {
         },
       },
     }),
+    ...(open.mcp && { "/mcp": { post: mcp } }),
     ...(open.metrics && {
       // At the root, also where everything else is below a path.
       "/metrics": { get: metrics, ...(basePath === "" ? {} : { servers: [{ url: "/" }] }) },
@@ -572,6 +574,20 @@ const socket = {
   summary: "A conversation, over a WebSocket",
   description: "Takes text frames of `SocketRequest`, and sends text frames of `Event`. A key may stand in `?key=`.",
   responses: { 101: answer("The socket is open."), "4XX": FAILED["4XX"] },
+};
+
+const JSON_RPC = json({ type: "object", description: "One message of JSON-RPC 2.0." });
+
+const mcp = {
+  operationId: "mcp",
+  summary: "The agent as a tool of the Model Context Protocol",
+  requestBody: { required: true, content: JSON_RPC },
+  responses: {
+    200: answer("The answer, with what is done until it comes.", { ...JSON_RPC, ...FRAMES }),
+    202: answer("A notification is taken."),
+    "4XX": answer("The request is wrong, or may not be made.", JSON_RPC),
+    "5XX": answer("The server failed.", JSON_RPC),
+  },
 };
 
 const metrics = {

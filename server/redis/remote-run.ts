@@ -2,7 +2,7 @@
 
 import { ApiError, invalidRequest, runLost } from "../protocol/errors.ts";
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
-import type { RunHandle, RunReader } from "../runs/run.ts";
+import type { RunHandle, RunReader } from "../runs/run-handle.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
 import type { Inbox, MessageType } from "./inbox.ts";
 

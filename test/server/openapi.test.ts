@@ -8,6 +8,7 @@ import { registerSchema, validate } from "@hyperjump/json-schema/openapi-3-1";
 import { ERRORS } from "../../server/protocol/errors.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY } from "../support/command.ts";
+import { doorFiles, routesIn } from "../support/route-tables.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
 import { define } from "../support/test-tools.ts";
@@ -34,7 +35,7 @@ function operationsOf({ paths }: { paths: Record<string, Record<string, object>>
 /** Every setting and hook that opens a route, or changes what is said of the others. */
 const EVERYTHING: ServerOptions = {
   agent: { agent: "Ada", onFeedback() {}, accepts: ["image/png"] },
-  env: { PARLEY_API_KEY: "a-key-of-more-than-twenty-characters" },
+  env: { PARLEY_API_KEY: "a-key-of-more-than-twenty-characters", PARLEY_MCP: "on" },
   authenticate: () => undefined,
 };
 
@@ -63,14 +64,13 @@ test("every name that the document refers to is there, and each operation has an
 });
 
 test("it has exactly the routes that are open but for the page and its scripts", async (t) => {
-  const table = readFileSync(join(REPOSITORY, "server/routes/index.ts"), "utf8");
-  const routes = [...table.matchAll(/^ {2}"((?:GET|POST) \/[^"]*)"/gm)].map(([, route = ""]) => route);
+  const routes = routesIn("server/routes/index.ts", ...doorFiles()).filter((route) => !route.startsWith("WS "));
   const site = ["GET /", "GET /widget.js", "GET /widget.js.map", "GET /chunks/{name}"];
   const described = operationsOf(await documentOf(t, EVERYTHING)).map(([route]) => route);
   assert.deepEqual(described.sort(), routes.filter((route) => !site.includes(route)).sort());
 
   const plain = await pathsOf(t);
-  assert.ok(!plain.includes("/api/feedback") && plain.includes("/metrics"));
+  assert.ok(!plain.includes("/api/feedback") && !plain.includes("/mcp") && plain.includes("/metrics"));
   assert.ok(!(await pathsOf(t, { env: { PARLEY_METRICS: "off" } })).includes("/metrics"));
 });
 

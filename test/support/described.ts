@@ -28,7 +28,7 @@ const DOCUMENT = openApi({
   basePath: "",
   requiresKey: true,
   hasUsers: true,
-  open: { feedback: true, metrics: true },
+  open: { feedback: true, mcp: true, metrics: true },
   limits: {
     bodyBytes: Number.MAX_SAFE_INTEGER,
     messageChars: Number.MAX_SAFE_INTEGER,
@@ -144,6 +144,8 @@ function readAnswer(res: ServerResponse, operation: Operation, path: string): vo
     const answer = operation.responses[status] ?? operation.responses[`${String(status)[0]}XX`];
     if (answer === undefined) problems.add(`${path} has no answer of status ${status}`);
     else if (type.startsWith("text/event-stream")) {
+      // A door has events of its own.
+      if (!path.startsWith("/api/")) return;
       // A text may hold other line ends.
       for (const line of chunk.split("\n")) if (line.startsWith("data: ")) holdEvent(line.slice(6), seen);
     } else if (type.startsWith("application/json")) {
