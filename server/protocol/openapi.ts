@@ -115,7 +115,8 @@ const means = (description: string, schema: Schema): Schema => ({ ...schema, des
 const text = (description: string, more: Schema = {}): Schema => ({ type: "string", description, ...more });
 const list = (items: Schema, more: Schema = {}): Schema => ({ type: "array", items, ...more });
 const count = (description: string): Schema => ({ type: "integer", minimum: 0, description });
-const only = (value: string | true): Schema => ({ const: value });
+const only = (value: string | true): Schema => ({ type: typeof value, const: value });
+const word = (...values: readonly string[]): Schema => ({ type: "string", enum: values });
 const oneOf = (...schemas: Schema[]): Schema => ({ oneOf: schemas });
 
 const STRING = { type: "string" };
@@ -215,7 +216,7 @@ function toolSchemas() {
     output: STRING,
     images: optional(list(image)),
     images_omitted: optional(count("How many more pictures the model got.")),
-    status: { enum: ["completed", "failed"] },
+    status: word("completed", "failed"),
     declined: optional(only(true)),
     duration_ms: { type: "number", minimum: 0 },
     parent: PARENT,
@@ -251,7 +252,7 @@ function answerSchemas() {
       cache_write_tokens: optional(count("Of the input, what was written into a cache.")),
       reasoning_tokens: optional(count("Of the output, what was thought.")),
     }),
-    FinishReason: { type: "string", enum: Object.keys(FINISH_REASONS), description: "Why the run ended." },
+    FinishReason: means("Why the run ended.", word(...Object.keys(FINISH_REASONS))),
     ChatResponse: object<ChatResponse>({
       response: text("The text of the model's last turn."),
       state: ref("ConversationState"),
@@ -265,11 +266,7 @@ function answerSchemas() {
       title: optional(text("A name for the conversation.")),
     }),
     Problem: object<ArgumentProblem>({ pointer: text("JSON pointer into the arguments."), message: STRING }),
-    ErrorCode: {
-      type: "string",
-      enum: Object.keys(ERRORS),
-      description: "Stable. More may come in later versions.",
-    },
+    ErrorCode: means("Stable. More may come in later versions.", word(...Object.keys(ERRORS))),
     Error: object<ErrorBody>({
       error: object<ErrorBody["error"]>({
         code: ref("ErrorCode"),
@@ -302,8 +299,8 @@ function answerSchemas() {
       login_required: optional(means("A user has to sign in first.", only(true))),
       user_pending: optional(means("It was not found out who asks: ask again later.", only(true))),
     }),
-    CancelResponse: object<CancelResponse>({ status: { enum: ["cancelled", "finished"] } }),
-    Health: object<{ status: string }>({ status: { enum: ["ok", "ready"] } }),
+    CancelResponse: object<CancelResponse>({ status: word("cancelled", "finished") }),
+    Health: object<{ status: string }>({ status: word("ok", "ready") }),
   };
 }
 
@@ -388,7 +385,7 @@ function requestSchemas({ messageChars, attachments, fileTypes }: Described["lim
     SocketRequest: {
       anyOf: [
         object<SocketMessage>({ ...message, previous_response_id: orNull(STRING) }),
-        object<{ type: string }>({ type: { enum: ["clear", "stop"] } }),
+        object<{ type: string }>({ type: word("clear", "stop") }),
         object<{ type: string; token: string }>({ type: only("authenticate"), token: STRING }),
         object<{ type: string; run: string; after?: number }>({
           type: only("resume"),
@@ -398,9 +395,9 @@ function requestSchemas({ messageChars, attachments, fileTypes }: Described["lim
       ],
     },
     Attachment: object<Attachment>({
-      type: { enum: ["image", "file"] },
+      type: word("image", "file"),
       name: text("File name, shown to people and to the model."),
-      mime_type: fileTypes.length === 0 ? STRING : { type: "string", enum: fileTypes },
+      mime_type: fileTypes.length === 0 ? STRING : word(...fileTypes),
       data: text("Base64 of the bytes, without a `data:` prefix.", { maxLength: MOST_BASE64 }),
     }),
     ApprovalDecision: object<ApprovalDecision>({

@@ -10,19 +10,25 @@ export interface StateStore {
 /** After the last use. */
 export const STATE_MS = 60 * 60_000;
 
-const MOST = { states: 1000, chars: 64 * 1024 * 1024 };
+const MOST = { states: 1000, bytes: 64 * 1024 * 1024 };
 
 /** The oldest go where there are too many. `now` counts milliseconds and never goes back. */
 export class MemoryStateStore implements StateStore {
   readonly #now: () => number;
   readonly #most: typeof MOST;
   /** The one that was used last is the last. */
-  readonly #kept = new Map<string, { state: string; until: number }>();
-  #chars = 0;
+  readonly #kept = new Map<string, { state: string; bytes: number; until: number }>();
+  #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(now: () => number = () => performance.now(), most = MOST) {
     this.#now = now;
     this.#most = most;
+  }
+
+  /** How many are in memory. */
+  get size(): number {
+    return this.#kept.size;
   }
 
   async load(key: string): Promise<string | undefined> {
@@ -33,13 +39,10 @@ export class MemoryStateStore implements StateStore {
 
   async save(key: string, state: string): Promise<void> {
     this.take(key);
-    this.#kept.set(key, { state, until: this.#now() + STATE_MS });
-    this.#chars += state.length;
-    for (const [oldest, { until }] of this.#kept) {
-      const isTooMuch = this.#kept.size > this.#most.states || this.#chars > this.#most.chars;
-      if (!isTooMuch && until > this.#now()) break;
-      this.take(oldest);
-    }
+    const bytes = Buffer.byteLength(state);
+    this.#kept.set(key, { state, bytes, until: this.#now() + STATE_MS });
+    this.#bytes += bytes;
+    this.#sweep();
   }
 
   /** What was kept, which is not kept any more. */
@@ -47,7 +50,19 @@ export class MemoryStateStore implements StateStore {
     const kept = this.#kept.get(key);
     if (kept === undefined) return undefined;
     this.#kept.delete(key);
-    this.#chars -= kept.state.length;
+    this.#bytes -= kept.bytes;
     return kept.until > this.#now() ? kept.state : undefined;
+  }
+
+  /** Lets go of what is too old or too much, and looks again when the next one will be. */
+  #sweep(): void {
+    for (const [oldest, { until }] of this.#kept) {
+      const isTooMuch = this.#kept.size > this.#most.states || this.#bytes > this.#most.bytes;
+      if (!isTooMuch && until > this.#now()) break;
+      this.take(oldest);
+    }
+    clearTimeout(this.#timer);
+    const [next] = this.#kept.values();
+    if (next !== undefined) this.#timer = setTimeout(() => this.#sweep(), next.until - this.#now()).unref();
   }
 }

@@ -373,7 +373,7 @@ test("a key of the chat page or of a site does not open the door", async (t) => 
 
 test("states are kept for an hour after their last use, a thousand of them, and the oldest go", async () => {
   let now = 0;
-  const store = new MemoryStateStore(() => now, { states: 3, chars: 100 });
+  const store = new MemoryStateStore(() => now, { states: 3, bytes: 100 });
   for (const key of ["a", "b", "c"]) await store.save(key, key);
   now = STATE_MS - 1;
   assert.equal(await store.load("a"), "a");
@@ -385,4 +385,20 @@ test("states are kept for an hour after their last use, a thousand of them, and 
   assert.deepEqual(await Promise.all(["a", "c", "d"].map((key) => store.load(key))), [undefined, "c", undefined]);
   await store.save("e", "x".repeat(100));
   assert.deepEqual(await Promise.all(["c", "e"].map((key) => store.load(key))), [undefined, "x".repeat(100)]);
+});
+
+test("a state that nobody asks for goes after its hour, too", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let now = 0;
+  const store = new MemoryStateStore(() => now);
+  await store.save("a", "a");
+  now = STATE_MS / 2;
+  await store.save("b", "b");
+  assert.equal(store.size, 2);
+  now = STATE_MS;
+  t.mock.timers.tick(STATE_MS / 2);
+  assert.equal(store.size, 1);
+  now += STATE_MS / 2;
+  t.mock.timers.tick(STATE_MS / 2);
+  assert.equal(store.size, 0);
 });

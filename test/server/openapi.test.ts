@@ -2,12 +2,16 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { registerSchema, validate } from "@hyperjump/json-schema/openapi-3-1";
+import { createParley } from "../../server/mount.ts";
+import { defineAgent } from "../../server/parley-agent.ts";
 import { ERRORS } from "../../server/protocol/errors.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY } from "../support/command.ts";
+import { listen } from "../support/listen.ts";
 import { doorFiles, routesIn } from "../support/route-tables.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
@@ -95,6 +99,17 @@ test("below a path the addresses stand below it, but for the metrics, which stay
   assert.deepEqual(document.servers, [{ url: "/support" }]);
   assert.deepEqual(document.paths["/metrics"].servers, [{ url: "/" }]);
   assert.deepEqual((await documentOf(t)).servers, [{ url: "/" }]);
+});
+
+test("in a server of somebody else there are no metrics, and the addresses stand below its path", async (t) => {
+  const { handle, close } = await createParley({
+    agent: defineAgent({ name: "Acme", model: "demo" }),
+    basePath: "/ask",
+  });
+  t.after(close);
+  const url = await listen(t, createServer(handle));
+  const { servers, paths } = await (await fetch(`${url}/ask/openapi.json`)).json();
+  assert.deepEqual([servers, "/metrics" in paths, "/api/chat" in paths], [[{ url: "/ask" }], false, true]);
 });
 
 test("it is open as /api/info is, without a key and for pages of allowed sites, and PARLEY_DOCS switches it off", async (t) => {
