@@ -62,6 +62,10 @@ const serving = {
   envFile: fixed("PARLEY_ENV_FILE", path, "").means(
     "Path of another file like `.env`. It overrides the project's `.env`; variables of the environment override both.",
   ),
+  openaiApi: fixed("PARLEY_OPENAI_API", onOff, false).means(
+    "`on`: OpenAI's clients get the agent as a model, with a `PARLEY_API_KEY`. See [OpenAI's clients](api.md#openais-clients).",
+    "`off`",
+  ),
   mcp: fixed("PARLEY_MCP", onOff, false).means(
     "`on`: MCP clients get the agent as a tool, with a `PARLEY_API_KEY`. See [The agent as a tool](api.md#the-agent-as-a-tool-mcp).",
     "`off`",
@@ -375,7 +379,7 @@ function completed(settings: Settings, env: Environment): Settings {
   }
   refuseSharedSecrets(settings);
   const { apiKeys, chatKeys, widgetKeys } = settings;
-  const opened = (["mcp"] as const).find((door) => settings[door]);
+  const opened = (["openaiApi", "mcp"] as const).find((door) => settings[door]);
   if (opened !== undefined && apiKeys.length === 0) {
     throw new ConfigError(
       `${SETTINGS[opened].name} is on, which needs PARLEY_API_KEY: set it to a key for your programs, such as one from openssl rand -hex 24.`,

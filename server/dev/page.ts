@@ -11,9 +11,9 @@ import type { User } from "../auth/access.ts";
 import { isUser, MAX_ID_CHARS } from "../auth/authenticate.ts";
 import { isLoopbackHost } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
-import type { Routes } from "../http/dispatch.ts";
 import type { RequestContext } from "../http/request.ts";
 import { sendEventStream, whenClosed } from "../http/respond.ts";
+import type { Routes } from "../http/routes.ts";
 import { ApiError } from "../protocol/errors.ts";
 
 type DevEvent = (

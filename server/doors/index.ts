@@ -1,28 +1,32 @@
 /** The table of doors: addresses of other protocols, each loaded where its setting opens it. */
 
-import type { Settings } from "../config/settings.ts";
-import type { DoorPlace, Routes } from "../http/dispatch.ts";
+import { SETTINGS } from "../config/settings.ts";
+import type { DoorPlace, Routes } from "../http/routes.ts";
 import type { ApiError } from "../protocol/errors.ts";
 import type { ParserName } from "../routes/message.ts";
 import { PARSERS } from "../routes/parse-message.ts";
 import type { Service } from "../routes/service.ts";
 
 interface DoorRow {
-  isOpen(settings: Settings): boolean;
+  /** A setting that is `on` or `off`. */
+  setting: "openaiApi" | "mcp";
   path: RegExp;
-  /** How it is opened, in a sentence. */
-  hint: string;
   load(): Promise<{ routesOf(service: Service): Routes; errorBody(error: ApiError): object }>;
-  /** What reads its messages; a thread that parses large ones needs no more. */
+  /** Gives what reads its messages; a thread that parses large ones needs no more. */
   loadParser(): Promise<unknown>;
 }
 
 /** By the names of their parsers. */
 const DOORS: Partial<Record<ParserName, DoorRow>> = {
+  openai: {
+    setting: "openaiApi",
+    path: /^\/v1\//,
+    load: () => import("./openai.ts"),
+    loadParser: async () => (await import("./openai-messages.ts")).parseChatCompletion,
+  },
   mcp: {
-    isOpen: ({ mcp }) => mcp,
+    setting: "mcp",
     path: /^\/mcp$/,
-    hint: "Nothing is served here unless PARLEY_MCP is on.",
     load: () => import("./mcp.ts"),
     loadParser: async () => (await import("./mcp-messages.ts")).parseMcpMessage,
   },
@@ -36,11 +40,12 @@ export async function loadParser(name: ParserName): Promise<void> {
 /** What all doors have, and the routes of those that are open. */
 export async function openDoors(service: Service): Promise<{ doors: DoorPlace[]; routes: Routes }> {
   const routes: Routes = {};
-  const open = async ([name, { isOpen, path, hint, load }]: [string, DoorRow]): Promise<DoorPlace> => {
-    if (!isOpen(service.settings)) return { path, hint };
+  const open = async ([name, { setting, path, load }]: [string, DoorRow]): Promise<DoorPlace> => {
+    if (!service.settings[setting])
+      return { path, hint: `Nothing is served here unless ${SETTINGS[setting].name} is on.` };
     const [{ routesOf, errorBody }] = await Promise.all([load(), loadParser(name as ParserName)]);
     Object.assign(routes, routesOf(service));
-    return { path, hint, errorBody };
+    return { path, errorBody };
   };
   return { doors: await Promise.all(Object.entries(DOORS).map(open)), routes };
 }

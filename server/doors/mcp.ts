@@ -6,9 +6,9 @@ import type { Agent } from "../agent/define.ts";
 import type { ServedAgent } from "../agent/served-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import { withBody } from "../http/body.ts";
-import type { Routes } from "../http/dispatch.ts";
 import { type RequestContext, traceHeaders } from "../http/request.ts";
 import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
+import type { Routes } from "../http/routes.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { ToolText } from "../protocol/chat.ts";
 import { ApiError, type ErrorCode, invalidField } from "../protocol/errors.ts";
@@ -28,22 +28,12 @@ export const routesOf = (service: Service): Routes => ({
 const MODERN = ["2026-07-28"];
 const OLDER = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
 
-/** Of JSON-RPC, and of the specification. Other failures have their status as code. */
-const CODES = {
-  parse: -32700,
-  invalidRequest: -32600,
-  methodNotFound: -32601,
-  invalidParams: -32602,
-  internal: -32603,
-  headerMismatch: -32020,
-  unsupportedVersion: -32022,
-};
-
-const CODE_OF: Partial<Record<ErrorCode, number>> = {
-  invalid_json: CODES.parse,
-  invalid_request: CODES.invalidRequest,
-  internal: CODES.internal,
-};
+// Of JSON-RPC, and of the specification. Other failures have their status as code.
+const METHOD_NOT_FOUND = -32601;
+const INVALID_PARAMS = -32602;
+const HEADER_MISMATCH = -32020;
+const UNSUPPORTED_VERSION = -32022;
+const CODE_OF: Partial<Record<ErrorCode, number>> = { invalid_json: -32700, invalid_request: -32600, internal: -32603 };
 
 export function errorBody(error: ApiError, id: RequestId | null = null): object {
   const { code, message, retryable, status } = error;
@@ -57,11 +47,15 @@ interface Reply {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** A call of the tool. */
-interface Ask {
+/** A message, and what it came to. */
+interface Received {
   readonly message: McpMessage;
   readonly served: ServedAgent;
   readonly version: string;
+}
+
+/** A call of the tool. */
+interface Ask extends Received {
   readonly memory: MessageMemory;
   /** Names the conversation, which may be a new one. */
   readonly conversation: string;
@@ -80,13 +74,13 @@ function mcp(service: Service, states: StateStore) {
         const rulesOf = () => messageRules(served, settings, caller);
         const message = await parseMessage(service, { parser: "mcp", bytes }, rulesOf);
         context.errorBody = (error) => errorBody(error, message.id);
-        const version = service.version();
-        const reply = replyTo(message, context.req, served, version);
+        const received = { message, served, version: service.version() };
+        const reply = replyTo(received, context.req);
         if (message.method === CANCELLED) await cancel(message, service, served, context, caller);
         if (reply !== undefined) return send(context, reply);
         // What a client asks beside is a few bytes: only questions count as messages.
         const sender = await admitMessage(service, served, caller, () => visitOf(context));
-        ask = { message, served, version, memory, sender, conversation: conversationOf(message) ?? randomUUID() };
+        ask = { ...received, memory, sender, conversation: conversationOf(message) ?? randomUUID() };
         return readAsk(ask, service, states, context);
       });
     });
@@ -95,20 +89,17 @@ function mcp(service: Service, states: StateStore) {
 }
 
 /** The answer to whatever is no call of the tool. */
-function replyTo(
-  message: McpMessage,
-  req: IncomingMessage,
-  { agent }: ServedAgent,
-  version: string,
-): Reply | undefined {
+function replyTo(received: Received, req: IncomingMessage): Reply | undefined {
+  const { message, version } = received;
+  const { agent } = received.served;
   const { id, method, name, proposed } = message;
   if (id === undefined) return { status: 202 };
   const isModern = message.version !== undefined;
-  const result = (fields: object) => ({ status: 200, body: resultBody(message, agent, version, fields) });
+  const result = (fields: object) => ({ status: 200, body: resultBody(received, fields) });
   const refused = versionProblem(message, req);
   if (refused !== undefined) return refused;
   if (method === "tools/call") {
-    return name === TOOL ? undefined : refusal(id, 200, CODES.invalidParams, `Unknown tool: ${name}`);
+    return name === TOOL ? undefined : refusal(id, 200, INVALID_PARAMS, `Unknown tool: ${name}`);
   }
   if (method === "tools/list") return result({ tools: [toolOf(agent)], ...(isModern && KEPT) });
   const capabilities = { tools: {} };
@@ -120,7 +111,7 @@ function replyTo(
     // It is only a part of the names of runs: `notifications/cancelled` says nothing else of whose request it is.
     return { ...result({ protocolVersion, capabilities, serverInfo }), headers: { "mcp-session-id": randomUUID() } };
   }
-  return refusal(id, isModern ? 404 : 200, CODES.methodNotFound, `Unknown method: ${method}`);
+  return refusal(id, isModern ? 404 : 200, METHOD_NOT_FOUND, `Unknown method: ${method}`);
 }
 
 /** How long clients may keep what they were told of the server. */
@@ -130,9 +121,12 @@ const CANCELLED = "notifications/cancelled";
 
 const serverInfoOf = ({ id, agent }: Agent, version: string) => ({ name: id, title: agent, version });
 
-function resultBody({ id, version: isModern }: McpMessage, agent: Agent, version: string, fields: object): object {
-  const _meta = { "io.modelcontextprotocol/serverInfo": serverInfoOf(agent, version) };
-  return { jsonrpc: "2.0", id, result: { ...(isModern && { resultType: "complete", _meta }), ...fields } };
+/** `more` is for programs, beside what models read. */
+function resultBody({ message, served, version }: Received, fields: object, more: object = {}): object {
+  const { id, version: isModern } = message;
+  const server = isModern && { "io.modelcontextprotocol/serverInfo": serverInfoOf(served.agent, version) };
+  const type = isModern && { resultType: "complete" };
+  return { jsonrpc: "2.0", id, result: { ...type, ...fields, _meta: { ...server, ...more } } };
 }
 
 function refusal(id: RequestId | undefined, status: number, code: number, message: string, data?: object): Reply {
@@ -144,16 +138,10 @@ function versionProblem(message: McpMessage, { headers }: IncomingMessage): Repl
   const { id, method, name, version, hasCapabilities } = message;
   const said = headers["mcp-protocol-version"]?.toString();
   const unsupported = (requested: string) =>
-    refusal(id, 400, CODES.unsupportedVersion, "Unsupported protocol version", { supported: MODERN, requested });
+    refusal(id, 400, UNSUPPORTED_VERSION, "Unsupported protocol version", { supported: MODERN, requested });
   const mismatch = (header: string, right: string) =>
-    refusal(id, 400, CODES.headerMismatch, `The header ${header} must be "${right}", as in the body.`);
-  const incomplete = () =>
-    refusal(
-      id,
-      400,
-      CODES.invalidParams,
-      "params._meta must have the protocol's version and the client's capabilities.",
-    );
+    refusal(id, 400, HEADER_MISMATCH, `The header ${header} must be "${right}", as in the body.`);
+  const incomplete = () => refusal(id, 400, INVALID_PARAMS, "params._meta must have version and capabilities.");
   if (version === undefined) {
     if (said === undefined || OLDER.some((one) => one === said)) return undefined;
     return MODERN.includes(said) ? incomplete() : unsupported(said);
@@ -351,16 +339,17 @@ const BEGIN_ANEW =
 /** `isKept`: the conversation can go on. */
 function failedBody(ask: Ask, code: ErrorCode, sentence: string, isKept = false): object {
   const isGone = code === "conversation_expired" || code === "invalid_state";
-  return toolResult(ask, isGone ? BEGIN_ANEW : sentence, { isError: true, isKept });
+  return toolResult(ask, isGone ? BEGIN_ANEW : sentence, code, isKept);
 }
 
-function toolResult(ask: Ask, answer: string, { isError = false, isKept = true } = {}): object {
-  const { message, served, version, conversation } = ask;
-  return resultBody(message, served.agent, version, {
+/** `code` says what has failed, if anything has. */
+function toolResult(ask: Ask, answer: string, code?: ErrorCode, isKept = true): object {
+  const fields = {
     content: [{ type: "text", text: answer }],
-    ...(isKept && { structuredContent: { answer, conversation } }),
-    isError,
-  });
+    ...(isKept && { structuredContent: { answer, conversation: ask.conversation } }),
+    isError: code !== undefined,
+  };
+  return resultBody(ask, fields, code && { code });
 }
 
 const NOT_DONE =

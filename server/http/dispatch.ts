@@ -16,7 +16,6 @@ import {
   refuseFaultyRequest,
   requestId,
   traceHeaders,
-  type UpgradeContext,
 } from "./request.ts";
 import {
   COMMON_HEADERS,
@@ -27,29 +26,8 @@ import {
   setCorsHeaders,
   setPreflightHeaders,
 } from "./respond.ts";
-import type { WebSocketConnection, WebSockets } from "./websocket.ts";
-
-/** A route names the kind of access, so that a new one cannot forget to ask. */
-export type Route =
-  | { access: "open"; handle(context: RequestContext): void | Promise<void> }
-  | { access: Purpose; handle(context: RequestContext, caller: Caller): void | Promise<void> };
-
-/** Where another protocol has its addresses. */
-export interface DoorPlace {
-  path: RegExp;
-  /** How it is opened, in a sentence: for the 404 of a closed one. */
-  hint: string;
-  /** The body of an error in the words of that protocol; absent as long as the door is closed. */
-  errorBody?: ((error: ApiError) => object) | undefined;
-}
-
-export interface SocketRoute {
-  handle(connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext): void;
-}
-
-/** By `METHOD /path`; `{name}` stands for one segment of the path. */
-export type Routes = Record<`${"GET" | "POST"} /${string}`, Route>;
-export type SocketRoutes = Record<`WS /${string}`, SocketRoute>;
+import type { DoorPlace, Route, Routes, SocketRoute, SocketRoutes } from "./routes.ts";
+import type { WebSockets } from "./websocket.ts";
 
 export interface HandlerParts {
   routes: Routes;
@@ -143,7 +121,7 @@ function createDispatch(
     parts.guard?.(context);
     const match = router.find(method, path);
     if (match === undefined) {
-      if (door !== undefined && door.errorBody === undefined) throw new ApiError("not_found", door.hint);
+      if (door?.hint !== undefined) throw new ApiError("not_found", door.hint);
       answerWithoutRoute(context, router.methodsOf(path), parts);
       return;
     }

@@ -47,7 +47,7 @@ export interface Described {
   };
 }
 
-export type OptionalRoute = "feedback" | "mcp" | "metrics";
+export type OptionalRoute = "feedback" | "mcp" | "metrics" | "openai";
 
 /** A JSON Schema of draft 2020-12, which OpenAPI 3.1 takes as it is. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -539,6 +539,7 @@ function pathsOf({ open, limits, basePath }: Described): object {
         },
       },
     }),
+    ...(open.openai && { "/v1/models": { get: models }, "/v1/chat/completions": { post: completions } }),
     ...(open.mcp && { "/mcp": { post: mcp } }),
     ...(open.metrics && {
       // At the root, also where everything else is below a path.
@@ -571,6 +572,26 @@ const socket = {
   summary: "A conversation, over a WebSocket",
   description: "Takes text frames of `SocketRequest`, and sends text frames of `Event`. A key may stand in `?key=`.",
   responses: { 101: answer("The socket is open."), "4XX": FAILED["4XX"] },
+};
+
+/** What OpenAI's clients know of it. */
+const OPENAI = json({ type: "object", description: "As in the API of OpenAI." });
+const OPENAI_FAILED = {
+  "4XX": answer("The request is wrong, or may not be made.", OPENAI),
+  "5XX": answer("The model or the server failed.", OPENAI),
+};
+
+const models = {
+  operationId: "listModels",
+  summary: "The agent, as a model of OpenAI's",
+  responses: { 200: answer("A list of one.", OPENAI), ...OPENAI_FAILED },
+};
+
+const completions = {
+  operationId: "completeChat",
+  summary: "The answer to a conversation, for OpenAI's clients",
+  requestBody: { required: true, content: OPENAI },
+  responses: { 200: answer("The answer.", { ...OPENAI, ...FRAMES }), ...OPENAI_FAILED },
 };
 
 const JSON_RPC = json({ type: "object", description: "One message of JSON-RPC 2.0." });

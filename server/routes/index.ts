@@ -1,6 +1,6 @@
 /** The table of routes. A new endpoint is a row here and a file. */
 
-import type { Routes, SocketRoutes } from "../http/dispatch.ts";
+import type { Routes, SocketRoutes } from "../http/routes.ts";
 import { cancelRun, chat, resumeRun } from "./chat.ts";
 import { chatSocket, upgradeRequired } from "./chat-socket.ts";
 import { health, info, metrics, ready } from "./info.ts";

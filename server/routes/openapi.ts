@@ -20,6 +20,7 @@ export const describeApi =
       requiresKey: settings.requiresKey,
       hasUsers: authenticate !== undefined,
       open: {
+        openai: settings.openaiApi,
         mcp: settings.mcp,
         feedback: agent.hooks.onFeedback !== undefined,
         metrics: settings.metrics && settings.host !== UNKNOWN_HOST,

@@ -97,6 +97,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
 
   ["docs/clients.md", "js", "const ask", printsTwoAnswers],
   ["docs/clients.md", "js", "getToken", printsAnAnswerOfAUser],
+  ["docs/clients.md", "js", "OpenAI", printsAnAnswerByOpenAI],
   ["docs/clients.md", "js", "", printsAnAnswer],
   ["docs/clients.md", "python", "", printsAnAnswerInPython],
 
@@ -668,6 +669,13 @@ async function printsAnAnswer(_t: TestContext, { text }: CodeBlock): Promise<voi
     (await runNode(text)).replaceAll("\n", ""),
     /^Let me look that up\..*Here is what the tools answered:.*as it is\.$/,
   );
+}
+
+async function printsAnAnswerByOpenAI(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const key = "a-key-of-the-programs";
+  const { host } = await serveProject(t, undefined, { PARLEY_OPENAI_API: "on", PARLEY_API_KEY: key });
+  const printed = await shell(`PARLEY_API_KEY=${key} ${NODE} -e '${text.replace("localhost:8080", host)}'`);
+  assert.match(printed, /Here is what the tools answered:/);
 }
 
 async function printsAnAnswerInPython(t: TestContext, { text }: CodeBlock): Promise<void> {

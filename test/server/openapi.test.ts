@@ -39,7 +39,7 @@ function operationsOf({ paths }: { paths: Record<string, Record<string, object>>
 /** Every setting and hook that opens a route, or changes what is said of the others. */
 const EVERYTHING: ServerOptions = {
   agent: { agent: "Ada", onFeedback() {}, accepts: ["image/png"] },
-  env: { PARLEY_API_KEY: "a-key-of-more-than-twenty-characters", PARLEY_MCP: "on" },
+  env: { PARLEY_API_KEY: "a-key-of-more-than-twenty-characters", PARLEY_MCP: "on", PARLEY_OPENAI_API: "on" },
   authenticate: () => undefined,
 };
 
@@ -74,7 +74,12 @@ test("it has exactly the routes that are open but for the page and its scripts",
   assert.deepEqual(described.sort(), routes.filter((route) => !site.includes(route)).sort());
 
   const plain = await pathsOf(t);
-  assert.ok(!plain.includes("/api/feedback") && !plain.includes("/mcp") && plain.includes("/metrics"));
+  assert.ok(
+    !plain.includes("/api/feedback") &&
+      !plain.includes("/mcp") &&
+      !plain.includes("/v1/models") &&
+      plain.includes("/metrics"),
+  );
   assert.ok(!(await pathsOf(t, { env: { PARLEY_METRICS: "off" } })).includes("/metrics"));
 });
 

@@ -28,7 +28,7 @@ const DOCUMENT = openApi({
   basePath: "",
   requiresKey: true,
   hasUsers: true,
-  open: { feedback: true, mcp: true, metrics: true },
+  open: { feedback: true, mcp: true, metrics: true, openai: true },
   limits: {
     bodyBytes: Number.MAX_SAFE_INTEGER,
     messageChars: Number.MAX_SAFE_INTEGER,

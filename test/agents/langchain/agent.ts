@@ -26,7 +26,7 @@ const agent = createAgent({
 export default defineAgent({
   name: "Acme Support",
   accepts: ["image/png"],
-  async *run({ message, attachments, state, ctx, signal }) {
+  async *run({ message, messages, attachments, state, ctx, signal }) {
     const thread = { thread_id: ctx.conversation };
     const images = attachments.map(({ mimeType, data }) => {
       return {
@@ -34,9 +34,11 @@ export default defineAgent({
         image_url: { url: `data:${mimeType};base64,${Buffer.from(data).toString("base64")}` },
       };
     });
+    // OpenAI's clients bring the conversation with each message, which begins a thread.
+    const before = ctx.run.transport === "openai" ? messages.slice(0, -1) : [];
     const asked = new HumanMessage({ content: [{ type: "text", text: message || "A picture." }, ...images] });
     yield agent.streamEvents(
-      ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: [asked] },
+      ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: [...before, asked] },
       { version: "v2", signal, configurable: { ...thread, ...(state as object) } },
     );
     // Where the thread is now: a message that is changed later goes on from the place before it.

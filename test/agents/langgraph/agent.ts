@@ -30,7 +30,7 @@ const graph = createReactAgent({
 export default defineAgent({
   name: "Acme Support",
   accepts: ["image/png"],
-  async *run({ message, attachments, state, ctx, signal }) {
+  async *run({ message, messages, attachments, state, ctx, signal }) {
     const thread = { thread_id: ctx.conversation };
     const images = attachments.map(({ mimeType, data }) => {
       return {
@@ -38,9 +38,11 @@ export default defineAgent({
         image_url: { url: `data:${mimeType};base64,${Buffer.from(data).toString("base64")}` },
       };
     });
+    // OpenAI's clients bring the conversation with each message, which begins a thread.
+    const before = ctx.run.transport === "openai" ? messages.slice(0, -1) : [];
     const asked = new HumanMessage({ content: [{ type: "text", text: message || "A picture." }, ...images] });
     yield graph.stream(
-      ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: [asked] },
+      ctx.approvals.length > 0 ? new Command({ resume: toResume(ctx.approvals) }) : { messages: [...before, asked] },
       { streamMode: ["messages", "tools", "updates"], signal, configurable: { ...thread, ...(state as object) } },
     );
     // Where the thread is now: a message that is changed later goes on from the place before it.

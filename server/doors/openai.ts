@@ -1,0 +1,263 @@
+/** `GET /v1/models` and `POST /v1/chat/completions`: the agent as OpenAI's clients know a model. */
+
+import { createHash } from "node:crypto";
+import type { Caller } from "../auth/access.ts";
+import type { RequestContext } from "../http/request.ts";
+import { sendJson } from "../http/respond.ts";
+import type { Routes } from "../http/routes.ts";
+import type { FinishReason, ToolText, Usage } from "../protocol/chat.ts";
+import { ApiError, fieldOf, invalidRequest } from "../protocol/errors.ts";
+import {
+  type DoneEvent,
+  isTerminal,
+  type NumberedEvent,
+  type TerminalEvent,
+  type ToolCallEvent,
+  type ToolProgressEvent,
+  type ToolResultEvent,
+} from "../protocol/events.ts";
+import { answerAt, doneEvent, failureOf } from "../routes/chat.ts";
+import type { BegunAnswer, Door } from "../routes/door.ts";
+import type { Asked } from "../routes/message.ts";
+import type { Service } from "../routes/service.ts";
+import type { RunReader } from "../runs/run-handle.ts";
+
+const DOOR: Door = {
+  parser: "openai",
+  transport: () => "openai",
+  nameOf,
+  headers,
+  encoder: (answer) => new ChunkEncoder(answer).encode,
+  body: completion,
+};
+
+export function routesOf(service: Service): Routes {
+  const created = seconds();
+  const answer = answerAt(service, DOOR);
+  return {
+    "GET /v1/models": {
+      access: "operator",
+      handle({ res }) {
+        const { id, agent: name } = service.runtime.current.agent;
+        sendJson(res, 200, { object: "list", data: [{ id, object: "model", created, owned_by: "parley", name }] });
+      },
+    },
+    "POST /v1/chat/completions": {
+      access: "operator",
+      async handle(context, caller) {
+        try {
+          await answer(context, caller);
+        } catch (error) {
+          // By its status alone, OpenAI's clients would send once more what would run tools again.
+          if (error instanceof ApiError && !error.retryable) context.res.setHeader("x-should-retry", "false");
+          throw error;
+        }
+      },
+    },
+  };
+}
+
+/** The body of an error, as OpenAI has it. */
+export function errorBody({ message, status, code, param = "" }: ApiError): object {
+  const field = fieldOf(param);
+  return { error: { message, type: TYPES[status] ?? typeOf(status), param: field === "" ? null : field, code } };
+}
+
+const TYPES: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "permission_error",
+  429: "rate_limit_error",
+};
+
+const typeOf = (status: number): string => (status < 500 ? "invalid_request_error" : "server_error");
+
+const MAX_KEY_CHARS = 255;
+
+/** Who sends a message again with the same `Idempotency-Key` gets the answer that was begun. */
+function nameOf({ req }: RequestContext, { keyId }: Caller): string | undefined {
+  const key = req.headers["idempotency-key"]?.toString() ?? "";
+  if (key.length > MAX_KEY_CHARS) {
+    throw invalidRequest("", `The header Idempotency-Key must have at most ${MAX_KEY_CHARS} characters.`);
+  }
+  return key === ""
+    ? undefined
+    : createHash("sha256")
+        .update(JSON.stringify([keyId, key]))
+        .digest("base64url");
+}
+
+/** More names than any client sends. */
+const MAX_NAMES = 40;
+
+function headers({ ignored = [] }: Asked): Record<string, string> {
+  // Any text may be the name of a field.
+  const names = ignored.filter((name) => /^[\w.-]{1,64}$/.test(name)).slice(0, MAX_NAMES);
+  return names.length === 0 ? {} : { "x-parley-ignored": names.join(", ") };
+}
+
+const seconds = (): number => Math.floor(Date.now() / 1000);
+
+/** The finish reasons for which OpenAI has a word; any other is `stop`. */
+const FINISH: Partial<Record<FinishReason, string>> = {
+  length: "length",
+  max_turns: "length",
+  content_filter: "content_filter",
+};
+
+const finishOf = ({ finish_reason: reason }: DoneEvent): string => FINISH[reason] ?? "stop";
+
+/** What waits for a person ends the answer in words: no decision can come by this door. */
+function wordsOf({ approvals }: DoneEvent): string {
+  if (approvals === undefined) return "";
+  const texts = approvals.map(({ text }) => text).join("\n");
+  return `${texts}\n\nThis needs an approval, which cannot be given here. It was not done.`;
+}
+
+type Field = "content" | "reasoning_content";
+
+/** Parts what is said, and what is thought, by a blank line wherever tools have run in between. */
+class Words {
+  readonly #begun = new Set<Field>();
+  /** Those that have begun before the tools that ran last. */
+  readonly #parted = new Set<Field>();
+
+  /** The tools of a turn run, or the answer ends otherwise. */
+  part(): void {
+    for (const field of this.#begun) this.#parted.add(field);
+  }
+
+  /** The piece as it follows those before; none is empty. */
+  add(field: Field, piece: string): object | undefined {
+    const isParted = this.#parted.has(field);
+    const text = isParted ? piece.trimStart() : piece;
+    if (text === "") return undefined;
+    this.#begun.add(field);
+    this.#parted.delete(field);
+    return { [field]: isParted ? `\n\n${text}` : text };
+  }
+}
+
+/** Encodes an answer as `chat.completion.chunk`s. */
+class ChunkEncoder {
+  readonly #asked: Asked;
+  readonly #words = new Words();
+  /** What every chunk begins with. */
+  readonly #head: string;
+  #hasBegun = false;
+
+  constructor({ run, agent, asked }: BegunAnswer) {
+    this.#asked = asked;
+    const chunk = { id: idOf(run), object: "chat.completion.chunk", created: seconds(), model: agent };
+    this.#head = `data: ${JSON.stringify(chunk).slice(0, -1)}`;
+  }
+
+  readonly encode = (event: NumberedEvent): string => {
+    if (event.type === "error") return `data: ${JSON.stringify(errorBody(failureOf(event)))}\n\n${LAST}`;
+    const begin = this.#hasBegun ? "" : this.#choice({ role: "assistant", content: "" });
+    this.#hasBegun = true;
+    return begin + this.#encode(event);
+  };
+
+  #encode(event: NumberedEvent): string {
+    switch (event.type) {
+      case "token":
+        return this.#delta("content", event.data);
+      case "thinking":
+        return this.#delta("reasoning_content", event.data);
+      case "tool_call":
+      case "tool_result":
+        this.#words.part();
+        return this.#status(event);
+      case "tool_progress":
+        return this.#status(event);
+      case "done":
+        return this.#end(event);
+      default:
+        return "";
+    }
+  }
+
+  #end(event: DoneEvent): string {
+    const usage = this.#asked.usage && event.usage;
+    const counted = usage ? `${this.#head},"choices":[],"usage":${JSON.stringify(usageOf(usage))}}\n\n` : "";
+    this.#words.part();
+    return this.#delta("content", wordsOf(event)) + this.#choice({}, finishOf(event)) + counted + LAST;
+  }
+
+  #delta(field: Field, piece: string): string {
+    const delta = this.#words.add(field, piece);
+    return delta === undefined ? "" : this.#choice(delta);
+  }
+
+  /** What Open WebUI shows as the status of the answer. Calls would be carried out by whoever reads `tool_calls`. */
+  #status(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent): string {
+    return `${this.#head},"choices":[],"event":${JSON.stringify({ type: "status", data: statusOf(event) })}}\n\n`;
+  }
+
+  #choice(delta: object, finish: string | null = null): string {
+    return `${this.#head},"choices":[{"index":0,"delta":${JSON.stringify(delta)},"finish_reason":${JSON.stringify(finish)}}]}\n\n`;
+  }
+}
+
+const LAST = "data: [DONE]\n\n";
+
+const idOf = (run: string): string => `chatcmpl-${run}`;
+
+function statusOf(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent) {
+  if (event.type === "tool_progress") return { description: event.data.text, done: false };
+  const { tool, title = tool } = event.data;
+  return { description: inEnglish(title), done: event.type === "tool_result" };
+}
+
+function inEnglish(text: ToolText): string {
+  return typeof text === "string" ? text : (text.en ?? Object.values(text)[0] ?? "");
+}
+
+function usageOf(usage: Usage): object {
+  const { input_tokens: prompt, output_tokens: completion } = usage;
+  const { cached_input_tokens: cached, cache_write_tokens: written, reasoning_tokens: reasoning } = usage;
+  const isOfCache = cached !== undefined || written !== undefined;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    ...(isOfCache ? { prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written } } : {}),
+    ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+/** The answer as one `chat.completion`. @throws ApiError when the run failed */
+async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promise<object> {
+  const turns = [{ content: "", thoughts: "" }];
+  let last: TerminalEvent | undefined;
+  for await (const events of reader) {
+    for (const event of events) {
+      const turn = turns.at(-1) as (typeof turns)[number];
+      if (event.type === "token") turn.content += event.data;
+      if (event.type === "thinking") {
+        // What its end has shown to be a thought comes again.
+        if (event.data === turn.content) turn.content = "";
+        turn.thoughts += event.data;
+      }
+      if (event.type === "tool_call" || event.type === "tool_result") turns.push({ content: "", thoughts: "" });
+      if (isTerminal(event)) last = event;
+    }
+  }
+  const done = doneEvent(last);
+  const content = joined([...turns.map((turn) => turn.content), wordsOf(done)]);
+  const thoughts = joined(turns.map((turn) => turn.thoughts));
+  const message = {
+    ...{ role: "assistant", content, refusal: null },
+    ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
+  };
+  return {
+    ...{ id: idOf(run), object: "chat.completion", created: seconds(), model: agent },
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(done) }],
+    ...(done.usage === undefined ? {} : { usage: usageOf(done.usage) }),
+  };
+}
+
+/** A blank line stands between turns. */
+function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text.trim() !== "").join("\n\n");
+}
