@@ -4,12 +4,6 @@ import { cannotMark } from "../runs/run-store.ts";
 import { MemoryStateStore, STATE_MS, type StateStore } from "../runs/state-store.ts";
 import { orAlone, type RedisConnection } from "./connection.ts";
 
-/** `GETEX` came with Redis 6.2. */
-const LOAD = `
-local state = redis.call('GET', KEYS[1])
-if state then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
-return state`;
-
 export class RedisStateStore implements StateStore {
   readonly #redis: RedisConnection;
   /** What Redis could not take: newer than what it has. */
@@ -24,7 +18,7 @@ export class RedisStateStore implements StateStore {
     if (own !== undefined) return own;
     // A state that cannot be read now may still be there: a conversation is not begun anew because of that.
     const state = await orAlone(
-      () => this.#redis.script(LOAD, [this.#keyOf(key)], [STATE_MS]),
+      () => this.#redis.command("GETEX", this.#keyOf(key), "PX", STATE_MS),
       () => {
         throw cannotMark("Redis is away.");
       },
