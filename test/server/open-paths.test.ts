@@ -240,7 +240,7 @@ test("/api/info of the smallest agent: its name stands for both, and there is no
 test("instructions, model and tools are in no open answer", async (t) => {
   const agent = { instructions: "the secret sauce" };
   const server = await startServer(t, { turns: [], agent });
-  for (const path of ["/", "/api/info", "/health", "/health/ready"]) {
+  for (const path of ["/", "/api/info", "/openapi.json", "/health", "/health/ready"]) {
     const text = await (await fetch(server.url + path)).text();
     assert.doesNotMatch(text, /secret sauce|scripted/, path);
   }
@@ -248,7 +248,7 @@ test("instructions, model and tools are in no open answer", async (t) => {
 
 test("a message to an address where nothing is learns where the chat is", async (t) => {
   const server = await startServer(t, { turns: [] });
-  for (const path of ["/v1/chat/completions", "/chat"]) {
+  for (const path of ["/api/messages", "/chat"]) {
     const answer = await fetch(server.url + path, { method: "POST", body: "{}" });
     assert.equal(answer.status, 404);
     assert.match(await answer.text(), /There is nothing at this address\. The chat is POST \/api\/chat\./);

@@ -116,4 +116,4 @@ function onlyOnce(close: () => Promise<void>): () => Promise<void> {
 }
 
 /** What everybody may GET, with or without a key. */
-export const OPEN_PATHS = ["/", "/?embed=1", "/api/info", "/health", "/health/ready", "/widget.js"];
+export const OPEN_PATHS = ["/", "/?embed=1", "/api/info", "/openapi.json", "/health", "/health/ready", "/widget.js"];
