@@ -11,7 +11,7 @@ const HELP = `npm run bench -- [options]
 
   --only <names>      Scenarios, with commas: ${SCENARIOS.map(({ name }) => name).join(", ")}.
   --targets <names>   Servers, with commas: ${TARGETS.map(({ name }) => name).join(", ")}.
-  --transports <names>  sse, ws, json.
+  --transports <names>  sse, ws, openai (Chat Completions, Parley alone), json.
   --before <cli.js>   Another build of Parley, measured in the same rounds.
   --redis <url>       Also with a Redis; streams are named runs then, for all servers.
   --rounds <n>        Rounds in which the servers take turns. Default: 3.
@@ -49,7 +49,7 @@ function readOptions() {
     ...values,
     rounds,
     times: values.quick ? QUICK : LONG,
-    transports: values.transports?.split(",") ?? ["sse", "ws", "json"],
+    transports: values.transports?.split(",") ?? ["sse", "ws", "openai", "json"],
     scenarios: choose("only", values.only, SCENARIOS),
     targets: [
       ...choose("targets", values.targets, TARGETS),
@@ -69,7 +69,7 @@ function choose(option, given, all) {
 /** Each server is started anew for each measurement. */
 async function measure({ scenario, transport, target: spec, options, surroundings }) {
   const { model } = surroundings;
-  const target = await startTarget(spec, model.url);
+  const target = await startTarget(spec, model.url, transport);
   const cpuOf = async (task) => {
     const before = await target.call("cpu");
     const value = await task();

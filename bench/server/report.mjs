@@ -3,7 +3,7 @@
 import { median } from "./order.mjs";
 import { SCENARIOS } from "./scenarios.mjs";
 
-const NAMES = { sse: "SSE", ws: "WebSocket", json: "JSON" };
+const NAMES = { sse: "SSE", ws: "WebSocket", json: "JSON", openai: "Chat Completions" };
 
 /** `measurements`: `{ scenario, transport, round, target, values }`. */
 export function writeReport(measurements, targets) {

@@ -5,6 +5,10 @@ import WebSocket from "ws";
 import { now, writeOrder } from "./order.mjs";
 
 const TOKEN = '"type":"token","data":"';
+const CHUNK = '"delta":{"content":"';
+
+/** What the door for OpenAI's clients asks for. */
+export const KEY = "a-key-of-the-benchmark";
 
 /**
  * Reads the events of one run and proves them: the numbers in the tokens must come one after the other, and the last
@@ -16,17 +20,19 @@ export class RunReader {
   isEnded = false;
   #chars = 0;
   #onToken;
+  #marker;
 
   /** `onToken` is called with the age of each token, in milliseconds. */
-  constructor(onToken) {
+  constructor(onToken, marker = TOKEN) {
     this.#onToken = onToken;
+    this.#marker = marker;
   }
 
   /** One event. @throws Error when the run is not as it should be */
   read(json) {
-    const at = json.indexOf(TOKEN);
-    if (at === -1) return this.#readOther(JSON.parse(json));
-    let start = at + TOKEN.length;
+    const at = json.indexOf(this.#marker);
+    if (at === -1) return json === " [DONE]" ? undefined : this.#readOther(JSON.parse(json));
+    let start = at + this.#marker.length;
     const end = json.indexOf('"', start);
     const time = now();
     this.firstAt ??= time;
@@ -42,8 +48,11 @@ export class RunReader {
     }
   }
 
-  #readOther({ type, data, code }) {
+  #readOther({ type, data, code, choices, error }) {
     if (type === "error") throw new Error(`the server sent an error: ${data} (${code})`);
+    if (error !== undefined) throw new Error(`the server sent an error: ${error.message} (${error.code})`);
+    // Chat Completions does not repeat the text.
+    if (choices?.[0]?.finish_reason === "stop") this.isEnded = true;
     if (type !== "done") return;
     if (data.length !== this.#chars) throw new Error(`done holds ${data.length} characters, not ${this.#chars}`);
     this.isEnded = true;
@@ -71,12 +80,12 @@ class Running {
   #isAborted = false;
   #cut;
 
-  constructor(onToken, begin) {
+  constructor(onToken, begin, marker) {
     const started = new Promise((resolve) => {
       this.reader = new RunReader((age) => {
         if (this.reader.tokens === 1) resolve();
         onToken?.(age);
-      });
+      }, marker);
     });
     this.done = new Promise((resolve, reject) => {
       this.#cut = begin(this.reader, (error) => {
@@ -96,8 +105,8 @@ class Running {
 
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 
-function post(url, body, onResponse, onError) {
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+function post(url, body, onResponse, onError, more = {}) {
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...more };
   const req = request(url, { method: "POST", agent, headers }, (res) => {
     res.setEncoding("latin1");
     res.on("error", onError);
@@ -108,8 +117,8 @@ function post(url, body, onResponse, onError) {
   return req;
 }
 
-function runOverSse(url, body, onToken) {
-  return new Running(onToken, (run, end) => {
+function runOverSse(url, body, onToken, { headers, marker } = {}) {
+  const begin = (run, end) => {
     const read = eventStreamReader(run);
     const onResponse = (res) => {
       if (res.statusCode !== 200) return end(new Error(`HTTP ${res.statusCode}`));
@@ -122,9 +131,10 @@ function runOverSse(url, body, onToken) {
       });
       res.on("close", () => end());
     };
-    const req = post(url, body, onResponse, end);
+    const req = post(url, body, onResponse, end, headers);
     return () => req.destroy();
-  });
+  };
+  return new Running(onToken, begin, marker);
 }
 
 /** The whole answer as JSON, which must hold this many tokens. */
@@ -190,6 +200,13 @@ export const TRANSPORTS = {
     open: async (base) => `${base}api/chat`,
     encode: (order, more) => encodeMessage(order, { ...more, stream: true }),
     run: runOverSse,
+    close() {},
+  },
+  openai: {
+    open: async (base) => `${base}v1/chat/completions`,
+    encode: (order) => JSON.stringify({ messages: [{ role: "user", content: writeOrder(order) }], stream: true }),
+    run: (url, body, onToken) =>
+      runOverSse(url, body, onToken, { headers: { authorization: `Bearer ${KEY}` }, marker: CHUNK }),
     close() {},
   },
   ws: {

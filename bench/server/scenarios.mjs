@@ -11,7 +11,7 @@ const ENDLESS = 10_000_000;
 
 const fullSpeed = {
   name: "full-speed",
-  transports: BOTH,
+  transports: [...BOTH, "openai"],
   metrics: { cpu: { title: "CPU per token, 8 streams at full speed", unit: "µs", ratio: 1.3 } },
   async run({ base, transport, load, cpuOf, times }) {
     const spec = { base, transport, lanes: 8, tokens: 2000 };

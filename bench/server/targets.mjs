@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Child, pathOf } from "./processes.mjs";
+import { KEY } from "./run.mjs";
 
 /** The limits guard a server on the internet; the other servers have none. */
 const NO_LIMITS = {
@@ -20,7 +21,7 @@ const NO_LIMITS = {
 const BOTH = ["sse", "ws", "json"];
 
 function parley(name, title, cli) {
-  return { name, title, transports: BOTH, args: [cli, "start", pathOf("project")], env: NO_LIMITS };
+  return { name, title, transports: [...BOTH, "openai"], args: [cli, "start", pathOf("project")], env: NO_LIMITS };
 }
 
 export const TARGETS = [
@@ -44,8 +45,9 @@ export function targetWithRedis(url) {
 }
 
 /** Starts a server whose model is at this URL. */
-export function startTarget({ name, args, env }, modelUrl) {
-  const all = { COMPATIBLE_BASE_URL: `${modelUrl}v1`, PORT: "0", ...env };
+export function startTarget({ name, args, env }, modelUrl, transport) {
+  const door = transport === "openai" ? { PARLEY_OPENAI_API: "on", PARLEY_API_KEY: KEY } : {};
+  const all = { COMPATIBLE_BASE_URL: `${modelUrl}v1`, PORT: "0", ...env, ...door };
   return new Child(name, ["--import", pathOf("probe.mjs"), ...args], all).listening();
 }
 

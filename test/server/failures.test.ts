@@ -129,7 +129,6 @@ test("a run that takes longer than PARLEY_RUN_SECONDS is ended with provider_tim
 });
 
 const BEFORE_THE_RUN: [name: string, message: object, code: ErrorCode][] = [
-  ["an empty message", { message: " " }, "invalid_request"],
   ["a state that is no object", { message: "Hi", state: "resp_1" }, "invalid_request"],
   ["a state of the other kind", { message: "Hi", state: { previous_response_id: "x" } }, "invalid_state"],
   ["an attachment that is not base64", { message: "Hi", attachments: [image("?")] }, "invalid_attachment"],
