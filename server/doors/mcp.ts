@@ -114,7 +114,7 @@ function replyTo(received: Received, req: IncomingMessage): Reply | undefined {
   return refusal(id, isModern ? 404 : 200, METHOD_NOT_FOUND, `Unknown method: ${method}`);
 }
 
-/** How long clients may keep what they were told of the server. */
+/** How long clients may keep what the server says of itself. */
 const KEPT = { ttlMs: 5 * 60_000, cacheScope: "private" };
 
 const CANCELLED = "notifications/cancelled";
@@ -265,7 +265,7 @@ async function stateOf(ask: Ask, states: StateStore): Promise<string> {
 
 /** Sends the answer of a run: where the client takes a stream, with what is done until then. */
 async function answer(
-  { settings }: Service,
+  { settings, log }: Service,
   states: StateStore,
   { req, res, ...context }: RequestContext,
   { run, reader }: StartedRun,
@@ -275,7 +275,7 @@ async function answer(
   await run.started;
   if (res.destroyed) return;
   res.setHeader("x-run-id", run.id);
-  const batches = keepingState(reader, (state) => states.save(keyOf(ask), state));
+  const batches = keepingState(reader, (state) => states.save(keyOf(ask), state).catch(log.failure));
   if (/\btext\/event-stream\b|^$/.test(req.headers.accept ?? "")) {
     const times = { keepAliveMs: settings.keepAliveSeconds * 1000, sendMs: settings.sendSeconds * 1000 };
     await sendEventStream(res, times, batches, encoder(ask));

@@ -472,7 +472,7 @@ const OPEN_PATHS = {
 export function openApi(described: Described): object {
   const { title, version, basePath, requiresKey, hasUsers, limits } = described;
   const key = requiresKey ? { key: [] } : {};
-  // The second entry is for somebody whom the agent does not know.
+  // The second entry is for a user whom the agent does not know.
   const security = hasUsers ? [{ ...key, user: [] }, key] : requiresKey ? [key] : [];
   const schemas: Record<SchemaName, Schema> = {
     ...stateSchemas(),

@@ -132,12 +132,12 @@ for (const [era, mode] of Object.entries(ERAS)) {
     const server = await start(t, { agent: { model: undefined, run } as never, env });
     const client = await connectMcp(t, server, { mode });
     const numbers = Array.from({ length: 50 }, (_, index) => index);
-    const told = await Promise.all(numbers.map((number) => ask(client, `number ${number}`)));
+    const answers = await Promise.all(numbers.map((number) => ask(client, `number ${number}`)));
     assert.deepEqual(
-      told.map(({ text }) => text),
+      answers.map(({ text }) => text),
       numbers.map((number) => `You said number ${number}.`),
     );
-    assert.equal(new Set(told.map(({ conversation }) => conversation)).size, 50);
+    assert.equal(new Set(answers.map(({ conversation }) => conversation)).size, 50);
   });
 
   test(`${era}: a conversation belongs to the key and the user, and any other begins anew`, async (t) => {
@@ -192,17 +192,17 @@ for (const [era, mode] of Object.entries(ERAS)) {
   testWithRedis(`${era}: with Redis each process goes on with what another one has kept`, async (t, redis) => {
     const turns = [[say("One.")], [say("Two.")]];
     const [first, second] = await startTwo(t, redis, { env: MCP_ENV, turns });
-    const told = await ask(await connectMcp(t, first, { mode }), "A");
+    const answer = await ask(await connectMcp(t, first, { mode }), "A");
     const there = await connectMcp(t, second, { mode });
-    assert.equal((await ask(there, "B", told.conversation)).conversation, told.conversation);
+    assert.equal((await ask(there, "B", answer.conversation)).conversation, answer.conversation);
     assert.equal(second.model.asked.at(-1)?.messages.length, 3);
     const back = await connectMcp(t, first, { mode });
-    await ask(back, "C", told.conversation);
+    await ask(back, "C", answer.conversation);
     assert.equal(first.model.asked.at(-1)?.messages.length, 5);
     // What Redis holds shows neither the key nor the conversation.
-    assert.doesNotMatch(await redis.command("KEYS", "*"), new RegExp(`${KEY}|${told.conversation}`));
+    assert.doesNotMatch(await redis.command("KEYS", "*"), new RegExp(`${KEY}|${answer.conversation}`));
     await redis.kill();
-    await assert.rejects(ask(back, "D", told.conversation), /not possible at the moment/);
+    await assert.rejects(ask(back, "D", answer.conversation), /not possible at the moment/);
   });
 }
 
@@ -387,7 +387,7 @@ test("states are kept for an hour after their last use, a thousand of them, and 
   assert.deepEqual(await Promise.all(["c", "e"].map((key) => store.load(key))), [undefined, "x".repeat(100)]);
 });
 
-test("a state that nobody asks for goes after its hour, too", async (t) => {
+test("a state that no client asks for goes after its hour, too", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;
   const store = new MemoryStateStore(() => now);

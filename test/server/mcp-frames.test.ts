@@ -41,7 +41,7 @@ const steady = (answer: string) =>
 const nameOf = ({ method }: IncomingMessage, body: string) =>
   `${method} ${body === "" ? "" : (JSON.parse(body).method ?? "")}`.trim();
 
-/** What the client does: it lists the tool, asks, goes on, is told of progress, of a failure, and of what waits. */
+/** What the client does: it lists the tool, asks, goes on, and hears of progress, of a failure, and of what waits. */
 async function converse(t: Cleanup, url: string, options: McpClientOptions): Promise<unknown[]> {
   const client = await connectMcp(t, { url }, options);
   const { tools } = await client.listTools();

@@ -106,7 +106,7 @@ test("below a path the addresses stand below it, but for the metrics, which stay
   assert.deepEqual((await documentOf(t)).servers, [{ url: "/" }]);
 });
 
-test("in a server of somebody else there are no metrics, and the addresses stand below its path", async (t) => {
+test("on a server of one's own there are no metrics, and the addresses stand below its path", async (t) => {
   const { handle, close } = await createParley({
     agent: defineAgent({ name: "Acme", model: "demo" }),
     basePath: "/ask",

@@ -36,7 +36,7 @@ export async function connectMcp(
 }
 
 /** What a call of the tool has given. */
-export interface Told {
+export interface ToolAnswer {
   text: string;
   isError: boolean;
   answer: string | undefined;
@@ -49,7 +49,7 @@ export async function ask(
   message: unknown,
   conversation?: string,
   options: Parameters<Client["callTool"]>[1] = {},
-): Promise<Told> {
+): Promise<ToolAnswer> {
   const { content, isError, structuredContent } = await client.callTool(
     { name: "ask", arguments: { message, ...(conversation === undefined ? {} : { conversation }) } },
     options,
