@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { readState, type StateBinding, sealState } from "../../server/agent/state.ts";
 import { readSettings, SETTINGS } from "../../server/config/settings.ts";
+import { parseChatCompletion } from "../../server/doors/openai-messages.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { MemoryBudget, type MessageMemory } from "../../server/limits/memory-budget.ts";
 import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
@@ -162,6 +163,42 @@ test("any body and any socket message is a request or a 4xx in words", () => {
     { numRuns: 1500 },
   );
   assert.equal(Object.keys(Object.prototype).length, 0);
+});
+
+/** A conversation whose fields are mostly of the right kind. */
+const conversation = fc.record(
+  {
+    messages: fc.array(
+      fc.oneof(
+        {
+          weight: 4,
+          arbitrary: fc.record({ role: fc.oneof(fc.constantFrom("user", "assistant", "tool"), word), content: near }),
+        },
+        near,
+      ),
+      { minLength: 1, maxLength: 5 },
+    ),
+    stream: fc.oneof({ weight: 4, arbitrary: fc.boolean() }, near),
+    ...{ metadata: near, n: near, modalities: near, stream_options: near },
+  },
+  { requiredKeys: ["messages"] },
+);
+
+test("any body of Chat Completions is a conversation of texts and files of user and assistant, or a 4xx in words", () => {
+  fc.assert(
+    fc.property(fc.oneof({ weight: 4, arbitrary: conversation }, near, fc.jsonValue()), (value) => {
+      const parsed = parseJson(Buffer.from(JSON.stringify(value)), MAX_JSON_DEPTH);
+      isJudged(() => {
+        const { request } = parseChatCompletion(parsed, { ...rules({}), name: "a-name" });
+        assert.ok(request.message.isWellFormed() && (request.message.trim() !== "" || request.attachments.length > 0));
+        for (const { role, content, ...more } of request.history ?? []) {
+          assert.deepEqual([role === "user" || role === "assistant", more], [true, {}]);
+          assert.ok(content !== null && content.length > 0);
+        }
+      });
+    }),
+    { numRuns: 1500 },
+  );
 });
 
 test("a file is taken as it is, and not with any one character that is not base64", () => {
