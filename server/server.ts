@@ -32,7 +32,7 @@ import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts
 import type { RunSink } from "./observe/run-observer.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
 import type { OpenTelemetry } from "./observe/tracing.ts";
-import { ownThread } from "./project/own-files.ts";
+import { ownThread, readVersion } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { Shared } from "./redis/shared.ts";
 import type { Identity } from "./routes/identity.ts";
@@ -266,6 +266,8 @@ async function createService(
     }),
     log,
     site: loadSite(options.publicFolder),
+    states: shared?.states,
+    version: readVersion,
     metricsPage: settings.metrics ? await metricsPage(metrics, options.isWorker) : undefined,
   };
 }

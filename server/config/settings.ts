@@ -66,6 +66,14 @@ const serving = {
     "`on`: OpenAI's clients get the agent as a model, with a `PARLEY_API_KEY`. See [OpenAI's clients](api.md#openais-clients).",
     "`off`",
   ),
+  mcp: fixed("PARLEY_MCP", onOff, false).means(
+    "`on`: MCP clients get the agent as a tool, with a `PARLEY_API_KEY`. See [The agent as a tool](api.md#the-agent-as-a-tool-mcp).",
+    "`off`",
+  ),
+  docs: fixed("PARLEY_DOCS", onOff, true).means(
+    "`off`: no [`GET /openapi.json`](api.md#get-openapijson), which describes the HTTP interface.",
+    "`on`",
+  ),
   drainSeconds: fixed("PARLEY_DRAIN_SECONDS", seconds(0), 30).means(
     "How long running answers may continue at shutdown; 0 ends them at once.",
   ),
@@ -371,7 +379,7 @@ function completed(settings: Settings, env: Environment): Settings {
   }
   refuseSharedSecrets(settings);
   const { apiKeys, chatKeys, widgetKeys } = settings;
-  const opened = (["openaiApi"] as const).find((door) => settings[door]);
+  const opened = (["openaiApi", "mcp"] as const).find((door) => settings[door]);
   if (opened !== undefined && apiKeys.length === 0) {
     throw new ConfigError(
       `${SETTINGS[opened].name} is on, which needs PARLEY_API_KEY: set it to a key for your programs, such as one from openssl rand -hex 24.`,

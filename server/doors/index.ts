@@ -9,7 +9,7 @@ import type { Service } from "../routes/service.ts";
 
 interface DoorRow {
   /** A setting that is `on` or `off`. */
-  setting: "openaiApi";
+  setting: "openaiApi" | "mcp";
   path: RegExp;
   load(): Promise<{ routesOf(service: Service): Routes; errorBody(error: ApiError): object }>;
   /** Gives what reads its messages; a thread that parses large ones needs no more. */
@@ -23,6 +23,12 @@ const DOORS: Partial<Record<ParserName, DoorRow>> = {
     path: /^\/v1\//,
     load: () => import("./openai.ts"),
     loadParser: async () => (await import("./openai-messages.ts")).parseChatCompletion,
+  },
+  mcp: {
+    setting: "mcp",
+    path: /^\/mcp$/,
+    load: () => import("./mcp.ts"),
+    loadParser: async () => (await import("./mcp-messages.ts")).parseMcpMessage,
   },
 };
 

@@ -20,7 +20,7 @@ import { answerAt, doneEvent, failureOf } from "../routes/chat.ts";
 import type { BegunAnswer, Door } from "../routes/door.ts";
 import type { Asked } from "../routes/message.ts";
 import type { Service } from "../routes/service.ts";
-import type { RunReader } from "../runs/run.ts";
+import type { RunReader } from "../runs/run-handle.ts";
 
 const DOOR: Door = {
   parser: "openai",

@@ -12,7 +12,7 @@ import type { RequestContext } from "./request.ts";
 /** Headers of every answer. */
 export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" };
 
-const EXPOSED_HEADERS = "x-request-id, x-run-id, retry-after";
+const EXPOSED_HEADERS = "mcp-session-id, x-request-id, x-run-id, retry-after";
 
 /** Lets pages of allowed sites read the answer; never with credentials, and whatever a host's server has said before. */
 export function setCorsHeaders(origins: Origins, headers: OriginHeaders, res: ServerResponse): void {
@@ -35,7 +35,7 @@ export function setPreflightHeaders(methods: readonly string[], res: ServerRespo
   res.setHeader("access-control-allow-methods", methods.join(", "));
   res.setHeader(
     "access-control-allow-headers",
-    "authorization, content-type, last-event-id, x-request-id, x-user-token",
+    "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, x-request-id, x-user-token",
   );
   res.setHeader("access-control-max-age", MAX_AGE_SECONDS);
 }
@@ -194,7 +194,9 @@ export async function sendEventStream<Event>(
   };
   try {
     for await (const events of batches) {
-      res.write(events.map(encode).join(""));
+      const text = events.map(encode).join("");
+      if (text === "") continue;
+      res.write(text);
       keepAlive.refresh();
       if (res.writableNeedDrain) await waitForDrain(res, sendMs, disconnectNow);
     }

@@ -14,7 +14,7 @@ import type {
 import type { RequestObserver, SentModel, ToolCall, TryObserver, TurnFinish } from "../providers/provider.ts";
 
 /** How a run's answer is sent. */
-export type RunTransport = "json" | "sse" | "ws" | "openai";
+export type RunTransport = "json" | "sse" | "ws" | "openai" | "mcp";
 
 /** The W3C Trace Context of a request, as it was sent. */
 export interface TraceHeaders {

@@ -3,7 +3,7 @@
 import { invalidRequest, runLost } from "../protocol/errors.ts";
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
 import { expired } from "../runs/event-log.ts";
-import type { RunHandle, RunReader } from "../runs/run.ts";
+import type { RunHandle, RunReader } from "../runs/run-handle.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
 import type { Inbox, MessageType } from "./inbox.ts";
 

@@ -1,7 +1,8 @@
 /** Runs that all processes with the same Redis know: a run belongs to one of them, and clients of all can read it. */
 
 import { randomUUID } from "node:crypto";
-import type { Run, RunHandle, RunReader } from "../runs/run.ts";
+import type { Run } from "../runs/run.ts";
+import type { RunHandle, RunReader } from "../runs/run-handle.ts";
 import { cannotMark, createMemoryRunStore, type MarkKind, type RunStore } from "../runs/run-store.ts";
 import { NOW, orAlone, type RedisConnection } from "./connection.ts";
 import { EventPublisher, type PublishedRun, type PublisherOptions } from "./event-publisher.ts";

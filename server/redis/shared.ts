@@ -5,13 +5,16 @@ import type { Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { RunStore } from "../runs/run-store.ts";
+import type { StateStore } from "../runs/state-store.ts";
 import { RedisConnection, type RedisPackage } from "./connection.ts";
 import { createRedisLimiter } from "./limiter.ts";
 import { RedisRunStore } from "./run-store.ts";
+import { RedisStateStore } from "./state-store.ts";
 
 export interface Shared {
   readonly limiter: Limiter;
   readonly store: RunStore;
+  readonly states: StateStore;
   readonly isUp: boolean;
   /** The first one signs states where no setting says with what, all verify. */
   readonly stateSecrets: readonly string[];
@@ -60,6 +63,7 @@ export async function connectShared(
   return {
     limiter,
     store,
+    states: new RedisStateStore(redis),
     get isUp() {
       return redis.isUp;
     },

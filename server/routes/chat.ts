@@ -14,7 +14,7 @@ import {
   type TerminalEvent,
 } from "../protocol/events.ts";
 import { encodeFrame } from "../protocol/sse.ts";
-import type { RunReader } from "../runs/run.ts";
+import type { RunReader } from "../runs/run-handle.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
 import type { Door } from "./door.ts";
 import { messageRules } from "./parse-message.ts";

@@ -4,13 +4,13 @@ import type { Caller } from "../auth/access.ts";
 import type { RequestContext } from "../http/request.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
 import type { NumberedEvent } from "../protocol/events.ts";
-import type { RunReader } from "../runs/run.ts";
+import type { RunReader } from "../runs/run-handle.ts";
 import type { Asked, ParserName } from "./message.ts";
 
 /** How the messages of a protocol are read, and how their answers are written. */
 export interface Door {
   /** What it gives as `history` is continued, and no state is made: `done` has an empty one. */
-  readonly parser: Exclude<ParserName, "socket">;
+  readonly parser: Exclude<ParserName, "socket" | "mcp">;
   /** What its runs are called in logs and metrics, streamed or not. */
   transport(isStreamed: boolean): RunTransport;
   /** The client's name for the run, if it stands outside of the body. @throws ApiError */

@@ -10,6 +10,10 @@ import { page, script } from "./site.ts";
 export const routesOf = (service: Service): Routes => ({
   "GET /": { access: "open", handle: page(service) },
   "GET /api/info": { access: "open", handle: info(service) },
+  "GET /openapi.json": {
+    access: "open",
+    handle: async (context) => (await import("./openapi.ts")).describeApi(service)(context),
+  },
   "GET /health": { access: "open", handle: health },
   "GET /health/ready": { access: "open", handle: ready(service) },
   "GET /metrics": { access: "operator", handle: metrics(service) },

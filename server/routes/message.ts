@@ -61,6 +61,29 @@ export type SocketCommand =
 /** What a socket continues from: the last state as its client got it, or `dropped` if there was no room to remember it. */
 export type RememberedState = ConversationState | "dropped";
 
+/** A message of the Model Context Protocol, as far as this server knows of it. */
+export interface McpMessage {
+  /** Absent for a notification, which is not answered. */
+  readonly id: RequestId | undefined;
+  readonly method: string;
+  /** Of the tool that is called. */
+  readonly name: string | undefined;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** The version of the specification, as clients say it since 2026; absent for older ones. */
+  readonly version: string | undefined;
+  /** Whether it says what its client can do, as clients have to since 2026. */
+  readonly hasCapabilities: boolean;
+  /** The version that an older client proposes. */
+  readonly proposed: string | undefined;
+  /** With it, the client wants to hear what is done until the answer comes. */
+  readonly progressToken: RequestId | undefined;
+  /** The request that a notification cancels. */
+  readonly cancels: RequestId | undefined;
+}
+
+/** Of a request in JSON-RPC. */
+export type RequestId = string | number;
+
 /** How the body of a request is read. @throws ApiError */
 type BodyParser = (body: unknown, rules: MessageRules) => ParsedChatRequest;
 
@@ -69,6 +92,7 @@ export interface Parsers {
   chat: BodyParser;
   socket(body: unknown, rules: MessageRules, remembered: RememberedState): SocketCommand;
   openai: BodyParser;
+  mcp(body: unknown): McpMessage;
 }
 
 export type ParserName = keyof Parsers;

@@ -6,6 +6,7 @@ import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { Log } from "../observe/log.ts";
 import type { RunRegistry } from "../runs/run-registry.ts";
+import type { StateStore } from "../runs/state-store.ts";
 import type { Identity } from "./identity.ts";
 import type { LargeMessages } from "./large-messages.ts";
 import type { Site } from "./site.ts";
@@ -26,6 +27,10 @@ export interface Service {
   readonly runs: RunRegistry;
   readonly log: Log;
   readonly site: Site;
+  /** Keeps states for clients that only name their conversation; absent where this process is alone. */
+  readonly states: StateStore | undefined;
+  /** The version of Parley. */
+  version(): string;
   /** The page for Prometheus; absent when metrics are switched off. */
   readonly metricsPage: (() => Promise<string>) | undefined;
 }

@@ -15,7 +15,8 @@ import type { ObserveRun, RunStart } from "../observe/run-observer.ts";
 import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
 import { RUN_ID } from "../protocol/events.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
-import { Run, type RunHandle, type RunReader } from "./run.ts";
+import { Run } from "./run.ts";
+import type { RunHandle, RunReader } from "./run-handle.ts";
 import { APPROVALS, EARLY_CANCEL_MS, EARLY_CANCELS, type RunStore } from "./run-store.ts";
 
 /** A message that is to be answered. */

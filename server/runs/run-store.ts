@@ -2,7 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { ApiError } from "../protocol/errors.ts";
-import type { Run, RunHandle } from "./run.ts";
+import type { Run } from "./run.ts";
+import type { RunHandle } from "./run-handle.ts";
 
 export interface RunStore {
   /**

@@ -22,10 +22,11 @@ import * as pages from "../support/document-pages.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { listen } from "../support/listen.ts";
 import { type CodeBlock, codeBlocks, DOCUMENTS, readMarkdown } from "../support/markdown-file.ts";
+import { ask as askAsTool, connectMcp, KEY, MCP_ENV } from "../support/mcp-client.ts";
 import { NO_REDIS, startRedis } from "../support/redis-server.ts";
 import { serveProject } from "../support/serve-project.ts";
 import { assertShown, assertShownEvents, eventsOf, typeOf } from "../support/shown.ts";
-import type { Cleanup } from "../support/start-server.ts";
+import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 /** The pages with blocks, by the way. Each begins in the column of its line. */
@@ -87,6 +88,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/api.md", "text", "parley start", isTheUsage],
   ["docs/api.md", "json", '"tool_calls"', isTheHistory],
   ["docs/api.md", "json", '"msg":"run"', isTheLog],
+  ["docs/api.md", "json", '"mcpServers"', reachesTheAgent],
 
   ["docs/api.md", "json", '"continue": true', isRefusedWithoutItsState],
 
@@ -591,6 +593,15 @@ async function isTheUsage(_t: TestContext, { text }: CodeBlock): Promise<void> {
 async function isTheHistory(_t: TestContext, { text }: CodeBlock): Promise<void> {
   const { state } = await (await ask(demo.url, "What is the weather in Paris?")).json();
   assertShown(state.conversation_history, JSON.parse(text));
+}
+
+/** As an MCP client that has read it. */
+async function reachesTheAgent(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url, headers } = JSON.parse(text).mcpServers.support;
+  const server = await startServer(t, { env: MCP_ENV });
+  const authorization = headers.Authorization.replace("KEY", KEY);
+  const client = await connectMcp(t, server, { path: new URL(url).pathname, headers: { authorization } });
+  assert.match((await askAsTool(client, "Hello")).text, /demo model/);
 }
 
 async function isTheLog(t: TestContext, { text }: CodeBlock): Promise<void> {

@@ -11,6 +11,7 @@ import { FINISH_REASONS } from "../../server/protocol/chat.ts";
 import { ApiError, ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
 import { REPOSITORY } from "../support/command.ts";
 import { DOCUMENTS, readMarkdown, section, tableRows } from "../support/markdown-file.ts";
+import { doorFiles, routesIn } from "../support/route-tables.ts";
 
 const api = readMarkdown("docs/api.md");
 
@@ -18,14 +19,7 @@ const source = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 const sorted = <Item>(items: Iterable<Item>) => [...new Set(items)].sort();
 
 test("docs/api.md lists exactly the endpoints of the route tables", () => {
-  const tables = [
-    "server/routes/index.ts",
-    ...readdirSync(join(REPOSITORY, "server/doors")).map((name) => `server/doors/${name}`),
-  ];
-  const routes = tables.map(source).join("\n");
-  const served = [
-    ...[...routes.matchAll(/^ {2,4}"((?:GET|POST|WS) \/[^"]*)"/gm)].map(([, route = ""]) => route),
-  ].filter((route) => route !== "GET /ws/chat");
+  const served = routesIn("server/routes/index.ts", ...doorFiles()).filter((route) => route !== "GET /ws/chat");
   const listed = tableRows(api, "endpoint").map(([endpoint]) => endpoint);
   assert.deepEqual(sorted(listed), sorted(served));
 });

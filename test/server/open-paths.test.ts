@@ -240,7 +240,7 @@ test("/api/info of the smallest agent: its name stands for both, and there is no
 test("instructions, model and tools are in no open answer", async (t) => {
   const agent = { instructions: "the secret sauce" };
   const server = await startServer(t, { turns: [], agent });
-  for (const path of ["/", "/api/info", "/health", "/health/ready"]) {
+  for (const path of ["/", "/api/info", "/openapi.json", "/health", "/health/ready"]) {
     const text = await (await fetch(server.url + path)).text();
     assert.doesNotMatch(text, /secret sauce|scripted/, path);
   }
@@ -250,6 +250,7 @@ test("a message to an address where nothing is learns where the chat is", async 
   const server = await startServer(t, { turns: [] });
   for (const [path, why] of [
     ["/v1/chat/completions", "Nothing is served here unless PARLEY_OPENAI_API is on."],
+    ["/mcp", "Nothing is served here unless PARLEY_MCP is on."],
     ["/chat", "There is nothing at this address."],
   ]) {
     const answer = await fetch(server.url + path, { method: "POST", body: "{}" });

@@ -10,7 +10,7 @@ import type { Cleanup } from "./start-server.ts";
 export const KEY = "a-key-of-the-programs";
 
 /** Every door is open to this key. */
-export const DOOR_ENV = { PARLEY_API_KEY: KEY, PARLEY_OPENAI_API: "on" };
+export const DOOR_ENV = { PARLEY_API_KEY: KEY, PARLEY_OPENAI_API: "on", PARLEY_MCP: "on" };
 
 /** A message, or a text that is sent in its place as it is. */
 export type Sent = string | { message: unknown; goesOn?: Heard["goesOn"]; name?: string };
@@ -252,10 +252,60 @@ function readCompletion(parts: readonly Completion[]): Heard {
   return heard;
 }
 
+interface McpMessage {
+  method?: string;
+  params?: { message?: string };
+  result: {
+    content: { text: string }[];
+    structuredContent?: { conversation: string };
+    isError: boolean;
+    _meta: { code: string };
+  };
+}
+
+const mcp: TestedDoor = {
+  // Its clients hear what is done, and the answer at its end.
+  isStreamed: false,
+  textOf: lastOf,
+  deafTo: ["thoughts", "usage", "finish"],
+  finishes: { approval_required: "stop" },
+  open: overHttp({
+    path: "/mcp",
+    headers: () => ({ accept: "application/json, text/event-stream" }),
+    body: ({ message, goesOn }) => ({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "ask", arguments: { message, ...goesOn }, _meta: { progressToken: 1 } },
+    }),
+    read(text) {
+      const lines = text.split("\n").map((line) => line.replace("data: ", ""));
+      const said: McpMessage[] = lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+      const [{ result }] = said.slice(-1) as [McpMessage];
+      const { content, structuredContent, isError, _meta } = result;
+      const [{ text: answer } = { text: "" }] = content;
+      if (isError) return { ...NOTHING, error: { code: _meta.code, message: answer } };
+      const tools = said.flatMap(({ params }) => params?.message ?? []).sort();
+      return {
+        ...NOTHING,
+        text: answer,
+        tools,
+        finish: "stop",
+        goesOn: { conversation: structuredContent?.conversation },
+      };
+    },
+    readError: (body) => {
+      const { message, data } = body.error as unknown as { message: string; data: { code: string } };
+      return { code: data.code, message };
+    },
+  }),
+};
+
 export const DOORS = {
   JSON: json,
   SSE: sse,
   WebSocket: socket,
   "Chat Completions": openai(false),
   "Chat Completions, streamed": openai(true),
+  MCP: mcp,
 } satisfies Record<string, TestedDoor>;

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { type ClientOptions, WebSocket } from "ws";
 import type { SocketEvent } from "../../server/protocol/events.ts";
 import { within } from "./deadline.ts";
+import { holdEvent } from "./described.ts";
 import { type Cleanup, type ServerOptions, startServer } from "./start-server.ts";
 
 export interface SocketEnd {
@@ -17,6 +18,8 @@ export class SocketClient {
 
   readonly #closed: Promise<SocketEnd>;
   readonly #arrived: SocketEvent[] = [];
+  /** How many of each type have come. */
+  readonly #seen = new Map<string, number>();
   #wake: (() => void) | undefined;
   #end: SocketEnd | undefined;
 
@@ -24,6 +27,7 @@ export class SocketClient {
     this.socket = socket;
     socket.on("message", (data, isBinary) => {
       assert.equal(isBinary, false, "the server sends text frames only");
+      holdEvent(String(data), this.#seen);
       this.#arrived.push(JSON.parse(String(data)));
       this.#wake?.();
     });

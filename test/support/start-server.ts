@@ -12,6 +12,7 @@ import type { Provider } from "../../server/providers/provider.ts";
 import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../../server/server.ts";
 import { atEnd } from "./at-end.ts";
 import { DIST } from "./command.ts";
+import { holdToDescription } from "./described.ts";
 import { type ScriptedOptions, type ScriptedProvider, scriptedProvider, type Turn } from "./scripted-provider.ts";
 
 export type Cleanup = Pick<TestContext, "after">;
@@ -87,6 +88,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     hookMs: options.hookMs,
     close: options.close,
   });
+  holdToDescription(t, server.http, settings.basePath);
   const close = onlyOnce(() => server.drain());
   atEnd(t, close);
   server.http.listen(port, host);
@@ -114,4 +116,4 @@ function onlyOnce(close: () => Promise<void>): () => Promise<void> {
 }
 
 /** What everybody may GET, with or without a key. */
-export const OPEN_PATHS = ["/", "/?embed=1", "/api/info", "/health", "/health/ready", "/widget.js"];
+export const OPEN_PATHS = ["/", "/?embed=1", "/api/info", "/openapi.json", "/health", "/health/ready", "/widget.js"];

@@ -1,0 +1,38 @@
+/** What clients of the Model Context Protocol send: one message of JSON-RPC, of either era of the specification. */
+
+import { invalidRequest } from "../protocol/errors.ts";
+import { isRecord } from "../protocol/json.ts";
+import type { McpMessage, RequestId } from "../routes/message.ts";
+
+const META = "io.modelcontextprotocol";
+
+/** @throws ApiError `invalid_request` for what is no request and no notification of JSON-RPC */
+export function parseMcpMessage(body: unknown): McpMessage {
+  if (Array.isArray(body)) throw invalidRequest("", "Send one message of JSON-RPC at a time, not a list of them.");
+  if (!isRecord(body) || body.jsonrpc !== "2.0" || typeof body.method !== "string") {
+    throw invalidRequest("", 'The body must be a request of JSON-RPC: {"jsonrpc": "2.0", "id": 1, "method": "…"}.');
+  }
+  const { id, method } = body;
+  if (id !== undefined && !isRequestId(id)) throw invalidRequest("/id", "id must be a string or a whole number.");
+  const params = isRecord(body.params) ? body.params : {};
+  const meta = isRecord(params._meta) ? params._meta : {};
+  return {
+    id,
+    method,
+    name: textIn(params.name),
+    arguments: isRecord(params.arguments) ? params.arguments : {},
+    version: textIn(meta[`${META}/protocolVersion`]),
+    hasCapabilities: isRecord(meta[`${META}/clientCapabilities`]),
+    proposed: textIn(params.protocolVersion),
+    progressToken: isRequestId(meta.progressToken) ? meta.progressToken : undefined,
+    cancels: isRequestId(params.requestId) ? params.requestId : undefined,
+  };
+}
+
+function isRequestId(value: unknown): value is RequestId {
+  return typeof value === "string" || Number.isSafeInteger(value);
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

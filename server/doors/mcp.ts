@@ -1,0 +1,370 @@
+/** `POST /mcp`: the agent as one tool of the Model Context Protocol, over both eras of its specification. */
+
+import { createHash, randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Agent } from "../agent/define.ts";
+import type { ServedAgent } from "../agent/served-agent.ts";
+import type { Caller } from "../auth/access.ts";
+import { withBody } from "../http/body.ts";
+import { type RequestContext, traceHeaders } from "../http/request.ts";
+import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
+import type { Routes } from "../http/routes.ts";
+import type { MessageMemory } from "../limits/memory-budget.ts";
+import type { ToolText } from "../protocol/chat.ts";
+import { ApiError, type ErrorCode, invalidField } from "../protocol/errors.ts";
+import { type DoneEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
+import type { McpMessage, RequestId } from "../routes/message.ts";
+import { messageRules } from "../routes/parse-message.ts";
+import type { Service } from "../routes/service.ts";
+import { admitMessage, admitReader, parseMessage, startMessage, visitOf } from "../routes/start-message.ts";
+import type { StartedRun } from "../runs/run-registry.ts";
+import { MemoryStateStore, type StateStore } from "../runs/state-store.ts";
+
+export const routesOf = (service: Service): Routes => ({
+  "POST /mcp": { access: "operator", handle: mcp(service, service.states ?? new MemoryStateStore()) },
+});
+
+/** Since 2026 each request says of which version it is; before, a client proposes one when it connects. The last come first. */
+const MODERN = ["2026-07-28"];
+const OLDER = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
+
+// Of JSON-RPC, and of the specification. Other failures have their status as code.
+const METHOD_NOT_FOUND = -32601;
+const INVALID_PARAMS = -32602;
+const HEADER_MISMATCH = -32020;
+const UNSUPPORTED_VERSION = -32022;
+const CODE_OF: Partial<Record<ErrorCode, number>> = { invalid_json: -32700, invalid_request: -32600, internal: -32603 };
+
+export function errorBody(error: ApiError, id: RequestId | null = null): object {
+  const { code, message, retryable, status } = error;
+  return { jsonrpc: "2.0", id, error: { code: CODE_OF[code] ?? status, message, data: { code, retryable } } };
+}
+
+interface Reply {
+  status: number;
+  /** Absent for what is no answer to a request. */
+  body?: object;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** A message, and what it came to. */
+interface Received {
+  readonly message: McpMessage;
+  readonly served: ServedAgent;
+  readonly version: string;
+}
+
+/** A call of the tool. */
+interface Ask extends Received {
+  readonly memory: MessageMemory;
+  /** Names the conversation, which may be a new one. */
+  readonly conversation: string;
+  readonly sender: Caller;
+}
+
+function mcp(service: Service, states: StateStore) {
+  return async (context: RequestContext, caller: Caller): Promise<void> => {
+    const { settings, limits } = service;
+    const memory = service.memory.openMessage();
+    let ask: Ask | undefined;
+    const brought = { requestId: context.id, trace: traceHeaders(context.req), memory };
+    const started = await startMessage(service, brought, (served) => {
+      const rules = { limits, address: caller.address, maxBytes: settings.maxBodyBytes, memory };
+      return withBody(context, rules, async (bytes) => {
+        const rulesOf = () => messageRules(served, settings, caller);
+        const message = await parseMessage(service, { parser: "mcp", bytes }, rulesOf);
+        context.errorBody = (error) => errorBody(error, message.id);
+        const received = { message, served, version: service.version() };
+        const reply = replyTo(received, context.req);
+        if (message.method === CANCELLED) await cancel(message, service, served, context, caller);
+        if (reply !== undefined) return send(context, reply);
+        // What a client asks beside is a few bytes: only questions count as messages.
+        const sender = await admitMessage(service, served, caller, () => visitOf(context));
+        ask = { ...received, memory, sender, conversation: conversationOf(message) ?? randomUUID() };
+        return readAsk(ask, service, states, context);
+      });
+    });
+    if (started !== undefined && ask !== undefined) await answer(service, states, context, started, ask);
+  };
+}
+
+/** The answer to whatever is no call of the tool. */
+function replyTo(received: Received, req: IncomingMessage): Reply | undefined {
+  const { message, version } = received;
+  const { agent } = received.served;
+  const { id, method, name, proposed } = message;
+  if (id === undefined) return { status: 202 };
+  const isModern = message.version !== undefined;
+  const result = (fields: object) => ({ status: 200, body: resultBody(received, fields) });
+  const refused = versionProblem(message, req);
+  if (refused !== undefined) return refused;
+  if (method === "tools/call") {
+    return name === TOOL ? undefined : refusal(id, 200, INVALID_PARAMS, `Unknown tool: ${name}`);
+  }
+  if (method === "tools/list") return result({ tools: [toolOf(agent)], ...(isModern && KEPT) });
+  const capabilities = { tools: {} };
+  if (isModern && method === "server/discover") return result({ supportedVersions: MODERN, capabilities, ...KEPT });
+  if (!isModern && method === "ping") return result({});
+  if (!isModern && method === "initialize") {
+    const protocolVersion = OLDER.find((one) => one === proposed) ?? OLDER[0];
+    const serverInfo = serverInfoOf(agent, version);
+    // It is only a part of the names of runs: `notifications/cancelled` says nothing else of whose request it is.
+    return { ...result({ protocolVersion, capabilities, serverInfo }), headers: { "mcp-session-id": randomUUID() } };
+  }
+  return refusal(id, isModern ? 404 : 200, METHOD_NOT_FOUND, `Unknown method: ${method}`);
+}
+
+/** How long clients may keep what the server says of itself. */
+const KEPT = { ttlMs: 5 * 60_000, cacheScope: "private" };
+
+const CANCELLED = "notifications/cancelled";
+
+const serverInfoOf = ({ id, agent }: Agent, version: string) => ({ name: id, title: agent, version });
+
+/** `more` is for programs, beside what models read. */
+function resultBody({ message, served, version }: Received, fields: object, more: object = {}): object {
+  const { id, version: isModern } = message;
+  const server = isModern && { "io.modelcontextprotocol/serverInfo": serverInfoOf(served.agent, version) };
+  const type = isModern && { resultType: "complete" };
+  return { jsonrpc: "2.0", id, result: { ...type, ...fields, _meta: { ...server, ...more } } };
+}
+
+function refusal(id: RequestId | undefined, status: number, code: number, message: string, data?: object): Reply {
+  return { status, body: { jsonrpc: "2.0", id, error: { code, message, ...(data && { data }) } } };
+}
+
+/** What is wrong with the version that a request names, or with headers that do not say what its body says. */
+function versionProblem(message: McpMessage, { headers }: IncomingMessage): Reply | undefined {
+  const { id, method, name, version, hasCapabilities } = message;
+  const said = headers["mcp-protocol-version"]?.toString();
+  const unsupported = (requested: string) =>
+    refusal(id, 400, UNSUPPORTED_VERSION, "Unsupported protocol version", { supported: MODERN, requested });
+  const mismatch = (header: string, right: string) =>
+    refusal(id, 400, HEADER_MISMATCH, `The header ${header} must be "${right}", as in the body.`);
+  const incomplete = () => refusal(id, 400, INVALID_PARAMS, "params._meta must have version and capabilities.");
+  if (version === undefined) {
+    if (said === undefined || OLDER.some((one) => one === said)) return undefined;
+    return MODERN.includes(said) ? incomplete() : unsupported(said);
+  }
+  if (!hasCapabilities) return incomplete();
+  if (said !== undefined && said !== version) return mismatch("MCP-Protocol-Version", version);
+  if (!MODERN.includes(version)) return unsupported(version);
+  if (said === undefined) return mismatch("MCP-Protocol-Version", version);
+  if (headers["mcp-method"] !== method) return mismatch("Mcp-Method", method);
+  const isNamed = method !== "tools/call" || decoded(headers["mcp-name"]?.toString()) === name;
+  return isNamed ? undefined : mismatch("Mcp-Name", name ?? "");
+}
+
+/** What cannot stand in a header comes in base64, with marks. */
+function decoded(header: string | undefined): string | undefined {
+  const [, base64] = /^=\?base64\?(.*)\?=$/.exec(header ?? "") ?? [];
+  return base64 === undefined ? header : Buffer.from(base64, "base64").toString();
+}
+
+const TOOL = "ask";
+
+/** The tool, as models read of it. */
+function toolOf({ agent, suggestions }: Agent): object {
+  const examples = suggestions.slice(0, 3).map((text) => `"${text}"`);
+  const example = examples.length === 0 ? "" : ` For example: ${examples.join(", ")}.`;
+  const id = { type: "string", description: "`conversation` of an earlier answer, to go on from there." };
+  return {
+    name: TOOL,
+    title: agent,
+    description: `Sends a message to the assistant "${agent}" and gives its answer.${example} It knows nothing of you but your messages. A conversation is kept for an hour after its last message.`,
+    inputSchema: {
+      type: "object",
+      properties: { message: { type: "string", description: "What to say, in plain text." }, conversation: id },
+      required: ["message"],
+    },
+    outputSchema: {
+      type: "object",
+      properties: { answer: { type: "string" }, conversation: { type: "string" } },
+      required: ["answer", "conversation"],
+    },
+  };
+}
+
+/** Ends the run of a request that an older client has sent: it does not close the connection. */
+async function cancel(
+  { cancels }: McpMessage,
+  service: Service,
+  served: ServedAgent,
+  context: RequestContext,
+  caller: Caller,
+): Promise<void> {
+  const name = runNameOf(context.req, cancels);
+  if (name === undefined) return;
+  const sender = await admitReader(service, served, caller, () => visitOf(context));
+  await service.runs.cancel(sender, name).catch((error) => {
+    // It had ended by itself.
+    if (!(error instanceof ApiError)) throw error;
+  });
+}
+
+/** Clients of 2026 have no sessions, and close the connection. */
+function runNameOf({ headers }: IncomingMessage, id: RequestId | undefined): string | undefined {
+  const session = headers["mcp-session-id"];
+  return session === undefined || id === undefined ? undefined : digestOf([session, id]);
+}
+
+const digestOf = (parts: unknown[]) => createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+
+/** Bound to the key and to the user. */
+const keyOf = ({ conversation, sender: { keyId, user } }: Ask) => digestOf([keyId, user?.id ?? null, conversation]);
+
+function conversationOf({ arguments: { conversation } }: McpMessage): string | undefined {
+  return typeof conversation === "string" && conversation !== "" ? conversation : undefined;
+}
+
+/** Failures that are results of the call: a model can do something about them. */
+const FOR_MODELS: readonly ErrorCode[] = [
+  "invalid_request",
+  "request_too_large",
+  "invalid_state",
+  "conversation_expired",
+];
+
+/** The message of a call, to be answered; `undefined`: it was refused, or the client has gone. @throws ApiError */
+async function readAsk(ask: Ask, service: Service, states: StateStore, context: RequestContext) {
+  const { message, served, sender } = ask;
+  if (context.res.destroyed) return undefined;
+  try {
+    const state = await stateOf(ask, states);
+    const body = JSON.stringify({
+      message: textOf(message.arguments),
+      stream: false,
+      run: runNameOf(context.req, message.id),
+    });
+    const bytes = Buffer.from(`${body.slice(0, -1)},"state":${state}}`);
+    ask.memory.growTo(bytes.length);
+    const rulesOf = () => messageRules(served, service.settings, sender);
+    const parsed = await parseMessage(service, { parser: "chat", bytes }, rulesOf);
+    if (context.res.destroyed) return undefined;
+    return { ...parsed, sender, transport: "mcp" as const, isStreamed: false };
+  } catch (error) {
+    if (!(error instanceof ApiError) || !FOR_MODELS.includes(error.code)) throw error;
+    send(context, { status: 200, body: failedBody(ask, error.code, error.message) });
+    return undefined;
+  }
+}
+
+/** @throws ApiError `invalid_request` */
+function textOf({ message }: McpMessage["arguments"]): string {
+  if (typeof message === "string" && message.trim() !== "") return message;
+  throw invalidField("/message", "must be a text that is not empty");
+}
+
+/** JSON of the state that a call goes on from. @throws ApiError `conversation_expired` */
+async function stateOf(ask: Ask, states: StateStore): Promise<string> {
+  if (conversationOf(ask.message) === undefined) return "{}";
+  const state = await states.load(keyOf(ask));
+  if (state === undefined) throw new ApiError("conversation_expired", "");
+  return state;
+}
+
+/** Sends the answer of a run: where the client takes a stream, with what is done until then. */
+async function answer(
+  { settings, log }: Service,
+  states: StateStore,
+  { req, res, ...context }: RequestContext,
+  { run, reader }: StartedRun,
+  ask: Ask,
+): Promise<void> {
+  whenClosed(res, () => reader.close());
+  await run.started;
+  if (res.destroyed) return;
+  res.setHeader("x-run-id", run.id);
+  const batches = keepingState(reader, (state) => states.save(keyOf(ask), state).catch(log.failure));
+  if (/\btext\/event-stream\b|^$/.test(req.headers.accept ?? "")) {
+    const times = { keepAliveMs: settings.keepAliveSeconds * 1000, sendMs: settings.sendSeconds * 1000 };
+    await sendEventStream(res, times, batches, encoder(ask));
+    return;
+  }
+  let last: TerminalEvent | undefined;
+  for await (const events of batches) last = events.find(isTerminal);
+  if (last === undefined) throw new ApiError("run_expired", "This run was ended without an answer.");
+  send({ res, ...context }, { status: 200, body: resultOf(ask, last) });
+}
+
+/** Keeps the state before the client hears of the end: its next message may come at once. */
+async function* keepingState(
+  reader: AsyncIterable<NumberedEvent[]>,
+  save: (state: string) => Promise<void>,
+): AsyncGenerator<NumberedEvent[], void> {
+  for await (const events of reader) {
+    const last = events.find(isTerminal);
+    if (last?.state !== undefined) await save(JSON.stringify(last.state));
+    yield events;
+  }
+}
+
+/** Between two notifications that say only that the answer is coming. */
+const QUIET_MS = 1000;
+
+const frameOf = (message: object) => `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+
+function encoder(ask: Ask): (event: NumberedEvent) => string {
+  const { progressToken } = ask.message;
+  let progress = 0;
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return (event) => {
+    if (isTerminal(event)) return frameOf(resultOf(ask, event));
+    const message = doing(event);
+    if (progressToken === undefined || (message === undefined && performance.now() - saidAt < QUIET_MS)) return "";
+    saidAt = performance.now();
+    const params = { progressToken, progress: ++progress, ...(message !== undefined && { message }) };
+    return frameOf({ jsonrpc: "2.0", method: "notifications/progress", params });
+  };
+}
+
+/** What people read of an event. */
+function doing(event: NumberedEvent): string | undefined {
+  if (event.type === "tool_call") return inEnglish(event.data.title) ?? event.data.tool;
+  return event.type === "tool_progress" ? event.data.text : undefined;
+}
+
+function inEnglish(title: ToolText | undefined): string | undefined {
+  return typeof title === "object" ? (title.en ?? Object.values(title)[0]) : title;
+}
+
+const resultOf = (ask: Ask, event: TerminalEvent): object =>
+  event.type === "done"
+    ? toolResult(ask, wordsOf(event))
+    : failedBody(ask, event.code, event.data, event.state !== undefined);
+
+const BEGIN_ANEW =
+  "This conversation is not kept any more. Begin anew: send the message without conversation, with all that it needs.";
+
+/** `isKept`: the conversation can go on. */
+function failedBody(ask: Ask, code: ErrorCode, sentence: string, isKept = false): object {
+  const isGone = code === "conversation_expired" || code === "invalid_state";
+  return toolResult(ask, isGone ? BEGIN_ANEW : sentence, code, isKept);
+}
+
+/** `code` says what has failed, if anything has. */
+function toolResult(ask: Ask, answer: string, code?: ErrorCode, isKept = true): object {
+  const fields = {
+    content: [{ type: "text", text: answer }],
+    ...(isKept && { structuredContent: { answer, conversation: ask.conversation } }),
+    isError: code !== undefined,
+  };
+  return resultBody(ask, fields, code && { code });
+}
+
+const NOT_DONE =
+  "It was not done: a person has to approve it, which is not possible here. Any other message declines it.";
+
+/** The answer, and what it waits for. */
+function wordsOf({ data, approvals = [] }: DoneEvent): string {
+  const asked = approvals.map(({ text }) => text).filter((text) => !data.includes(text));
+  const isToApprove = approvals.some(({ question }) => question !== true);
+  return [data, ...asked, ...(isToApprove ? [NOT_DONE] : [])].join("\n\n");
+}
+
+function send({ res }: Pick<RequestContext, "res">, { status, body, headers = {} }: Reply): undefined {
+  for (const header of Object.entries(headers)) res.setHeader(...header);
+  if (body === undefined) res.writeHead(status).end();
+  else sendJson(res, status, body);
+  return undefined;
+}

@@ -1,0 +1,15 @@
+/** The tables of routes, as their files have them. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { REPOSITORY } from "./command.ts";
+
+/** `METHOD /path` of each row. */
+export function routesIn(...files: string[]): string[] {
+  const text = files.map((file) => readFileSync(join(REPOSITORY, file), "utf8")).join("\n");
+  return [...text.matchAll(/^ {2,4}"((?:GET|POST|WS) \/[^"]*)"/gm)].map(([, route = ""]) => route);
+}
+
+/** The files of endpoints of other protocols. */
+export const doorFiles = (): string[] =>
+  readdirSync(join(REPOSITORY, "server/doors")).map((name) => `server/doors/${name}`);
