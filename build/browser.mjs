@@ -158,7 +158,8 @@ export async function buildBrowserFiles(folder, { minify }) {
     // esbuild's own `iife` would bring along what turns `import()` into `require`.
     format: "esm",
     // A classic script whose names are no globals. A server that renders pages may import it, and has no document.
-    banner: { js: 'typeof document>"u"||(()=>{"use strict";' },
+    // The server puts what an agent's owner says of the button in the place of the empty object.
+    banner: { js: 'typeof document>"u"||(()=>{"use strict";const PARLEY_BUTTON={};' },
     footer: { js: "})()" },
   });
   writePages(folder, eager(ENTRIES.page));

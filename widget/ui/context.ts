@@ -3,6 +3,7 @@
 import type { OutgoingMessage, SendOutcome } from "../conversations/chat-session.ts";
 import type { AssistantMessage, Failure, Message, ToolBlock, UserMessage } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
+import type { MayLoadImages } from "../markdown/render-inline.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { MessageAction, MessageHeader, ToolRenderers } from "./extensions.ts";
 
@@ -102,8 +103,7 @@ export interface ChatContext {
   readonly theme: "light" | "dark";
   /** What the button for the theme leads to. */
   readonly nextTheme: "auto" | "light" | "dark";
-  /** Images of other servers: `ask` loads them when the reader asks for it, `none` never, because the page forbids it. */
-  readonly images: "none" | "ask";
+  readonly images: MayLoadImages;
   /** Level of the heading of each message. */
   readonly headingLevel: number;
   /** The page's own, before the built-in ones. */

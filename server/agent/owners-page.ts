@@ -1,0 +1,371 @@
+/**
+ * The chat as its owner wants it: what `chat` of an agent says of texts, looks and behaviour, and how it is checked. Loaded
+ * where an agent has it.
+ */
+
+import { createHash } from "node:crypto";
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { isAbsolute, relative, resolve } from "node:path";
+import { nearestName } from "../config/nearest-name.ts";
+import { ConfigError } from "../errors.ts";
+import type { ByTheme, OwnersButton, OwnersPage, ToolText } from "../protocol/chat.ts";
+import { isRecord } from "../protocol/json.ts";
+import { CHAT_FIELDS } from "./define.ts";
+import { fieldNames, unknownField } from "./fields.ts";
+import { LANGUAGE, MAX_LANGUAGES, titleText } from "./tool-words.ts";
+
+/** A file that the page shows. */
+export interface OwnersFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** What is served of a checked `chat`. */
+export interface CheckedPage {
+  readonly page: OwnersPage;
+  /** Of the page at `/`. */
+  readonly title: string | undefined;
+  /** HTML for its head, in place of Parley's own icon. */
+  readonly icons: string | undefined;
+  /** For clients that know no tables. */
+  readonly plain: { welcome?: string; suggestions: string[]; disclaimer?: string };
+  /** By their addresses. */
+  readonly files: ReadonlyMap<string, OwnersFile>;
+  /** Where they were read. */
+  readonly paths: readonly string[];
+  /** Attributes of the launcher, as JSON for the head of `/widget.js`. */
+  readonly button: string;
+}
+
+interface Checking {
+  /** The project's. */
+  readonly folder: string;
+  readonly warn: (sentence: string) => void;
+  readonly files: Map<string, OwnersFile>;
+  readonly paths: string[];
+}
+
+const MAX_SUGGESTIONS = 8;
+const MAX_LINKS = 4;
+const MAX_TEXT_CHARS = 4_000;
+const MAX_FILE_BYTES = 256 * 1024;
+const MAX_MS = 999_999_999;
+
+/** What one of a few words may be: as the elements take it. */
+export const CHOICES = {
+  corners: ["round", "soft", "sharp"],
+  theme: ["auto", "light", "dark"],
+  density: ["normal", "compact", "spacious"],
+  tools: ["auto", "open", "closed", "hidden", "titles"],
+  thinking: ["auto", "open", "closed", "hidden"],
+  position: ["bottom-end", "bottom-start", "top-end", "top-start"],
+  icon: ["chat", "spark", "question"],
+  size: ["medium", "small", "large"],
+} as const;
+
+const BUTTON_FIELDS = fieldNames<OwnersButton>({
+  ...{ position: true, icon: true, size: true, label: true, preview: true, previewAfter: true, autoOpen: true },
+});
+
+type Given = Record<string, unknown>;
+
+/** @throws ConfigError that names the field and says what is right. `warn` gets a sentence for a colour that was changed. */
+export function checkPage(chat: unknown, folder: string, warn: (sentence: string) => void): CheckedPage {
+  if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
+  refuseUnknown(chat, CHAT_FIELDS, "chat");
+  const checking = { folder, warn, files: new Map<string, OwnersFile>(), paths: [] };
+  const logo = check(chat, "logo", (value, at) => byTheme(value, at, (one, of) => imageAt(one, of, checking)));
+  const page = {
+    ...check(chat, "title", textAt),
+    ...check(chat, "welcome", textAt),
+    ...check(chat, "placeholder", textAt),
+    ...check(chat, "disclaimer", textAt),
+    ...check(chat, "suggestions", (value, at) => listAt(value, at, MAX_SUGGESTIONS, suggestionAt)),
+    ...check(chat, "links", (value, at) => listAt(value, at, MAX_LINKS, linkAt)),
+    ...check(chat, "signIn", signInAt),
+    ...check(chat, "accent", (value, at) => accentAt(value, at, warn)),
+    ...logo,
+    ...(logo.logo && { favicon: logo.logo }),
+    ...check(chat, "favicon", (value, at) => byTheme(value, at, (one, of) => imageAt(one, of, checking))),
+    ...check(chat, "font", fontAt),
+    ...choices(chat, ["corners", "theme", "density", "tools", "thinking"], "chat."),
+    ...check(chat, "conversations", booleanAt),
+    ...check(chat, "feedback", booleanAt),
+    ...check(chat, "button", buttonAt),
+  } as OwnersPage;
+  const { title, welcome, suggestions = [], disclaimer } = page;
+  return {
+    page,
+    title: title && titleText(title),
+    icons: page.favicon && iconsOf(page.favicon),
+    plain: {
+      ...(welcome !== undefined && { welcome: titleText(welcome) }),
+      suggestions: suggestions.map(({ prompt }) => titleText(prompt)),
+      ...(disclaimer !== undefined && { disclaimer: titleText(disclaimer) }),
+    },
+    files: checking.files,
+    paths: checking.paths,
+    button: JSON.stringify(attributesOf(page)),
+  };
+}
+
+function iconsOf({ light, dark }: ByTheme): string {
+  const link = (address: string, media = "") => `<link rel="icon" href="${address}"${media}>`;
+  if (light === dark) return link(light);
+  return Object.entries({ light, dark })
+    .map(([theme, address]) => link(address, ` media="(prefers-color-scheme: ${theme})"`))
+    .join("");
+}
+
+/** What the launcher's button is drawn with, by the names of its attributes. */
+function attributesOf({ accent, corners, theme, button = {} }: OwnersPage): object {
+  const { previewAfter, autoOpen, ...more } = button;
+  return {
+    ...more,
+    ...(previewAfter !== undefined && { "preview-after": previewAfter }),
+    ...(autoOpen !== undefined && { "auto-open": autoOpen }),
+    ...(accent && { accent: `light-dark(${accent.light},${accent.dark})` }),
+    ...(corners && { corners }),
+    ...(theme && { theme }),
+  };
+}
+
+/** One checked field, if it is there. */
+function check<Name extends string, Value>(
+  from: Given,
+  name: Name,
+  checkValue: (value: unknown, at: string) => Value,
+  at = "chat.",
+): { [Field in Name]?: Value } {
+  const value = from[name];
+  return (value === undefined ? {} : { [name]: checkValue(value, `${at}${name}`) }) as { [Field in Name]?: Value };
+}
+
+function choices(from: Given, names: readonly (keyof typeof CHOICES)[], at: string): object {
+  return Object.assign(
+    {},
+    ...names.map((name) => check(from, name, (value, of) => choiceAt(value, of, CHOICES[name]), at)),
+  );
+}
+
+function choiceAt(value: unknown, at: string, words: readonly string[]): string {
+  if (typeof value === "string" && words.includes(value)) return value;
+  const meant = typeof value === "string" ? nearestName(value, words, 3) : undefined;
+  const advice = meant === undefined ? "" : ` Did you mean "${meant}"?`;
+  throw new ConfigError(`${at} must be one of ${words.map((word) => `"${word}"`).join(", ")}.${advice}`);
+}
+
+function booleanAt(value: unknown, at: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw new ConfigError(`${at} must be true or false.`);
+}
+
+function millisecondsAt(value: unknown, at: string): number {
+  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_MS) return Number(value);
+  throw new ConfigError(`${at} must be a whole number of milliseconds from 0, such as 5000.`);
+}
+
+function textAt(value: unknown, at: string): ToolText {
+  const texts = isRecord(value) ? Object.entries(value) : [["", value] as const];
+  if (texts.length === 0 || texts.length > MAX_LANGUAGES) throw new ConfigError(noText(at));
+  for (const [language, text] of texts) {
+    if (language !== "" && !LANGUAGE.test(language)) {
+      throw new ConfigError(
+        `${at} has a text for "${language}", which is no language. Use codes such as "en" or "pt-BR".`,
+      );
+    }
+    const of = language === "" ? at : `${at}.${language}`;
+    if (typeof text !== "string") throw new ConfigError(noText(of));
+    if (text.length > MAX_TEXT_CHARS) throw new ConfigError(`${of} must be at most ${MAX_TEXT_CHARS} characters.`);
+  }
+  return value as ToolText;
+}
+
+const noText = (at: string) => `${at} must be a text, or texts by language: { en: "…", de: "…" }.`;
+
+function objectAt(value: unknown, at: string, fields: readonly string[]): Given {
+  if (!isRecord(value)) throw new ConfigError(`${at} must be an object with the fields ${fields.join(", ")}.`);
+  refuseUnknown(value, fields, at);
+  return value;
+}
+
+function refuseUnknown(from: Given, fields: readonly string[], at: string): void {
+  const sentence = unknownField(from, fields, at);
+  if (sentence !== undefined) throw new ConfigError(`${at}.${sentence}`);
+}
+
+function requiredAt(from: Given, name: string, at: string): unknown {
+  if (from[name] !== undefined && from[name] !== "") return from[name];
+  throw new ConfigError(`${at}.${name} is missing.`);
+}
+
+function listAt<Item>(value: unknown, at: string, most: number, itemAt: (item: unknown, at: string) => Item): Item[] {
+  if (!Array.isArray(value)) throw new ConfigError(`${at} must be an array.`);
+  if (value.length > most) throw new ConfigError(`${at} must have at most ${most} entries, but has ${value.length}.`);
+  return value.map((item, index) => itemAt(item, `${at}[${index}]`));
+}
+
+function suggestionAt(item: unknown, at: string) {
+  if (!isRecord(item) || !("label" in item || "prompt" in item)) {
+    const text = textAt(item, at);
+    return { label: text, prompt: text };
+  }
+  objectAt(item, at, ["label", "prompt"]);
+  const [label, prompt] = ["label", "prompt"].map((name) => textAt(requiredAt(item, name, at), `${at}.${name}`));
+  return { label, prompt };
+}
+
+function linkAt(item: unknown, at: string) {
+  const link = objectAt(item, at, ["label", "url"]);
+  return {
+    label: textAt(requiredAt(link, "label", at), `${at}.label`),
+    url: urlAt(requiredAt(link, "url", at), `${at}.url`),
+  };
+}
+
+function signInAt(value: unknown, at: string): object {
+  const signIn = objectAt(value, at, ["label", "url"]);
+  return { ...check(signIn, "label", textAt, `${at}.`), ...check(signIn, "url", urlAt, `${at}.`) };
+}
+
+/** Where a path is resolved, to see that it leads to no other server. */
+const SOMEWHERE = "http://path.invalid";
+
+function urlAt(value: unknown, at: string): string {
+  if (typeof value === "string" && URL.canParse(value, SOMEWHERE)) {
+    const { origin, protocol } = new URL(value, SOMEWHERE);
+    const isPath = value.startsWith("/") && origin === SOMEWHERE;
+    if (isPath || (/^https?:\/\//i.test(value) && /^https?:$/.test(protocol))) return value;
+  }
+  throw new ConfigError(`${at} must be an address of http or https, such as https://example.com/privacy, or a path.`);
+}
+
+const FAMILY = /^(?:"[^"\\\n]+"|'[^'\\\n]+'|[\p{L}_-][\p{L}\d_-]*(?: [\p{L}_-][\p{L}\d_-]*)*)$/u;
+
+function fontAt(value: unknown, at: string): string {
+  const isList = typeof value === "string" && value.length <= 500;
+  if (isList && value.split(",").every((family) => FAMILY.test(family.trim()))) return value;
+  throw new ConfigError(`${at} must be a list of font families, such as "Inter, system-ui, sans-serif".`);
+}
+
+function buttonAt(value: unknown, at: string): object {
+  const button = objectAt(value, at, BUTTON_FIELDS);
+  return {
+    ...choices(button, ["position", "icon", "size"], `${at}.`),
+    ...check(button, "label", textAt, `${at}.`),
+    ...check(button, "preview", textAt, `${at}.`),
+    ...check(button, "previewAfter", millisecondsAt, `${at}.`),
+    ...check(button, "autoOpen", millisecondsAt, `${at}.`),
+  };
+}
+
+/** One value for both themes, or one for each. */
+function byTheme(value: unknown, at: string, checkOne: (one: unknown, at: string) => string): ByTheme {
+  if (!isRecord(value)) {
+    const one = checkOne(value, at);
+    return { light: one, dark: one };
+  }
+  const { light, dark } = objectAt(value, at, ["light", "dark"]);
+  if (light === undefined || dark === undefined) throw new ConfigError(`${at} must have light and dark.`);
+  return { light: checkOne(light, `${at}.light`), dark: checkOne(dark, `${at}.dark`) };
+}
+
+/** What colours are read on, as `tokens.css` has it, and what makes them easier to read there. */
+const THEMES = {
+  light: { background: "#ffffff", towards: 0 },
+  dark: { background: "#131316", towards: 255 },
+} as const;
+
+/** WCAG AA, for text. */
+const MIN_CONTRAST = 4.5;
+
+function accentAt(value: unknown, at: string, warn: (sentence: string) => void): ByTheme {
+  const given = byTheme(value, at, colourAt);
+  const mended = (["light", "dark"] as const).map((theme) => {
+    const { background, towards } = THEMES[theme];
+    const colour = legible(given[theme], background, towards);
+    if (colour !== given[theme]) {
+      const contrast = contrastOf(given[theme], background).toFixed(1);
+      warn(
+        `${at} ${given[theme]} has a contrast of ${contrast} : 1 in the ${theme} theme, where text needs ${MIN_CONTRAST} : 1. The chat uses ${colour} there. Write { light, dark } to choose another.`,
+      );
+    }
+    return [theme, colour];
+  });
+  return Object.fromEntries(mended) as ByTheme;
+}
+
+function colourAt(value: unknown, at: string): string {
+  if (typeof value === "string" && /^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(value)) {
+    const hex = value.slice(1).toLowerCase();
+    return `#${hex.length === 3 ? [...hex].map((digit) => digit + digit).join("") : hex}`;
+  }
+  throw new ConfigError(`${at} must be a colour such as "#0a7" or "#00aa77", or { light: "#…", dark: "#…" }.`);
+}
+
+/** The colour, as much nearer to black (0) or white (255) as it has to be. */
+function legible(colour: string, background: string, towards: number): string {
+  for (let part = 0; part < 1; part += 0.01) {
+    const mixed = channelsOf(colour).map((channel) => Math.round(channel + (towards - channel) * part));
+    const hex = `#${mixed.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+    if (contrastOf(hex, background) >= MIN_CONTRAST) return hex;
+  }
+  return towards === 0 ? "#000000" : "#ffffff";
+}
+
+const channelsOf = (hex: string) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+
+/** WCAG 2.2. */
+function contrastOf(one: string, other: string): number {
+  const [dark = 0, light = 0] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function luminanceOf(hex: string): number {
+  const [red = 0, green = 0, blue = 0] = channelsOf(hex).map((channel) => {
+    const part = channel / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** Reads an image of the project, and gives its address. @throws ConfigError */
+function imageAt(value: unknown, at: string, { folder, files, paths }: Checking): string {
+  if (typeof value !== "string" || /^(?:[a-z][a-z\d+.-]+:|\/\/)/i.test(value)) {
+    throw new ConfigError(`${at} must be a file inside the project's folder, such as "logo.svg".`);
+  }
+  const path = resolve(folder, value);
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats?.isFile()) throw new ConfigError(`${at} names the file "${value}", which is not in ${folder}.`);
+  // A link may lead out of the folder.
+  const real = realpathSync(path);
+  const within = relative(realpathSync(folder), real);
+  if (/^\.\.(?:[\\/]|$)/.test(within) || isAbsolute(within)) {
+    throw new ConfigError(`${at} names the file "${value}", which is outside of the project's folder. Copy it there.`);
+  }
+  if (stats.size > MAX_FILE_BYTES) {
+    throw new ConfigError(
+      `${at} names the file "${value}", which has ${stats.size} bytes: at most 256 KiB are served.`,
+    );
+  }
+  const bytes = readFileSync(real);
+  const [ending, type] = imageType(bytes);
+  if (ending === undefined) {
+    throw new ConfigError(`${at} names the file "${value}", which is no PNG, JPEG, WebP or SVG image.`);
+  }
+  const digest = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
+  const address = `chat/${digest}.${ending}`;
+  files.set(`/${address}`, { type, bytes });
+  paths.push(path);
+  return address;
+}
+
+/** By the bytes, whatever the name says. */
+function imageType(bytes: Buffer): [ending: string, type: string] | [undefined, undefined] {
+  const head = bytes.toString("latin1", 0, 12);
+  if (head.startsWith("\x89PNG\r\n\x1a\n")) return ["png", "image/png"];
+  if (head.startsWith("\xff\xd8\xff")) return ["jpg", "image/jpeg"];
+  if (/^RIFF.{4}WEBP/s.test(head)) return ["webp", "image/webp"];
+  const isSvg = /^\uFEFF?\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!doctype[^>]*>\s*)*<svg[\s/>]/is.test(bytes.toString());
+  return isSvg ? ["svg", "image/svg+xml"] : [undefined, undefined];
+}
