@@ -117,17 +117,25 @@ function iconsOf({ light, dark }: ByTheme): string {
     .join("");
 }
 
-/** What the launcher's button is drawn with, by the names of its attributes. */
+/** What the launcher's button is drawn with, by the names of its attributes; texts that are others by language. */
 function attributesOf({ accent, corners, theme, button = {} }: OwnersPage): object {
-  const { previewAfter, autoOpen, ...more } = button;
-  return {
+  const { previewAfter, autoOpen, label, preview, ...more } = button;
+  const all: Record<string, unknown> = {
     ...more,
     ...(previewAfter !== undefined && { "preview-after": previewAfter }),
-    ...(autoOpen !== undefined && { "auto-open": autoOpen }),
+    ...(autoOpen !== undefined && { "auto-open": autoOpen, "auto-open-once": autoOpen }),
     ...(accent && { accent: `light-dark(${accent.light},${accent.dark})` }),
     ...(corners && { corners }),
     ...(theme && { theme }),
   };
+  const byLanguage: Record<string, Record<string, unknown>> = { "": all };
+  for (const [name, text] of Object.entries({ label, preview })) {
+    if (text !== undefined) all[name] = titleText(text);
+    for (const [language, own] of Object.entries(isRecord(text) ? text : {})) {
+      byLanguage[language] = { ...byLanguage[language], [name]: own };
+    }
+  }
+  return byLanguage;
 }
 
 /** One checked field, if it is there. */

@@ -81,7 +81,8 @@ export function loadSite(folder: string): Site {
       if (pages?.data !== data) {
         const texts: Record<string, string> = { title: escapeHtml(own?.title ?? agent.name), data };
         const complete = (html: string) => {
-          const parts = own?.icons ? html.replace(/<link rel="icon"[^>]*>/, own.icons) : html;
+          const unowned = own ? html : html.replace(/<link[^>]* data-owner>\s*/, "");
+          const parts = own?.icons ? unowned.replace(/<link rel="icon"[^>]*>/, own.icons) : unowned;
           // In one go: a name may look like the mark of another text.
           const whole = parts.replace(/"?\{\{(\w+)\}\}"?/g, (_, name) => texts[name] ?? "");
           return createStaticFile(Buffer.from(whole), HTML);

@@ -177,7 +177,7 @@ test("the looks of the button stand at the head of /widget.js, in all its forms,
   const built = await read(plain.url, "identity");
   assert.match(built, /const PARLEY_BUTTON=\{\};/);
   const button =
-    '{"position":"bottom-start","label":{"en":"</script>"},"auto-open":5000,"accent":"light-dark(#000000,#ffffff)","corners":"sharp"}';
+    '{"":{"position":"bottom-start","auto-open":5000,"auto-open-once":5000,"accent":"light-dark(#000000,#ffffff)","corners":"sharp","label":"</script>"},"en":{"label":"</script>"}}';
   for (const coding of ["identity", "gzip", "br"]) {
     assert.equal(
       await read(url, coding),
@@ -186,7 +186,7 @@ test("the looks of the button stand at the head of /widget.js, in all its forms,
     );
   }
   await server.replaceAgent({ agent: checkAgent({ name: "B", model: "demo", chat: { accent: "#00f" } }) });
-  assert.match(await read(url, "br"), /PARLEY_BUTTON=\{"accent":"light-dark\(#0000ff,#6b6bff\)"\};/);
+  assert.match(await read(url, "br"), /PARLEY_BUTTON=\{"":\{"accent":"light-dark\(#0000ff,#6b6bff\)"\}\};/);
   await server.replaceAgent({ agent: checkAgent({ name: "C", model: "demo" }) });
   assert.equal(await read(url, "br"), built);
 });

@@ -21,7 +21,8 @@ export interface ClientHost extends ReactiveControllerHost, HTMLElement {
   readonly server: string;
   readonly apiKey: string;
   readonly persist: "session" | "none";
-  readonly conversations: boolean;
+  readonly conversations: boolean | undefined;
+  readonly own: { readonly conversations: boolean | undefined } | undefined;
   readonly texts: Strings;
   readonly userToken: UserToken | undefined;
   readonly metadata: Metadata | undefined;
@@ -149,7 +150,8 @@ export class ClientController implements ReactiveController {
 
   /** Whether the browser keeps all conversations, and lists them. */
   get keepsAll(): boolean {
-    return this.#host.conversations && this.#persists;
+    const { conversations, own } = this.#host;
+    return (conversations ?? own?.conversations ?? false) && this.#persists;
   }
 
   get #persists(): boolean {

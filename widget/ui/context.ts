@@ -1,5 +1,6 @@
 /** The context that every part of the interface gets: texts, modes, and what the parts ask of the element around them. */
 
+import type { TemplateResult } from "lit";
 import type { OutgoingMessage, SendOutcome } from "../conversations/chat-session.ts";
 import type { AssistantMessage, Failure, Message, ToolBlock, UserMessage } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
@@ -16,6 +17,20 @@ export interface ChatModes {
   readonly tools: StepMode | "titles";
   /** Whether answers have thumbs. */
   readonly feedback: boolean;
+}
+
+/** What the screen shows of the agent: as the server says it, or as its owner has it, in the reader's language. */
+export interface ShownAgent {
+  readonly name: string;
+  readonly agent: string;
+  readonly welcome?: string | undefined;
+  readonly disclaimer?: string | undefined;
+  /** What a button says, with what it sends, where that is something else. */
+  readonly suggestions: readonly (string | readonly string[])[];
+  /** Below the disclaimer. */
+  readonly links?: TemplateResult | undefined;
+  /** In place of the mark. */
+  readonly logo?: TemplateResult | undefined;
 }
 
 /** What the screen knows of the list of conversations. */

@@ -1,0 +1,147 @@
+/**
+ * Has an element speak, look and behave as the agent's owner wants it (`chat` of `/api/info`), where the page says nothing
+ * else. Loaded where an agent has that.
+ */
+
+import { html, type TemplateResult } from "lit";
+import type { AgentInfo, ByTheme, OwnersPage } from "../../server/protocol/chat.ts";
+import { textFor } from "../i18n/text-for.ts";
+import type { Client } from "../session/client.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import ownerStyles from "../styles/owner.css";
+import type { ShownAgent } from "../ui/context.ts";
+import type { ClientController } from "./client-controller.ts";
+import type { LocaleController } from "./locale.ts";
+import { CHAT, initialValue, isValid } from "./properties.ts";
+import type { ChatProperties } from "./public-types.ts";
+import type { ThemeWatcher } from "./theme.ts";
+
+const sheet = sheetOf(ownerStyles);
+
+/** Properties whose defaults an owner sets. */
+const DEFAULTS = ["theme", "density", "corners", "tools", "thinking"] as const;
+
+interface OwnedElement extends HTMLElement, ChatProperties {
+  readonly renderRoot: Node;
+  /** What the client reads of what the owner wants. */
+  own: OwnersView | undefined;
+}
+
+/** What an element has of its own. */
+interface OwnerParts {
+  readonly theme: Pick<ThemeWatcher, "theme" | "hostConnected">;
+  readonly locale: Pick<LocaleController, "tag" | "override">;
+  readonly clients: Pick<ClientController, "persistChanged">;
+}
+
+/** What is shown of the agent, and what else its owner wants. */
+export interface OwnersView extends ShownAgent {
+  readonly conversations: boolean | undefined;
+  readonly feedback: boolean | undefined;
+}
+
+export class Owner {
+  readonly #host: OwnedElement;
+  readonly #parts: OwnerParts;
+  /** The site's style sheets win over it, and so does the page's `accent`. */
+  readonly #sheet = sheetOf(":host{}");
+  /** The defaults that were set. A property that has another value by now is the page's, or the person's. */
+  readonly #set = new Map<string, unknown>();
+  #key: readonly unknown[] = [];
+
+  constructor(host: OwnedElement, parts: OwnerParts) {
+    this.#host = host;
+    this.#parts = parts;
+    for (const one of [sheet, this.#sheet]) adoptSheet(host.renderRoot, one);
+  }
+
+  /** To be called before each drawing: looks for what has changed. */
+  update({ info, server }: Pick<Client, "info" | "server">): void {
+    const { accent, strings } = this.#host;
+    const { theme, locale, clients } = this.#parts;
+    const { tag } = locale;
+    const key = [info, tag, theme.theme, accent, strings];
+    if (key.every((value, index) => value === this.#key[index])) return;
+    this.#key = key;
+    const own = info?.chat && this.#viewOf(info, info.chat, server, tag);
+    const isKept = own?.conversations === this.#host.own?.conversations;
+    this.#host.own = own;
+    if (!isKept) clients.persistChanged();
+    const placeholder = info?.chat?.placeholder && textFor(info.chat.placeholder, tag);
+    locale.override(placeholder === undefined ? strings : { placeholder, ...strings });
+  }
+
+  #viewOf(info: AgentInfo, chat: OwnersPage, server: URL, tag: string): OwnersView {
+    const { strings } = this.#host;
+    for (const name of DEFAULTS) this.#setDefault(name, chat[name]);
+    this.#style(chat);
+    const text = (value: unknown) => (value === undefined ? undefined : textFor(value, tag));
+    const title = text(chat.title);
+    if (title && this.#host.page && !this.#host.embed) document.title = title;
+    const logo = chat.logo && imageAt(chat.logo, this.#parts.theme.theme, server);
+    return {
+      name: title ?? info.name,
+      agent: title ?? info.agent,
+      welcome: strings?.welcome === undefined ? text(chat.welcome) : undefined,
+      disclaimer: text(chat.disclaimer),
+      suggestions: (chat.suggestions ?? []).map(({ label, prompt }) => [textFor(label, tag), textFor(prompt, tag)]),
+      links: renderLinks(chat.links ?? [], server, tag),
+      logo: logo ? renderLogo(logo) : undefined,
+      conversations: chat.conversations,
+      feedback: chat.feedback,
+    };
+  }
+
+  #setDefault(name: (typeof DEFAULTS)[number], value: unknown): void {
+    const row = CHAT[name] ?? {};
+    const current = Reflect.get(this.#host, name);
+    const isOfPage = this.#set.has(name) ? current !== this.#set.get(name) : this.#host.hasAttribute(name);
+    const next = value !== undefined && isValid(row, value) ? value : initialValue(row);
+    if (isOfPage || (!this.#set.has(name) && current !== initialValue(row)) || next === current) return;
+    this.#set.set(name, next);
+    Reflect.set(this.#host, name, next);
+    if (name === "theme") this.#parts.theme.hostConnected();
+  }
+
+  /** Not as text: a value ends where it ends. */
+  #style({ accent, font }: OwnersPage): void {
+    const { style } = this.#sheet.cssRules[0] as CSSStyleRule;
+    const isColour = [accent?.light, accent?.dark].every((colour) => /^#[\da-f]{6}$/.test(colour ?? ""));
+    const colour = isColour && !this.#host.accent ? `light-dark(${accent?.light}, ${accent?.dark})` : undefined;
+    style.setProperty("--_accent", colour ? `var(--agent-chat-accent, ${colour})` : "");
+    style.setProperty("--_link", colour ? "var(--agent-chat-link, var(--_accent))" : "");
+    style.setProperty("--_font", font ? `var(--agent-chat-font, ${font})` : "");
+  }
+}
+
+/** Where an image of the server is; nothing from anywhere else. */
+function imageAt(image: ByTheme, theme: "light" | "dark", server: URL): string | undefined {
+  const { href } = new URL(image[theme], server);
+  return href.startsWith(`${server.href}chat/`) ? href : undefined;
+}
+
+/** It stands beside the name, so it says nothing of its own. One that does not come leaves no torn picture. */
+function renderLogo(src: string): TemplateResult {
+  const leave = ({ target }: Event) => {
+    (target as HTMLElement).hidden = true;
+  };
+  return html`<img part="logo" class="logo" alt="" src=${src} @error=${leave} />`;
+}
+
+function renderLinks(links: NonNullable<OwnersPage["links"]>, server: URL, tag: string): TemplateResult | undefined {
+  const safe = links.filter(({ url }) =>
+    /^https?:$/.test(URL.canParse(url, server) ? new URL(url, server).protocol : ""),
+  );
+  if (safe.length === 0) return undefined;
+  return html`
+    <p part="links" class="links">
+      ${safe.map(
+        ({ label, url }) => html`
+          <a part="link" href=${new URL(url, server).href} target="_blank" rel="noopener noreferrer" dir="auto">
+            ${textFor(label, tag)}
+          </a>
+        `,
+      )}
+    </p>
+  `;
+}
