@@ -383,6 +383,8 @@ export interface AgentInfo {
   max_body_bytes: number;
   /** Names the user whose token or cookie came with the request, in 22 characters; absent if they are not known. */
   user?: string;
+  /** The user's name, at most 100 characters, where the agent's `authenticate` gives one. */
+  user_name?: string;
   /** A user has to sign in before they can chat. */
   login_required?: true;
   /** The user is not found out yet: the client has to ask again. The page at `/` has it where the agent knows its users. */

@@ -7,6 +7,7 @@ import type { ChatDefinition } from "../../server/agent/chat-definition.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { openChat, shown, watchAddresses } from "./chat-page.ts";
 import { button, chatTag, PHONE, panel, script, visit } from "./launcher-page.ts";
@@ -32,6 +33,11 @@ const OWNERS: ChatDefinition = {
   density: "compact",
   button: { position: "top-start", size: "large", label: { en: "Ask us", de: "Fragen" } },
 };
+
+const PIXEL = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
 
 const colour = (of: Locator, name: string) =>
   of.evaluate((node, it) => getComputedStyle(node).getPropertyValue(it), name);
@@ -218,4 +224,103 @@ test("a chat that the owner has open by itself opens once for a visitor, and nev
   const phone = await visit(t, browser, { agent, browser: PHONE });
   await phone.page.waitForLoadState("networkidle");
   assert.equal(await script(phone.page, `document.querySelector("agent-chat-launcher").opened`), false);
+});
+
+test("a launcher of another server than its script's takes the owner's looks with its chat", async (t) => {
+  const other = await startServer(t, {
+    turns: [],
+    agent: { chat: OWNERS },
+    folder: temporaryProject(t, { "logo.svg": LOGO }),
+  });
+  const { page } = await visit(t, browser, {
+    agent: { chat: { button: { label: "First" } } },
+    body: `<agent-chat-launcher server="${other.url}"></agent-chat-launcher>`,
+  });
+  assert.equal(await button(page).innerText(), "");
+  await button(page).click();
+  await panel(page).locator('[part="logo"]').first().waitFor();
+  await page.locator("agent-chat-launcher[label]").waitFor();
+  const attributes = ["label", "position", "size", "corners", "accent"];
+  const has = await page
+    .locator("agent-chat-launcher")
+    .evaluate((it, names) => names.map((name) => it.getAttribute(name)), attributes);
+  assert.deepEqual(has, ["Ask us", "top-start", "large", "sharp", "light-dark(#0a7d4f,#6fdcb0)"]);
+});
+
+const EVIL = "https://evil.example/x";
+
+/** Values that no server of ours sends, and what is left of them. */
+const HOSTILE: [chat: object, complaint?: RegExp][] = [
+  [
+    {
+      links: [
+        { label: "x", url: "javascript:alert(1)" },
+        { label: "y", url: "data:text/html,y" },
+      ],
+    },
+  ],
+  [{ logo: { light: EVIL, dark: "//evil.example/x" } }],
+  [{ logo: { light: "../chat.svg", dark: "javascript:alert(1)" } }],
+  [
+    {
+      accent: { light: "red;}*{background:url(https://evil.example/x)", dark: "#000000" },
+      font: "x;}*{background:url(https://evil.example/x)",
+    },
+  ],
+  [{ corners: "<img>", density: 5, theme: "evil", tools: {}, thinking: [] }],
+  [{ title: "<img src=x onerror=alert(1)>", suggestions: [{ label: "<b>", prompt: "<i>" }] }],
+  [{ suggestions: "x", links: 5 }, /cannot read what the server says of the chat/],
+];
+
+for (const [chat, complaint] of HOSTILE) {
+  test(`a server that sends something else harms no page: ${JSON.stringify(chat).slice(0, 80)}`, async (t) => {
+    const { page, site, input } = await visit(t, browser, {
+      body: chatTag(500),
+      ...(complaint && { expectedComplaints: complaint }),
+    });
+    await page.route("**/api/info", async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), welcome: "Plain", chat } });
+    });
+    const { requests } = watchAddresses(page);
+    await page.goto(site.url);
+    await input.waitFor();
+    await page.waitForFunction(() => document.querySelector("agent-chat")?.shadowRoot?.querySelector(".welcome"));
+    assert.deepEqual(
+      requests.filter((url) => url.includes("evil")),
+      [],
+    );
+    assert.equal(await page.locator('[part="logo"], [part="link"]').count(), 0);
+    const look = await page
+      .locator("agent-chat")
+      .evaluate((it) => ["corners", "density", "theme"].map((name) => Reflect.get(it, name)));
+    assert.deepEqual(look, ["round", "normal", "auto"]);
+  });
+}
+
+test("the page at / loads pictures of named hosts after a click, and only links to others", async (t) => {
+  const {
+    page,
+    say: ask,
+    replies,
+  } = await openChat(t, browser, {
+    turns: [
+      [
+        say(
+          "![A](https://images.example.com/a.png) ![B](https://other.example.com/b.png) ![C](http://images.example.com/c.png)",
+        ),
+      ],
+    ],
+    env: { PARLEY_IMAGE_HOSTS: "images.example.com" },
+  });
+  await page.route("https://images.example.com/**", (route) =>
+    route.fulfill({ contentType: "image/png", body: PIXEL }),
+  );
+  await ask("Pictures?");
+  await replies.getByRole("button", { name: "images.example.com" }).click();
+  const image = replies.locator("img.image");
+  await image.waitFor();
+  assert.equal(await image.evaluate((it) => (it as HTMLImageElement).naturalWidth), 1);
+  assert.equal(await replies.locator("button.image").count(), 0);
+  assert.equal(await replies.getByRole("link").count(), 2);
 });

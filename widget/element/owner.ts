@@ -63,7 +63,7 @@ export class Owner {
     const key = [info, tag, theme.theme, accent, strings];
     if (key.every((value, index) => value === this.#key[index])) return;
     this.#key = key;
-    const own = info?.chat && this.#viewOf(info, info.chat, server, tag);
+    const own = this.#viewOf(info, server, tag);
     const isKept = own?.conversations === this.#host.own?.conversations;
     this.#host.own = own;
     if (!isKept) clients.persistChanged();
@@ -71,7 +71,17 @@ export class Owner {
     locale.override(placeholder === undefined ? strings : { placeholder, ...strings });
   }
 
-  #viewOf(info: AgentInfo, chat: OwnersPage, server: URL, tag: string): OwnersView {
+  #viewOf(info: AgentInfo | undefined, server: URL, tag: string): OwnersView | undefined {
+    try {
+      return info?.chat && this.#drawn(info, info.chat, server, tag);
+    } catch (error) {
+      // A server of another version may say it in another form: its plain texts are shown.
+      console.warn("<agent-chat> cannot read what the server says of the chat:", error);
+      return undefined;
+    }
+  }
+
+  #drawn(info: AgentInfo, chat: OwnersPage, server: URL, tag: string): OwnersView {
     const { strings } = this.#host;
     for (const name of DEFAULTS) this.#setDefault(name, chat[name]);
     this.#style(chat);

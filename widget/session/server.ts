@@ -44,7 +44,7 @@ export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken
 
 /** Fields that are there only with a value of this type, or this value. What `chat` holds is checked where it is used. */
 const OPTIONAL: Readonly<Record<string, unknown>> = {
-  ...{ welcome: "string", disclaimer: "string", user: "string", chat: "object" },
+  ...{ welcome: "string", disclaimer: "string", user: "string", user_name: "string", chat: "object" },
   ...{ login_required: true, user_pending: true, feedback: true, continue: true },
 };
 
