@@ -217,7 +217,7 @@ export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
 const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as const;
 
 /** The fields of `chat`. */
-export const CHAT_FIELDS = fieldNames<ChatDefinition>({
+const CHAT_FIELDS = fieldNames<ChatDefinition>({
   ...{ title: true, welcome: true, placeholder: true, disclaimer: true, suggestions: true, links: true, signIn: true },
   ...{ accent: true, logo: true, favicon: true, font: true, corners: true, theme: true, density: true },
   ...{ conversations: true, feedback: true, tools: true, thinking: true, button: true },

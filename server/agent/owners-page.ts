@@ -10,8 +10,8 @@ import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
 import type { ByTheme, OwnersButton, OwnersPage, ToolText } from "../protocol/chat.ts";
 import { isRecord } from "../protocol/json.ts";
-import { CHAT_FIELDS } from "./define.ts";
-import { fieldNames, unknownField } from "./fields.ts";
+import type { ChatDefinition } from "./chat-definition.ts";
+import { unknownField } from "./fields.ts";
 import { LANGUAGE, MAX_LANGUAGES, titleText } from "./tool-words.ts";
 
 /** A file that the page shows. */
@@ -40,7 +40,6 @@ export interface CheckedPage {
 interface Checking {
   /** The project's. */
   readonly folder: string;
-  readonly warn: (sentence: string) => void;
   readonly files: Map<string, OwnersFile>;
   readonly paths: string[];
 }
@@ -63,36 +62,30 @@ export const CHOICES = {
   size: ["medium", "small", "large"],
 } as const;
 
-const BUTTON_FIELDS = fieldNames<OwnersButton>({
-  ...{ position: true, icon: true, size: true, label: true, preview: true, previewAfter: true, autoOpen: true },
-});
-
 type Given = Record<string, unknown>;
+
+/** Gives a value as it is served. @throws ConfigError that names the place and says what is right */
+type Check<Value = unknown> = (value: unknown, at: string) => Value;
 
 /** @throws ConfigError that names the field and says what is right. `warn` gets a sentence for a colour that was changed. */
 export function checkPage(chat: unknown, folder: string, warn: (sentence: string) => void): CheckedPage {
   if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
-  refuseUnknown(chat, CHAT_FIELDS, "chat");
-  const checking = { folder, warn, files: new Map<string, OwnersFile>(), paths: [] };
-  const logo = check(chat, "logo", (value, at) => byTheme(value, at, (one, of) => imageAt(one, of, checking)));
-  const page = {
-    ...check(chat, "title", textAt),
-    ...check(chat, "welcome", textAt),
-    ...check(chat, "placeholder", textAt),
-    ...check(chat, "disclaimer", textAt),
-    ...check(chat, "suggestions", (value, at) => listAt(value, at, MAX_SUGGESTIONS, suggestionAt)),
-    ...check(chat, "links", (value, at) => listAt(value, at, MAX_LINKS, linkAt)),
-    ...check(chat, "signIn", signInAt),
-    ...check(chat, "accent", (value, at) => accentAt(value, at, warn)),
-    ...logo,
-    ...(logo.logo && { favicon: logo.logo }),
-    ...check(chat, "favicon", (value, at) => byTheme(value, at, (one, of) => imageAt(one, of, checking))),
-    ...check(chat, "font", fontAt),
-    ...choices(chat, ["corners", "theme", "density", "tools", "thinking"], "chat."),
-    ...check(chat, "conversations", booleanAt),
-    ...check(chat, "feedback", booleanAt),
-    ...check(chat, "button", buttonAt),
-  } as OwnersPage;
+  const checking = { folder, files: new Map<string, OwnersFile>(), paths: [] };
+  const image = byTheme((value, at) => imageAt(value, at, checking));
+  const fields: Record<keyof ChatDefinition, Check> = {
+    ...{ title: textAt, welcome: textAt, placeholder: textAt, disclaimer: textAt },
+    suggestions: listOf(MAX_SUGGESTIONS, suggestionAt),
+    links: listOf(MAX_LINKS, (link, at) => objectAt(link, at, { label: textAt, url: urlAt }, true)),
+    signIn: (value, at) => objectAt(value, at, { label: textAt, url: urlAt }),
+    accent: (value, at) => accentAt(value, at, warn),
+    ...{ logo: image, favicon: image, font: fontAt },
+    ...{ corners: oneOf(CHOICES.corners), theme: oneOf(CHOICES.theme), density: oneOf(CHOICES.density) },
+    ...{ conversations: booleanAt, feedback: booleanAt },
+    ...{ tools: oneOf(CHOICES.tools), thinking: oneOf(CHOICES.thinking) },
+    button: (value, at) => objectAt(value, at, BUTTON),
+  };
+  const page: OwnersPage = objectAt(chat, "chat", fields);
+  if (page.logo && !page.favicon) page.favicon = page.logo;
   const { title, welcome, suggestions = [], disclaimer } = page;
   return {
     page,
@@ -138,29 +131,13 @@ function attributesOf({ accent, corners, theme, button = {} }: OwnersPage): obje
   return byLanguage;
 }
 
-/** One checked field, if it is there. */
-function check<Name extends string, Value>(
-  from: Given,
-  name: Name,
-  checkValue: (value: unknown, at: string) => Value,
-  at = "chat.",
-): { [Field in Name]?: Value } {
-  const value = from[name];
-  return (value === undefined ? {} : { [name]: checkValue(value, `${at}${name}`) }) as { [Field in Name]?: Value };
-}
-
-function choices(from: Given, names: readonly (keyof typeof CHOICES)[], at: string): object {
-  return Object.assign(
-    {},
-    ...names.map((name) => check(from, name, (value, of) => choiceAt(value, of, CHOICES[name]), at)),
-  );
-}
-
-function choiceAt(value: unknown, at: string, words: readonly string[]): string {
-  if (typeof value === "string" && words.includes(value)) return value;
-  const meant = typeof value === "string" ? nearestName(value, words, 3) : undefined;
-  const advice = meant === undefined ? "" : ` Did you mean "${meant}"?`;
-  throw new ConfigError(`${at} must be one of ${words.map((word) => `"${word}"`).join(", ")}.${advice}`);
+function oneOf(words: readonly string[]): Check {
+  return (value, at) => {
+    if (typeof value === "string" && words.includes(value)) return value;
+    const meant = typeof value === "string" ? nearestName(value, words, 3) : undefined;
+    const advice = meant === undefined ? "" : ` Did you mean "${meant}"?`;
+    throw new ConfigError(`${at} must be one of ${words.map((word) => `"${word}"`).join(", ")}.${advice}`);
+  };
 }
 
 function booleanAt(value: unknown, at: string): boolean {
@@ -191,49 +168,41 @@ function textAt(value: unknown, at: string): ToolText {
 
 const noText = (at: string) => `${at} must be a text, or texts by language: { en: "…", de: "…" }.`;
 
-function objectAt(value: unknown, at: string, fields: readonly string[]): Given {
-  if (!isRecord(value)) throw new ConfigError(`${at} must be an object with the fields ${fields.join(", ")}.`);
-  refuseUnknown(value, fields, at);
-  return value;
+/** The fields that are there, checked. */
+function objectAt(value: unknown, at: string, fields: Readonly<Record<string, Check>>, areAllNeeded = false): Given {
+  const names = Object.keys(fields);
+  if (!isRecord(value)) throw new ConfigError(`${at} must be an object with the fields ${names.join(", ")}.`);
+  const mistake = unknownField(value, names, at);
+  if (mistake !== undefined) throw new ConfigError(`${at}.${mistake}`);
+  const missing = names.find((name) => value[name] === undefined || value[name] === "");
+  if (areAllNeeded && missing !== undefined) throw new ConfigError(`${at}.${missing} is missing.`);
+  const given = Object.entries(fields).filter(([name]) => value[name] !== undefined);
+  return Object.fromEntries(given.map(([name, check]) => [name, check(value[name], `${at}.${name}`)]));
 }
 
-function refuseUnknown(from: Given, fields: readonly string[], at: string): void {
-  const sentence = unknownField(from, fields, at);
-  if (sentence !== undefined) throw new ConfigError(`${at}.${sentence}`);
-}
-
-function requiredAt(from: Given, name: string, at: string): unknown {
-  if (from[name] !== undefined && from[name] !== "") return from[name];
-  throw new ConfigError(`${at}.${name} is missing.`);
-}
-
-function listAt<Item>(value: unknown, at: string, most: number, itemAt: (item: unknown, at: string) => Item): Item[] {
-  if (!Array.isArray(value)) throw new ConfigError(`${at} must be an array.`);
-  if (value.length > most) throw new ConfigError(`${at} must have at most ${most} entries, but has ${value.length}.`);
-  return value.map((item, index) => itemAt(item, `${at}[${index}]`));
-}
-
-function suggestionAt(item: unknown, at: string) {
-  if (!isRecord(item) || !("label" in item || "prompt" in item)) {
-    const text = textAt(item, at);
-    return { label: text, prompt: text };
-  }
-  objectAt(item, at, ["label", "prompt"]);
-  const [label, prompt] = ["label", "prompt"].map((name) => textAt(requiredAt(item, name, at), `${at}.${name}`));
-  return { label, prompt };
-}
-
-function linkAt(item: unknown, at: string) {
-  const link = objectAt(item, at, ["label", "url"]);
-  return {
-    label: textAt(requiredAt(link, "label", at), `${at}.label`),
-    url: urlAt(requiredAt(link, "url", at), `${at}.url`),
+function listOf(most: number, checkItem: Check): Check {
+  return (value, at) => {
+    if (!Array.isArray(value)) throw new ConfigError(`${at} must be an array.`);
+    if (value.length > most) throw new ConfigError(`${at} must have at most ${most} entries, but has ${value.length}.`);
+    return value.map((item, index) => checkItem(item, `${at}[${index}]`));
   };
 }
 
-function signInAt(value: unknown, at: string): object {
-  const signIn = objectAt(value, at, ["label", "url"]);
-  return { ...check(signIn, "label", textAt, `${at}.`), ...check(signIn, "url", urlAt, `${at}.`) };
+function suggestionAt(item: unknown, at: string): object {
+  if (isRecord(item) && ("label" in item || "prompt" in item)) {
+    return objectAt(item, at, { label: textAt, prompt: textAt }, true);
+  }
+  const text = textAt(item, at);
+  return { label: text, prompt: text };
+}
+
+/** One value for both themes, or one for each. */
+function byTheme(checkOne: Check<string>): Check<ByTheme> {
+  return (value, at) => {
+    if (isRecord(value)) return objectAt(value, at, { light: checkOne, dark: checkOne }, true) as unknown as ByTheme;
+    const one = checkOne(value, at);
+    return { light: one, dark: one };
+  };
 }
 
 /** Where a path is resolved, to see that it leads to no other server. */
@@ -256,27 +225,10 @@ function fontAt(value: unknown, at: string): string {
   throw new ConfigError(`${at} must be a list of font families, such as "Inter, system-ui, sans-serif".`);
 }
 
-function buttonAt(value: unknown, at: string): object {
-  const button = objectAt(value, at, BUTTON_FIELDS);
-  return {
-    ...choices(button, ["position", "icon", "size"], `${at}.`),
-    ...check(button, "label", textAt, `${at}.`),
-    ...check(button, "preview", textAt, `${at}.`),
-    ...check(button, "previewAfter", millisecondsAt, `${at}.`),
-    ...check(button, "autoOpen", millisecondsAt, `${at}.`),
-  };
-}
-
-/** One value for both themes, or one for each. */
-function byTheme(value: unknown, at: string, checkOne: (one: unknown, at: string) => string): ByTheme {
-  if (!isRecord(value)) {
-    const one = checkOne(value, at);
-    return { light: one, dark: one };
-  }
-  const { light, dark } = objectAt(value, at, ["light", "dark"]);
-  if (light === undefined || dark === undefined) throw new ConfigError(`${at} must have light and dark.`);
-  return { light: checkOne(light, `${at}.light`), dark: checkOne(dark, `${at}.dark`) };
-}
+const BUTTON: Readonly<Record<keyof OwnersButton, Check>> = {
+  ...{ position: oneOf(CHOICES.position), icon: oneOf(CHOICES.icon), size: oneOf(CHOICES.size) },
+  ...{ label: textAt, preview: textAt, previewAfter: millisecondsAt, autoOpen: millisecondsAt },
+};
 
 /** What colours are read on, as `tokens.css` has it, and what makes them easier to read there. */
 const THEMES = {
@@ -288,7 +240,7 @@ const THEMES = {
 const MIN_CONTRAST = 4.5;
 
 function accentAt(value: unknown, at: string, warn: (sentence: string) => void): ByTheme {
-  const given = byTheme(value, at, colourAt);
+  const given = byTheme(colourAt)(value, at);
   const mended = (["light", "dark"] as const).map((theme) => {
     const { background, towards } = THEMES[theme];
     const colour = legible(given[theme], background, towards);

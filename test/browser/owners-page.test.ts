@@ -95,6 +95,41 @@ for (const [locale, texts] of Object.entries({
   });
 }
 
+test("an owner's page in Arabic runs from right to left, below a path, on a phone, in forced colours, and axe finds nothing", async (t) => {
+  const agent = {
+    chat: {
+      title: { ar: "مساعدة أكمي", en: "Acme Help" },
+      welcome: { ar: "مرحبا! كيف يمكننا المساعدة؟", en: "Hello!" },
+      suggestions: [{ label: { ar: "طلبي", en: "My order" }, prompt: "order" }],
+      links: [{ label: { ar: "الخصوصية", en: "Privacy" }, url: "/privacy" }],
+      logo: "logo.svg",
+      accent: "#5b21b6",
+    },
+  };
+  for (const [colorScheme, forcedColors] of [
+    ["light", "none"],
+    ["dark", "none"],
+    ["dark", "active"],
+  ] as const) {
+    const { page, greeting, server } = await openChat(t, browser, {
+      turns: [],
+      folder: temporaryProject(t, { "logo.svg": LOGO }),
+      agent,
+      env: { PARLEY_BASE_PATH: "/support" },
+      path: "/support/",
+      browser: { ...PHONE, locale: "ar", colorScheme, forcedColors },
+    });
+    assert.match(await shown(greeting), /^مرحبا!\s+كيف يمكننا المساعدة؟$/);
+    assert.equal(await page.evaluate("getComputedStyle(document.querySelector('agent-chat')).direction"), "rtl");
+    assert.equal(await page.title(), "مساعدة أكمي");
+    const logo = page.locator('.greeting [part="logo"]');
+    assert.equal(await logo.evaluate((it) => (it as HTMLImageElement).naturalWidth), 60);
+    const link = page.locator('[part="link"]');
+    assert.equal(await link.evaluate((it) => (it as HTMLAnchorElement).href), `${server.url}/privacy`);
+    assert.deepEqual(await axeFindings(page), []);
+  }
+});
+
 test("the page is complete when it is first painted, asks no other server, and shows what the owner changes at the next load", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [],

@@ -61,7 +61,7 @@ const MISTAKES: [chat: unknown, sentence: RegExp][] = [
   [{ accent: "red" }, NO_COLOUR],
   [{ accent: "#12345" }, NO_COLOUR],
   [{ accent: { light: "#000000", dark: "x" } }, NO_COLOUR],
-  [{ accent: { light: "#000000" } }, /^chat\.accent must have light and dark\.$/],
+  [{ accent: { light: "#000000" } }, /^chat\.accent\.dark is missing\.$/],
   [{ logo: "https://example.com/logo.svg" }, NO_FILE],
   [{ logo: "//example.com/logo.svg" }, NO_FILE],
   [{ logo: "data:image/png;base64,AAAA" }, NO_FILE],
@@ -244,4 +244,19 @@ test("the page may load pictures of the hosts that PARLEY_IMAGE_HOSTS names, and
       refused(/^PARLEY_IMAGE_HOSTS must list whole names of servers such as images\.example\.com/),
     );
   }
+});
+
+test("below a path, the page and its images are where the page says", async (t) => {
+  const folder = logoFolder(t);
+  const { url } = await startServer(t, {
+    turns: [],
+    folder,
+    agent: { chat: { logo: "logo.svg" } },
+    env: { PARLEY_BASE_PATH: "/support" },
+  });
+  const page = `${url}/support/`;
+  const [, icon = ""] = /<link rel="icon" href="([^"]+)">/.exec(await (await fetch(page)).text()) ?? [];
+  assert.equal(await (await fetch(new URL(icon, page))).text(), SVG);
+  const { chat } = await (await fetch(`${page}api/info`)).json();
+  assert.equal(chat.logo.light, icon);
 });
