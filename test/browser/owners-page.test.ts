@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
 import type { ChatDefinition } from "../../server/agent/chat-definition.ts";
+import { Unauthorized } from "../../server/auth/authenticate.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
@@ -358,4 +359,53 @@ test("the page at / loads pictures of named hosts after a click, and only links 
   assert.equal(await image.evaluate((it) => (it as HTMLImageElement).naturalWidth), 1);
   assert.equal(await replies.locator("button.image").count(), 0);
   assert.equal(await replies.getByRole("link").count(), 2);
+});
+
+test("signed out is a way in: greeting, a card with a button, and what was written is there after signing in", async (t) => {
+  const authenticate = ({ token }: { token?: string | undefined }) => {
+    if (token === undefined) throw new Unauthorized();
+    return { id: token };
+  };
+  const { page, greeting, error, server } = await openChat(t, browser, {
+    turns: [],
+    authenticate,
+    agent: { chat: { welcome: "Ask about your orders.", signIn: { url: "/login" } } },
+    browser: { locale: "de" },
+    expectedComplaints: /401/,
+  });
+  const way = page.locator('[part~="sign-in-button"]');
+  await way.waitFor();
+  assert.equal(await shown(greeting), "Ask about your orders.");
+  assert.equal(await error.count(), 0);
+  assert.equal(
+    await shown(page.locator('[part="sign-in"]')),
+    "Bitte melden Sie sich an, um hier zu schreiben.\n\nAnmelden",
+  );
+  assert.deepEqual(await way.evaluate((it) => [(it as HTMLAnchorElement).href, (it as HTMLAnchorElement).target]), [
+    `${server.url}/login`,
+    "_top",
+  ]);
+  assert.deepEqual(await axeFindings(page), []);
+  await page.locator("textarea").fill("Where is it?");
+  await script(page, `document.querySelector("agent-chat").userToken = "ada"`);
+  await way.waitFor({ state: "detached" });
+  assert.equal(await shown(greeting), "Ask about your orders.");
+  assert.equal(await page.locator("textarea").inputValue(), "Where is it?");
+});
+
+test("a way in without an address tells the page, which signs the user in itself", async (t) => {
+  const authenticate = () => {
+    throw new Unauthorized();
+  };
+  const { page } = await visit(t, browser, {
+    authenticate,
+    agent: { chat: { signIn: { label: "Log in" } } },
+    body: chatTag(500),
+    expectedComplaints: /401/,
+  });
+  const way = page.getByRole("button", { name: "Log in" });
+  await way.waitFor();
+  await script(page, `addEventListener("agent-chat-login-required", () => { document.title = "Asked"; })`);
+  await way.click();
+  assert.equal(await page.title(), "Asked");
 });

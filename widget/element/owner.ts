@@ -6,6 +6,7 @@
 import { html, type TemplateResult } from "lit";
 import type { AgentInfo, ByTheme, OwnersPage } from "../../server/protocol/chat.ts";
 import { textFor } from "../i18n/text-for.ts";
+import { lazy } from "../loading/lazy.ts";
 import type { Client } from "../session/client.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import ownerStyles from "../styles/owner.css";
@@ -14,14 +15,18 @@ import type { ClientController } from "./client-controller.ts";
 import type { LocaleController } from "./locale.ts";
 import { CHAT, initialValue, isValid } from "./properties.ts";
 import type { ChatProperties } from "./public-types.ts";
+import type { renderSignIn } from "./sign-in.ts";
 import type { ThemeWatcher } from "./theme.ts";
 
 const sheet = sheetOf(ownerStyles);
+
+const signIns = lazy(() => import("./sign-in.ts"), "renderSignIn");
 
 /** Properties whose defaults an owner sets. */
 const DEFAULTS = ["theme", "density", "corners", "tools", "thinking"] as const;
 
 interface OwnedElement extends HTMLElement, ChatProperties {
+  requestUpdate(): void;
   readonly renderRoot: Node;
   /** What the client reads of what the owner wants. */
   own: OwnersView | undefined;
@@ -30,7 +35,7 @@ interface OwnedElement extends HTMLElement, ChatProperties {
 /** What an element has of its own. */
 interface OwnerParts {
   readonly theme: Pick<ThemeWatcher, "theme" | "hostConnected">;
-  readonly locale: Pick<LocaleController, "tag" | "override">;
+  readonly locale: Pick<LocaleController, "tag" | "override" | "strings">;
   readonly clients: Pick<ClientController, "persistChanged">;
 }
 
@@ -48,6 +53,9 @@ export class Owner {
   /** The defaults that were set. A property that has another value by now is the page's, or the person's. */
   readonly #set = new Map<string, unknown>();
   #key: readonly unknown[] = [];
+  /** Draws the way in, once somebody has needed it. */
+  #signIn: typeof renderSignIn | undefined;
+  #signInLoading: Promise<void> | undefined;
 
   constructor(host: OwnedElement, parts: OwnerParts) {
     this.#host = host;
@@ -56,11 +64,12 @@ export class Owner {
   }
 
   /** To be called before each drawing: looks for what has changed. */
-  update({ info, server }: Pick<Client, "info" | "server">): void {
+  update({ info, server, refusal }: Pick<Client, "info" | "server" | "refusal">): void {
+    if (info?.chat?.signIn && refusal?.code === "login_required") this.#needSignIn();
     const { accent, strings } = this.#host;
     const { theme, locale, clients } = this.#parts;
     const { tag } = locale;
-    const key = [info, tag, theme.theme, accent, strings];
+    const key = [info, tag, theme.theme, accent, strings, this.#signIn, locale.strings];
     if (key.every((value, index) => value === this.#key[index])) return;
     this.#key = key;
     const own = this.#viewOf(info, server, tag);
@@ -69,6 +78,13 @@ export class Owner {
     if (!isKept) clients.persistChanged();
     const placeholder = info?.chat?.placeholder && textFor(info.chat.placeholder, tag);
     locale.override(placeholder === undefined ? strings : { placeholder, ...strings });
+  }
+
+  #needSignIn(): void {
+    this.#signInLoading ??= signIns.loadEventually().then((module) => {
+      this.#signIn = module?.renderSignIn;
+      this.#host.requestUpdate();
+    });
   }
 
   #viewOf(info: AgentInfo | undefined, server: URL, tag: string): OwnersView | undefined {
@@ -89,6 +105,8 @@ export class Owner {
     const title = text(chat.title);
     if (title && this.#host.page && !this.#host.embed) document.title = title;
     const logo = chat.logo && imageAt(chat.logo, this.#parts.theme.theme, server);
+    const { label, url = "" } = chat.signIn ?? {};
+    const way = { label: text(label), href: url && addressOf(url, server) };
     return {
       name: title ?? info.name,
       agent: title ?? info.agent,
@@ -96,6 +114,7 @@ export class Owner {
       disclaimer: text(chat.disclaimer),
       suggestions: (chat.suggestions ?? []).map(({ label, prompt }) => [textFor(label, tag), textFor(prompt, tag)]),
       links: renderLinks(chat.links ?? [], server, tag),
+      signIn: chat.signIn && this.#signIn?.(this.#host, way, this.#parts.locale.strings),
       logo: logo ? renderLogo(logo) : undefined,
       conversations: chat.conversations,
       feedback: chat.feedback,
@@ -138,16 +157,20 @@ function renderLogo(src: string): TemplateResult {
   return html`<img part="logo" class="logo" alt="" src=${src} @error=${leave} />`;
 }
 
+/** An address of http or https, wherever the server's own page is. */
+function addressOf(url: string, server: URL): string | undefined {
+  const address = URL.canParse(url, server) ? new URL(url, server) : undefined;
+  return /^https?:$/.test(address?.protocol ?? "") ? address?.href : undefined;
+}
+
 function renderLinks(links: NonNullable<OwnersPage["links"]>, server: URL, tag: string): TemplateResult | undefined {
-  const safe = links.filter(({ url }) =>
-    /^https?:$/.test(URL.canParse(url, server) ? new URL(url, server).protocol : ""),
-  );
+  const safe = links.filter(({ url }) => addressOf(url, server) !== undefined);
   if (safe.length === 0) return undefined;
   return html`
     <p part="links" class="links">
       ${safe.map(
         ({ label, url }) => html`
-          <a part="link" href=${new URL(url, server).href} target="_blank" rel="noopener noreferrer" dir="auto">
+          <a part="link" href=${addressOf(url, server)} target="_blank" rel="noopener noreferrer" dir="auto">
             ${textFor(label, tag)}
           </a>
         `,

@@ -29,6 +29,8 @@ export interface ShownAgent {
   readonly suggestions: readonly (string | readonly string[])[];
   /** Below the disclaimer. */
   readonly links?: TemplateResult | undefined;
+  /** The way in, where the agent has to know its users. */
+  readonly signIn?: TemplateResult | undefined;
   /** In place of the mark. */
   readonly logo?: TemplateResult | undefined;
 }

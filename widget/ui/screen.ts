@@ -130,6 +130,8 @@ export interface ScreenView {
  * @csspart send - The button that sends.
  * @csspart stop - The button that stops the answer.
  * @csspart disclaimer - The sentence below the composer.
+ * @csspart sign-in - The card with the way in, where the user has to sign in first.
+ * @csspart sign-in-button - Its button.
  * @csspart links - The links of the agent's owner below it.
  * @csspart link - One of them.
  * @csspart logo - The owner's logo, in the header and in the greeting.
@@ -266,6 +268,8 @@ function renderStart({ client, context, shown }: ScreenView): TemplateResult | t
   if (client.library.absent?.why === "unreadable") return renderFailure(context.strings.notShown, context);
   if (client.phase === "ready") return renderGreeting(shown, context);
   const { refusal } = client;
+  if (refusal?.code === "login_required" && shown?.signIn)
+    return html`${renderGreeting(shown, context)} ${shown.signIn}`;
   const retry = refusal?.retryable ? () => void client.ask() : undefined;
   if (refusal) return renderFailure(failureText(refusal, context.strings), context, retry);
   return renderUnreachable(context, () => client.reconnect.retryNow());
