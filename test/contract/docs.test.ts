@@ -111,6 +111,8 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/hosting.md", "ts", "agUi(", asksAnAgent],
   ["docs/hosting.md", "js", "tool_progress", showsWhatItDoes],
 
+  ["docs/looks.md", "ts", "", looksAsItSays],
+
   ["docs/mcp.md", "sh", "npm install", installs],
   ["docs/mcp.md", "ts", "needsApproval", asksBeforeItWrites],
   ["docs/mcp.md", "ts", "server-filesystem", readsAFile],
@@ -359,6 +361,15 @@ async function startsAndOpens(t: TestContext, { text }: CodeBlock): Promise<void
   const { url } = await serve(t, text, folder.path, folder.env);
   assert.equal(await folder.opened(), `${url}/`);
   assert.match(await (await ask(url, "What is my order status?")).text(), /on its way/);
+}
+
+/** The page has what the block says of it. */
+async function looksAsItSays(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await serveProject(t, { "agent.ts": text, "logo.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>" });
+  const { chat, welcome } = await (await fetch(`${url}/api/info`)).json();
+  assert.equal(welcome, "Hello! How can we help?");
+  assert.equal((await fetch(`${url}/${chat.logo.light}`)).status, 200);
+  assert.match(await (await fetch(url)).text(), /<title>Acme Help</);
 }
 
 async function runsItsTool(t: TestContext, { text }: CodeBlock): Promise<void> {

@@ -10,6 +10,7 @@ export const partTexts = {
   siteKeyRefused: "This site has no valid chat key. Please tell the owner of the site.",
   siteForbidden: "This chat may not be used on this site.",
   signInNeeded: "Please sign in to write here.",
+  signInNow: "Sign in",
   userUnknown: "It could not be checked who you are. Please try again.",
 
   // Why the server has not answered, where it said nothing, or in another language.

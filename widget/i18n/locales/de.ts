@@ -148,6 +148,7 @@ export const locale: Locale = {
   siteKeyRefused: "Diese Website hat keinen gültigen Chat-Schlüssel. Bitte informieren Sie den Betreiber.",
   siteForbidden: "Dieser Chat darf auf dieser Website nicht verwendet werden.",
   signInNeeded: "Bitte melden Sie sich an, um hier zu schreiben.",
+  signInNow: "Anmelden",
   userUnknown: "Es konnte nicht geprüft werden, wer Sie sind. Bitte versuchen Sie es noch einmal.",
   unreachable: "Der Chat-Server ist nicht erreichbar.",
   offline: "Sie sind offline. Was Sie schreiben, wird aufbewahrt und später gesendet.",

@@ -148,6 +148,7 @@ export const locale: Locale = {
   siteKeyRefused: "Este sitio no tiene una clave de chat válida. Avisa al responsable del sitio.",
   siteForbidden: "Este chat no se puede usar en este sitio.",
   signInNeeded: "Inicia sesión para escribir aquí.",
+  signInNow: "Iniciar sesión",
   userUnknown: "No se ha podido comprobar quién eres. Inténtalo de nuevo.",
   unreachable: "No se puede acceder al servidor del chat.",
   offline: "No tienes conexión. Lo que escribas se guarda y se envía más tarde.",

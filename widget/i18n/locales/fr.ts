@@ -153,6 +153,7 @@ export const locale: Locale = {
   siteKeyRefused: "Ce site n’a pas de clé de chat valide. Veuillez en informer le responsable du site.",
   siteForbidden: "Ce chat n’est pas autorisé sur ce site.",
   signInNeeded: "Connectez-vous pour écrire ici.",
+  signInNow: "Se connecter",
   userUnknown: "Votre identité n’a pas pu être vérifiée. Veuillez réessayer.",
   unreachable: "Le serveur de chat est injoignable.",
   offline: "Vous êtes hors ligne. Ce que vous écrivez est conservé et sera envoyé plus tard.",

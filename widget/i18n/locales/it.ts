@@ -151,6 +151,7 @@ export const locale: Locale = {
   siteKeyRefused: "Questo sito non ha una chiave della chat valida. Avvisa il responsabile del sito.",
   siteForbidden: "Questa chat non può essere usata su questo sito.",
   signInNeeded: "Accedi per scrivere qui.",
+  signInNow: "Accedi",
   userUnknown: "Non è stato possibile verificare chi sei. Riprova.",
   unreachable: "Il server della chat non è raggiungibile.",
   offline: "Sei offline. Ciò che scrivi viene conservato e inviato più tardi.",

@@ -141,6 +141,7 @@ export const locale: Locale = {
   siteKeyRefused: "このサイトには有効なチャットキーがありません。サイトの管理者にお知らせください。",
   siteForbidden: "このサイトではこのチャットを利用できません。",
   signInNeeded: "こちらをご利用になるには、ログインしてください。",
+  signInNow: "ログイン",
   userUnknown: "ご本人の確認ができませんでした。もう一度お試しください。",
   unreachable: "チャットサーバーに接続できません。",
   offline: "オフラインです。書いた内容は保存され、後で送信されます。",

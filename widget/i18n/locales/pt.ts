@@ -148,6 +148,7 @@ export const locale: Locale = {
   siteKeyRefused: "Este site não tem uma chave de chat válida. Avise o responsável pelo site.",
   siteForbidden: "Este chat não pode ser usado neste site.",
   signInNeeded: "Faça login para escrever aqui.",
+  signInNow: "Fazer login",
   userUnknown: "Não foi possível verificar quem você é. Tente novamente.",
   unreachable: "Não foi possível acessar o servidor do chat.",
   offline: "Você está offline. O que escrever será guardado e enviado depois.",

@@ -138,6 +138,7 @@ export const locale: Locale = {
   siteKeyRefused: "本网站没有有效的聊天密钥。请告知网站管理员。",
   siteForbidden: "本网站不能使用此聊天。",
   signInNeeded: "请先登录再发送消息。",
+  signInNow: "登录",
   userUnknown: "无法确认您的身份，请重试。",
   unreachable: "无法连接聊天服务器。",
   offline: "您已离线。您写的内容会保留，稍后发送。",
