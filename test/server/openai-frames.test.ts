@@ -42,12 +42,7 @@ async function converse(url: string): Promise<Record<string, unknown>> {
   const streamed = await stream.finalChatCompletion();
   const waits = await client.chat.completions.create(asked("Pay."));
   let calls = 0;
-  const own = {
-    name: "own",
-    parameters: { type: "object", properties: {} },
-    parse: JSON.parse,
-    function: () => ++calls,
-  };
+  const own = { name: "own", description: "", parameters: { type: "object" }, function: () => String(++calls) };
   const tools = [{ type: "function" as const, function: own }];
   const loop = await client.chat.completions.runTools({ ...asked("Now."), tools, stream: true }).finalContent();
   const refused = await client.chat.completions.create(asked("Fail.")).catch(({ status, code }) => [status, code]);
