@@ -10,7 +10,6 @@ import { type RequestContext, traceHeaders } from "../http/request.ts";
 import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
 import type { Routes } from "../http/routes.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
-import type { ToolText } from "../protocol/chat.ts";
 import { ApiError, type ErrorCode, invalidField } from "../protocol/errors.ts";
 import { type DoneEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
 import type { McpMessage, RequestId } from "../routes/message.ts";
@@ -19,6 +18,7 @@ import type { Service } from "../routes/service.ts";
 import { admitMessage, admitReader, parseMessage, startMessage, visitOf } from "../routes/start-message.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
 import { MemoryStateStore, type StateStore } from "../runs/state-store.ts";
+import { inEnglish, waitingWords } from "./words.ts";
 
 export const routesOf = (service: Service): Routes => ({
   "POST /mcp": { access: "operator", handle: mcp(service, service.states ?? new MemoryStateStore()) },
@@ -320,12 +320,8 @@ function encoder(ask: Ask): (event: NumberedEvent) => string {
 
 /** What people read of an event. */
 function doing(event: NumberedEvent): string | undefined {
-  if (event.type === "tool_call") return inEnglish(event.data.title) ?? event.data.tool;
+  if (event.type === "tool_call") return inEnglish(event.data.title ?? event.data.tool);
   return event.type === "tool_progress" ? event.data.text : undefined;
-}
-
-function inEnglish(title: ToolText | undefined): string | undefined {
-  return typeof title === "object" ? (title.en ?? Object.values(title)[0]) : title;
 }
 
 const resultOf = (ask: Ask, event: TerminalEvent): object =>
@@ -352,15 +348,8 @@ function toolResult(ask: Ask, answer: string, code?: ErrorCode, isKept = true): 
   return resultBody(ask, fields, code && { code });
 }
 
-const NOT_DONE =
-  "It was not done: a person has to approve it, which is not possible here. Any other message declines it.";
-
 /** The answer, and what it waits for. */
-function wordsOf({ data, approvals = [] }: DoneEvent): string {
-  const asked = approvals.map(({ text }) => text).filter((text) => !data.includes(text));
-  const isToApprove = approvals.some(({ question }) => question !== true);
-  return [data, ...asked, ...(isToApprove ? [NOT_DONE] : [])].join("\n\n");
-}
+const wordsOf = (event: DoneEvent): string => [event.data, ...waitingWords(event, event.data)].join("\n\n");
 
 function send({ res }: Pick<RequestContext, "res">, { status, body, headers = {} }: Reply): undefined {
   for (const header of Object.entries(headers)) res.setHeader(...header);

@@ -5,7 +5,7 @@ import type { Caller } from "../auth/access.ts";
 import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
 import type { Routes } from "../http/routes.ts";
-import type { FinishReason, ToolText, Usage } from "../protocol/chat.ts";
+import type { FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, fieldOf, invalidRequest } from "../protocol/errors.ts";
 import {
   type DoneEvent,
@@ -21,6 +21,7 @@ import type { BegunAnswer, Door } from "../routes/door.ts";
 import type { Asked } from "../routes/message.ts";
 import type { Service } from "../routes/service.ts";
 import type { RunReader } from "../runs/run-handle.ts";
+import { inEnglish, waitingWords } from "./words.ts";
 
 const DOOR: Door = {
   parser: "openai",
@@ -106,12 +107,8 @@ const FINISH: Partial<Record<FinishReason, string>> = {
 
 const finishOf = ({ finish_reason: reason }: DoneEvent): string => FINISH[reason] ?? "stop";
 
-/** What waits for a person ends the answer in words: no decision can come by this door. */
-function wordsOf({ approvals }: DoneEvent): string {
-  if (approvals === undefined) return "";
-  const texts = approvals.map(({ text }) => text).join("\n");
-  return `${texts}\n\nThis needs an approval, which cannot be given here. It was not done.`;
-}
+/** What waits for a person ends the answer in words. */
+const wordsOf = (event: DoneEvent): string => waitingWords(event).join("\n\n");
 
 type Field = "content" | "reasoning_content";
 
@@ -209,10 +206,6 @@ function statusOf(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent) {
   return { description: inEnglish(title), done: event.type === "tool_result" };
 }
 
-function inEnglish(text: ToolText): string {
-  return typeof text === "string" ? text : (text.en ?? Object.values(text)[0] ?? "");
-}
-
 function usageOf(usage: Usage): object {
   const { input_tokens: prompt, output_tokens: completion } = usage;
   const { cached_input_tokens: cached, cache_write_tokens: written, reasoning_tokens: reasoning } = usage;
@@ -257,7 +250,8 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
   };
 }
 
-/** A blank line stands between turns. */
+/** A blank line stands between turns, as in a stream. */
 function joined(texts: readonly string[]): string {
-  return texts.filter((text) => text.trim() !== "").join("\n\n");
+  const said = texts.filter((text) => text.trim() !== "");
+  return said.map((text, index) => (index === 0 ? text : text.trimStart())).join("\n\n");
 }
