@@ -48,7 +48,8 @@ export function routesOf(service: Service): Routes {
       async handle(context, caller) {
         try {
           await answer(context, caller);
-        } catch (error) {
+        } catch (thrown) {
+          const error = inOwnWords(thrown);
           // By its status alone, OpenAI's clients would send once more what would run tools again.
           if (error instanceof ApiError && !error.retryable) context.res.setHeader("x-should-retry", "false");
           throw error;
@@ -56,6 +57,12 @@ export function routesOf(service: Service): Routes {
       },
     },
   };
+}
+
+/** A client of OpenAI's knows of no run: the header has named it. */
+function inOwnWords(thrown: unknown): unknown {
+  if (!(thrown instanceof ApiError) || thrown.param !== "/run") return thrown;
+  return invalidRequest("", "This Idempotency-Key belongs to another message. Use a new one for each message.");
 }
 
 /** The body of an error, as OpenAI has it. */

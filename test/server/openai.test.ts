@@ -476,6 +476,12 @@ test("an Idempotency-Key may be any text of 255 characters, names the run of its
   const first = post(server, { stream: true }, name);
   await asked;
   const again = post(server, { stream: true }, name);
+  const taken = await post(server, { stream: true, messages: [user("Bye")] }, name);
+  assert.equal(taken.status, 400);
+  assert.deepEqual(JSON.parse(taken.text).error, {
+    message: "This Idempotency-Key belongs to another message. Use a new one for each message.",
+    ...{ type: "invalid_request_error", param: null, code: "invalid_request" },
+  });
   const other = await post(server, { stream: true }, { ...name, authorization: "Bearer a-second-key-of-programs" });
   assert.match(other.text, /Two/);
   open();
