@@ -13,7 +13,7 @@ import type { MessageMemory } from "../limits/memory-budget.ts";
 import { ApiError, type ErrorCode, invalidField } from "../protocol/errors.ts";
 import { type DoneEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
 import type { McpMessage, RequestId } from "../routes/message.ts";
-import { messageRules } from "../routes/parse-message.ts";
+import { isGiven, messageRules } from "../routes/parse-message.ts";
 import type { Service } from "../routes/service.ts";
 import { admitMessage, admitReader, parseMessage, startMessage, visitOf } from "../routes/start-message.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
@@ -213,6 +213,7 @@ const digestOf = (parts: unknown[]) => createHash("sha256").update(JSON.stringif
 /** Bound to the key and to the user. */
 const keyOf = ({ conversation, sender: { keyId, user } }: Ask) => digestOf([keyId, user?.id ?? null, conversation]);
 
+/** Models also leave the field empty. */
 function conversationOf({ arguments: { conversation } }: McpMessage): string | undefined {
   return typeof conversation === "string" && conversation !== "" ? conversation : undefined;
 }
@@ -249,8 +250,11 @@ async function readAsk(ask: Ask, service: Service, states: StateStore, context: 
   }
 }
 
-/** @throws ApiError `invalid_request` */
-function textOf({ message }: McpMessage["arguments"]): string {
+/** @throws ApiError `invalid_request` for arguments that do not fit */
+function textOf({ message, conversation }: McpMessage["arguments"]): string {
+  if (isGiven(conversation) && typeof conversation !== "string") {
+    throw invalidField("/conversation", "must be the text that came with an earlier answer, or absent");
+  }
   if (typeof message === "string" && message.trim() !== "") return message;
   throw invalidField("/message", "must be a text that is not empty");
 }

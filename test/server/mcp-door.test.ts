@@ -180,6 +180,8 @@ for (const [era, mode] of Object.entries(ERAS)) {
       assert.equal(isError, true);
       assert.match(text, says);
     }
+    const { isError, text } = await ask(client, "Hi", 5);
+    assert.deepEqual([isError, /^conversation must be the text/.test(text)], [true, true]);
     await assert.rejects(client.callTool({ name: "tell", arguments: {} }), /Unknown tool: tell/);
   });
 
