@@ -57,9 +57,11 @@ interface Received {
 /** A call of the tool. */
 interface Ask extends Received {
   readonly memory: MessageMemory;
-  /** Names the conversation, which may be a new one. */
-  readonly conversation: string;
   readonly sender: Caller;
+  /** Names the conversation, which may be a new one. */
+  conversation: string;
+  /** Version of the state that the call goes on from. */
+  from?: string;
 }
 
 function mcp(service: Service, states: StateStore) {
@@ -262,9 +264,17 @@ function textOf({ message, conversation }: McpMessage["arguments"]): string {
 /** JSON of the state that a call goes on from. @throws ApiError `conversation_expired` */
 async function stateOf(ask: Ask, states: StateStore): Promise<string> {
   if (conversationOf(ask.message) === undefined) return "{}";
-  const state = await states.load(keyOf(ask));
-  if (state === undefined) throw new ApiError("conversation_expired", "");
-  return state;
+  const kept = await states.load(keyOf(ask));
+  if (kept === undefined) throw new ApiError("conversation_expired", "");
+  ask.from = kept.version;
+  return kept.json;
+}
+
+/** An answer that another one of the same conversation has overtaken goes on as a conversation of its own: both are kept. */
+async function keepState(ask: Ask, states: StateStore, state: string): Promise<void> {
+  if (await states.save(keyOf(ask), state, ask.from)) return;
+  ask.conversation = randomUUID();
+  await states.save(keyOf(ask), state);
 }
 
 /** Sends the answer of a run: where the client takes a stream, with what is done until then. */
@@ -279,7 +289,7 @@ async function answer(
   await run.started;
   if (res.destroyed) return;
   res.setHeader("x-run-id", run.id);
-  const batches = keepingState(reader, (state) => states.save(keyOf(ask), state).catch(log.failure));
+  const batches = keepingState(reader, (state) => keepState(ask, states, state).catch(log.failure));
   if (/\btext\/event-stream\b|^$/.test(req.headers.accept ?? "")) {
     const times = { keepAliveMs: settings.keepAliveSeconds * 1000, sendMs: settings.sendSeconds * 1000 };
     await sendEventStream(res, times, batches, encoder(ask));
