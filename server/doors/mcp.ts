@@ -354,9 +354,12 @@ function failedBody(ask: Ask, code: ErrorCode, sentence: string, isKept = false)
 
 /** `code` says what has failed, if anything has. */
 function toolResult(ask: Ask, answer: string, code?: ErrorCode, isKept = true): object {
+  const { conversation } = ask;
+  // Many clients give their models the texts alone.
+  const texts = isKept ? [answer, `conversation: ${conversation}`] : [answer];
   const fields = {
-    content: [{ type: "text", text: answer }],
-    ...(isKept && { structuredContent: { answer, conversation: ask.conversation } }),
+    content: texts.map((text) => ({ type: "text", text })),
+    ...(isKept && { structuredContent: { answer, conversation } }),
     isError: code !== undefined,
   };
   return resultBody(ask, fields, code && { code });

@@ -268,7 +268,13 @@ test("a client that takes no stream gets the answer in one body", async (t) => {
   const response = await post(server, body, { accept: "application/json" });
   assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
   const { id, result } = await response.json();
-  assert.deepEqual([id, result.content, result.isError], ["a", [{ type: "text", text: "Hello." }], false]);
+  const { structuredContent, isError } = result;
+  assert.deepEqual([id, structuredContent.answer, isError], ["a", "Hello.", false]);
+  // A model that gets the texts alone has to know how to go on, too.
+  assert.deepEqual(result.content, [
+    { type: "text", text: "Hello." },
+    { type: "text", text: `conversation: ${structuredContent.conversation}` },
+  ]);
 });
 
 test("a message that is large is read in the thread for those", async (t) => {
