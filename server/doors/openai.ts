@@ -246,10 +246,7 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
   const done = doneEvent(last);
   const content = joined([...turns.map((turn) => turn.content), wordsOf(done)]);
   const thoughts = joined(turns.map((turn) => turn.thoughts));
-  const message = {
-    ...{ role: "assistant", content, refusal: null },
-    ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
-  };
+  const message = { role: "assistant", content, refusal: null, ...(thoughts && { reasoning_content: thoughts }) };
   return {
     ...{ id: idOf(run), object: "chat.completion", created: seconds(), model: agent },
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(done) }],

@@ -307,6 +307,7 @@ const REFUSED: [what: string, body: unknown, headers: Record<string, string>, st
   ["no JSON-RPC", { method: "ping", id: 1 }, {}, 400, -32600],
   ["several messages", [{ jsonrpc: "2.0", id: 1, method: "ping" }], {}, 400, -32600],
   ["an id that is none", { jsonrpc: "2.0", id: {}, method: "ping" }, {}, 400, -32600],
+  ["an id that is too long to be repeated", { ...request("ping"), id: "x".repeat(1001) }, {}, 400, -32600],
   ["a key that is none", request("ping"), { authorization: "Bearer wrong" }, 401, 401],
   ["another media type", request("ping"), { "content-type": "text/plain" }, 415, 415],
   ["another origin", request("ping"), { origin: "https://evil.example" }, 403, 403],
