@@ -28,7 +28,7 @@ export const routesOf = (service: Service): Routes => ({
 const MODERN = ["2026-07-28"];
 const OLDER = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
 
-// Of JSON-RPC, and of the specification. Other failures have their status as code.
+// Codes of JSON-RPC and of the specification. Other failures have their status as code.
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const HEADER_MISMATCH = -32020;

@@ -81,7 +81,7 @@ const typeOf = (status: number): string => (status < 500 ? "invalid_request_erro
 
 const MAX_KEY_CHARS = 255;
 
-/** Who sends a message again with the same `Idempotency-Key` gets the answer that was begun. */
+/** A message that is sent again with the same `Idempotency-Key` gets the answer that was begun. */
 function nameOf({ req }: RequestContext, { keyId }: Caller): string | undefined {
   const key = req.headers["idempotency-key"]?.toString() ?? "";
   if (key.length > MAX_KEY_CHARS) {
@@ -122,7 +122,7 @@ type Field = "content" | "reasoning_content";
 /** Parts what is said, and what is thought, by a blank line wherever tools have run in between. */
 class Words {
   readonly #begun = new Set<Field>();
-  /** Those that have begun before the tools that ran last. */
+  /** The fields that have begun before the tools that ran last. */
   readonly #parted = new Set<Field>();
 
   /** The tools of a turn run, or the answer ends otherwise. */
@@ -193,7 +193,7 @@ class ChunkEncoder {
     return delta === undefined ? "" : this.#choice(delta);
   }
 
-  /** What Open WebUI shows as the status of the answer. Calls would be carried out by whoever reads `tool_calls`. */
+  /** What Open WebUI shows as the status of the answer. Clients would carry out what stands in `tool_calls`. */
   #status(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent): string {
     return `${this.#head},"choices":[],"event":${JSON.stringify({ type: "status", data: statusOf(event) })}}\n\n`;
   }
