@@ -173,7 +173,7 @@ function toolOf({ agent, suggestions }: Agent): object {
   return {
     name: TOOL,
     title: agent,
-    description: `Sends a message to the assistant "${agent}" and gives its answer.${example} It knows nothing of you but your messages. A conversation is kept for an hour after its last message.`,
+    description: `Sends a message to the assistant "${agent}" and gives its answer.${example} It knows nothing of you but your messages. Send the messages of one conversation one after the other; it is kept for an hour after the last.`,
     inputSchema: {
       type: "object",
       properties: { message: { type: "string", description: "What to say, in plain text." }, conversation: id },
