@@ -5,7 +5,7 @@ import type { Caller } from "../auth/access.ts";
 import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
 import type { Routes } from "../http/routes.ts";
-import type { FinishReason, ToolText, Usage } from "../protocol/chat.ts";
+import type { FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, fieldOf, invalidRequest } from "../protocol/errors.ts";
 import {
   type DoneEvent,
@@ -21,6 +21,7 @@ import type { BegunAnswer, Door } from "../routes/door.ts";
 import type { Asked } from "../routes/message.ts";
 import type { Service } from "../routes/service.ts";
 import type { RunReader } from "../runs/run-handle.ts";
+import { inEnglish, waitingWords } from "./words.ts";
 
 const DOOR: Door = {
   parser: "openai",
@@ -47,7 +48,8 @@ export function routesOf(service: Service): Routes {
       async handle(context, caller) {
         try {
           await answer(context, caller);
-        } catch (error) {
+        } catch (thrown) {
+          const error = inOwnWords(thrown);
           // By its status alone, OpenAI's clients would send once more what would run tools again.
           if (error instanceof ApiError && !error.retryable) context.res.setHeader("x-should-retry", "false");
           throw error;
@@ -55,6 +57,12 @@ export function routesOf(service: Service): Routes {
       },
     },
   };
+}
+
+/** A client of OpenAI's knows of no run: the header has named it. */
+function inOwnWords(thrown: unknown): unknown {
+  if (!(thrown instanceof ApiError) || thrown.param !== "/run") return thrown;
+  return invalidRequest("", "This Idempotency-Key belongs to another message. Use a new one for each message.");
 }
 
 /** The body of an error, as OpenAI has it. */
@@ -73,7 +81,7 @@ const typeOf = (status: number): string => (status < 500 ? "invalid_request_erro
 
 const MAX_KEY_CHARS = 255;
 
-/** Who sends a message again with the same `Idempotency-Key` gets the answer that was begun. */
+/** A message that is sent again with the same `Idempotency-Key` gets the answer that was begun. */
 function nameOf({ req }: RequestContext, { keyId }: Caller): string | undefined {
   const key = req.headers["idempotency-key"]?.toString() ?? "";
   if (key.length > MAX_KEY_CHARS) {
@@ -106,19 +114,15 @@ const FINISH: Partial<Record<FinishReason, string>> = {
 
 const finishOf = ({ finish_reason: reason }: DoneEvent): string => FINISH[reason] ?? "stop";
 
-/** What waits for a person ends the answer in words: no decision can come by this door. */
-function wordsOf({ approvals }: DoneEvent): string {
-  if (approvals === undefined) return "";
-  const texts = approvals.map(({ text }) => text).join("\n");
-  return `${texts}\n\nThis needs an approval, which cannot be given here. It was not done.`;
-}
+/** What waits for a person ends the answer in words. */
+const wordsOf = (event: DoneEvent): string => waitingWords(event).join("\n\n");
 
 type Field = "content" | "reasoning_content";
 
 /** Parts what is said, and what is thought, by a blank line wherever tools have run in between. */
 class Words {
   readonly #begun = new Set<Field>();
-  /** Those that have begun before the tools that ran last. */
+  /** The fields that have begun before the tools that ran last. */
   readonly #parted = new Set<Field>();
 
   /** The tools of a turn run, or the answer ends otherwise. */
@@ -189,7 +193,7 @@ class ChunkEncoder {
     return delta === undefined ? "" : this.#choice(delta);
   }
 
-  /** What Open WebUI shows as the status of the answer. Calls would be carried out by whoever reads `tool_calls`. */
+  /** What Open WebUI shows as the status of the answer. Clients would carry out what stands in `tool_calls`. */
   #status(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent): string {
     return `${this.#head},"choices":[],"event":${JSON.stringify({ type: "status", data: statusOf(event) })}}\n\n`;
   }
@@ -207,10 +211,6 @@ function statusOf(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent) {
   if (event.type === "tool_progress") return { description: event.data.text, done: false };
   const { tool, title = tool } = event.data;
   return { description: inEnglish(title), done: event.type === "tool_result" };
-}
-
-function inEnglish(text: ToolText): string {
-  return typeof text === "string" ? text : (text.en ?? Object.values(text)[0] ?? "");
 }
 
 function usageOf(usage: Usage): object {
@@ -246,10 +246,7 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
   const done = doneEvent(last);
   const content = joined([...turns.map((turn) => turn.content), wordsOf(done)]);
   const thoughts = joined(turns.map((turn) => turn.thoughts));
-  const message = {
-    ...{ role: "assistant", content, refusal: null },
-    ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
-  };
+  const message = { role: "assistant", content, refusal: null, ...(thoughts && { reasoning_content: thoughts }) };
   return {
     ...{ id: idOf(run), object: "chat.completion", created: seconds(), model: agent },
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(done) }],
@@ -257,7 +254,8 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
   };
 }
 
-/** A blank line stands between turns. */
+/** A blank line stands between turns, as in a stream. */
 function joined(texts: readonly string[]): string {
-  return texts.filter((text) => text.trim() !== "").join("\n\n");
+  const said = texts.filter((text) => text.trim() !== "");
+  return said.map((text, index) => (index === 0 ? text : text.trimStart())).join("\n\n");
 }

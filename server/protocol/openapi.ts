@@ -546,7 +546,7 @@ function schemesOf({ requiresKey, hasUsers }: Described) {
   };
 }
 
-function pathsOf({ open, limits, basePath }: Described): object {
+function pathsOf({ open, limits, basePath, requiresKey, hasUsers }: Described): object {
   const body = (name: SchemaName, description: string) => ({
     description,
     required: true,
@@ -566,7 +566,11 @@ function pathsOf({ open, limits, basePath }: Described): object {
   };
   return {
     ...Object.fromEntries(
-      Object.entries(OPEN_PATHS).map(([path, { get }]) => [path, { get: { ...get, security: [] } }]),
+      Object.entries(OPEN_PATHS).map(([path, { get }]) => {
+        // It also says who the user is.
+        const security = path === "/api/info" && hasUsers ? [{ user: [] }, {}] : [];
+        return [path, { get: { ...get, security } }];
+      }),
     ),
     "/api/chat": { post: chat },
     "/api/chat/runs/{id}": { get: { ...resume, parameters: [RUN_PARAMETER, AFTER] } },
@@ -586,7 +590,10 @@ function pathsOf({ open, limits, basePath }: Described): object {
     ...(open.mcp && { "/mcp": { post: mcp } }),
     ...(open.metrics && {
       // At the root, also where everything else is below a path.
-      "/metrics": { get: metrics, ...(basePath === "" ? {} : { servers: [{ url: "/" }] }) },
+      "/metrics": {
+        get: { ...metrics, security: requiresKey ? [{ key: [] }] : [] },
+        ...(basePath === "" ? {} : { servers: [{ url: "/" }] }),
+      },
     }),
   };
 }

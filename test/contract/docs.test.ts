@@ -66,6 +66,7 @@ const inBrowser =
 /** Which blocks (a document or all, a language, a text that they contain), and what runs them. */
 const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/users.md", "sh", "curl ", asksAsAda],
+  ["docs/api.md", "sh", "Bearer $PARLEY_API_KEY", asksAtADoor],
   ["", "sh", "curl ", runCurl],
   ["", "sh", "npm start", startInTheClone],
   ["", "sh", "http.server", servesThePage],
@@ -350,6 +351,12 @@ async function runCurl(_t: TestContext, { text, answer }: CodeBlock): Promise<vo
   if (answer?.language === "json") assertShown(JSON.parse(printed), JSON.parse(answer.text));
   else if (answer) assertShownEvents(eventsOf(printed), eventsOf(answer.text));
   else assert.match(printed, text.includes("x-user-token") ? /get_weather/ : /get_order_status/);
+}
+
+async function asksAtADoor(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { host } = await serveProject(t, undefined, { ...MCP_ENV, PARLEY_OPENAI_API: "on" });
+  const command = text.replace("curl ", "curl -sS ").replace("localhost:8080", host);
+  assert.match(await shell(command.replace("$PARLEY_API_KEY", KEY)), /`get_weather` \| \{\\"city\\":\\"Paris/);
 }
 
 async function startInTheClone(t: TestContext, { text }: CodeBlock): Promise<void> {

@@ -50,10 +50,7 @@ const HEARD = [
   ["ask"],
   ["echo"],
   ["x", false],
-  [
-    "Pay 5 euros?\n\nIt was not done: a person has to approve it, which is not possible here. Any other message declines it.",
-    false,
-  ],
+  ["Pay 5 euros?\n\nIt was not done: a person has to approve it, which is not possible here.", false],
   ["message must be a text that is not empty.", true],
 ];
 
