@@ -239,6 +239,7 @@ function toolSchemas() {
       text: text("What the person is asked."),
       danger: optional(means("The call does what cannot be taken back.", BOOLEAN)),
       editable: optional(means("A decision may bring other arguments.", BOOLEAN)),
+      schema: optional(means("JSON Schema of the arguments of an editable call.", { type: "object" })),
       question: optional(means("The agent wants words.", BOOLEAN)),
       expires_at: text("In UTC.", { format: "date-time" }),
     }),
