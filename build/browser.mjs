@@ -47,7 +47,8 @@ for (const file of readdirSync("widget/i18n/locales")) {
 const properties = Object.entries(LAUNCHER).map(([name, row]) => {
   const attribute = attributeOf(name, row);
   if (!attribute) return [name];
-  return attribute === name ? [name, initialValue(row)] : [name, initialValue(row), attribute];
+  const initial = row.kind === "switch" ? 0 : initialValue(row);
+  return attribute === name ? [name, initial] : [name, initial, attribute];
 });
 
 /** What the launcher hands on of its chat: the comments of the code name it. */
@@ -108,6 +109,9 @@ const RELOAD = "widget/launcher/reload.ts";
 /** What an empty chat is shown without, and the first answer needs. */
 const TALK = "widget/ui/talk.ts";
 
+/** What makes a chat its owner's: the page asks for it at once, where the agent's owner says something. */
+const OWNER = "widget/element/owner.ts";
+
 /** What a first message is kept in. */
 const DATABASE = "widget/conversations/indexed-db.ts";
 
@@ -158,10 +162,11 @@ export async function buildBrowserFiles(folder, { minify }) {
     // esbuild's own `iife` would bring along what turns `import()` into `require`.
     format: "esm",
     // A classic script whose names are no globals. A server that renders pages may import it, and has no document.
-    banner: { js: 'typeof document>"u"||(()=>{"use strict";' },
+    // The server puts what an agent's owner says of the button in the place of the empty object.
+    banner: { js: 'typeof document>"u"||(()=>{"use strict";const PARLEY_BUTTON={};' },
     footer: { js: "})()" },
   });
-  writePages(folder, eager(ENTRIES.page));
+  writePages(folder, eager(ENTRIES.page), relative(folder, fileOf(metafile, OWNER)));
   const scripts = Object.keys({ ...metafile.outputs, ...greetings.outputs, ...reloads.outputs }).filter((path) =>
     path.endsWith(".js"),
   );
@@ -216,8 +221,10 @@ function eagerFiles({ outputs }, file) {
 }
 
 /** Addresses are relative: a proxy may show the page below a path that the server does not know. */
-function writePages(folder, [chat, ...shared]) {
-  const preloads = shared.map((path) => `<link rel="modulepreload" href="${path}">\n    `).join("");
+function writePages(folder, [chat, ...shared], owner) {
+  const preload = (path, more = "") => `<link rel="modulepreload" href="${path}"${more}>\n    `;
+  // The server takes the last one out where it is not needed.
+  const preloads = [...shared.map((path) => preload(path)), preload(owner, " data-owner")].join("");
   const page = readFileSync("widget/page.html", "utf8")
     .replace(/(?<=<style>)[^<]*(?=<\/style>)/, minifiedCss)
     .replace(/<script src.*<\/script>/, `${preloads}<script type="module" src="${chat}"></script>`);

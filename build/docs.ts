@@ -100,6 +100,7 @@ const rows = Object.entries({ ...CHAT, ...LAUNCHER });
 function valuesOf(attribute: string): string {
   const [, { kind = "", choices = [] } = {}] = rows.find(([name, row]) => attributeOf(name, row) === attribute) ?? [];
   if (kind === "boolean") return "there or not";
+  if (kind === "switch") return "there, `off`, or not there";
   return choices.map((it, index) => code(String(it)) + (index === 0 ? " (default)" : "")).join(", ");
 }
 

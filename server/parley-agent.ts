@@ -1,5 +1,6 @@
 /** What a project imports as `parley-agent`. */
 
+export type { ChatDefinition } from "./agent/chat-definition.ts";
 export { type AgentDefinition, defineAgent, type ModelName } from "./agent/define.ts";
 export type {
   Feedback,
@@ -37,5 +38,5 @@ export { type Authenticate, type AuthRequest, Unauthorized } from "./auth/authen
 export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";
 export { toModelMessages, toResume, toRunState } from "./hosted/to-framework.ts";
 export type { AttachedFile, RecordedUsage } from "./observe/run-observer.ts";
-export type { ApprovalDecision, ToolApproval, ToolText, Usage } from "./protocol/chat.ts";
+export type { ApprovalDecision, ByTheme, OwnersButton, ToolApproval, ToolText, Usage } from "./protocol/chat.ts";
 export type { AiSdkLanguageModel } from "./providers/ai-sdk/language-model.ts";

@@ -60,6 +60,8 @@ export interface ParleyCore {
   replaceAgent(next: AgentModule): Promise<{ keepsConversations: boolean }>;
   /** To be called once clients can come: what the agent needs beside its model is loaded and connected. */
   begin(): void;
+  /** The files that the agent's page shows. */
+  pageFiles(): readonly string[];
   /** The page for Prometheus, as of this process. */
   metrics(): string;
   /** Whether an answer is running. */
@@ -80,6 +82,7 @@ const OPTIONAL = {
   decisions: () => import("./agent/decisions.ts"),
   hooks: () => import("./agent/hook-queue.ts"),
   prices: () => import("./agent/prices.ts"),
+  page: () => import("./agent/owners-page.ts"),
   mcp: () => import("./mcp/servers.ts"),
   tracing: () => import("./observe/tracing.ts"),
   workers: () => import("./observe/worker-metrics.ts"),
@@ -105,6 +108,8 @@ export interface ParleyServerOptions extends AgentModule {
   source?: AnswerSource | undefined;
   /** Gets each record of the log as a text with its line end, in place of standard error. */
   logSink?: ((record: string) => void) | undefined;
+  /** The project's folder, which has the images of its page. */
+  folder?: string | undefined;
   /** Folder of the built chat page and widget. */
   publicFolder: string;
   /** Path of the worker that parses large messages, in place of Parley's own. */
@@ -165,6 +170,7 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   const access = createAccess(settings, origins, log.warning);
   const service = await createService(options, { runtime, log, metrics, sinks, shared, origins, access });
   const sockets = createSockets(service, { lingerMs, onError: metrics.error });
+  service.site.own(first.page);
   const handler = createHandlerOf(options, service, { ...(await openDoors(service)), sockets, metrics, lingerMs });
   return {
     handler,
@@ -175,9 +181,12 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
       return ended + sockets.recheck((credentials) => access.authorize(credentials, "socket"));
     },
     async replaceAgent(next) {
-      return runtime.replace(await serve(next, serving));
+      const served = await serve(next, serving);
+      service.site.own(served.page);
+      return runtime.replace(served);
     },
     begin: () => toolServers.begin(),
+    pageFiles: () => runtime.current.page?.paths ?? [],
     metrics: () => renderMetrics(metrics.families()),
     isBusy: () => service.runs.isBusy,
     async drain(closeServer) {
@@ -341,8 +350,11 @@ async function serve(module: AgentModule, options: Serving): Promise<ServedAgent
     module.agent.prices === undefined
       ? undefined
       : (await OPTIONAL.prices()).checkPrices(module.agent, options.parts.warn);
+  const { chat } = module.agent;
+  const { folder = "." } = options;
+  const page = chat === undefined ? undefined : (await OPTIONAL.page()).checkPage(chat, folder, options.parts.warn);
   const tools = await options.toolServers.sourceFor(module.agent);
-  return new ServedAgent(module, provider, options.parts, { hooks, costOf, tools });
+  return new ServedAgent(module, provider, options.parts, { hooks, costOf, page, tools });
 }
 
 /** Loads what messages will need: when they come, an update in place may have taken it off the disk. */

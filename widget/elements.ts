@@ -5,6 +5,9 @@ import { AgentChatLauncher } from "./launcher/launcher.ts";
 import { texts } from "./launcher/reload.ts";
 import { lazy } from "./loading/lazy.ts";
 
+AgentChatLauncher.defaultServer = "";
+// They hear from the chat what the agent's owner wants.
+AgentChatLauncher.owner = {};
 AgentChatLauncher.loadGreeting = lazy(() => import("./launcher/greeting.ts"), "Greeting").loadEventually;
 AgentChatLauncher.loadPanel = lazy(() => import("./launcher/panel.ts"), "LauncherPanel").loadEventually;
 AgentChatLauncher.importReload = async () => ({ texts });

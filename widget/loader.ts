@@ -10,10 +10,14 @@
 
 import type { AgentChatLauncher as PublicLauncher } from "./element/public-types.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
+import type { OwnersAttributes } from "./launcher/state.ts";
 import { isBroken, retry } from "./loading/retry.ts";
 
 /** Names of the files in the folder `chunks` beside this one: put here by the build. */
 declare const PARLEY_CHUNKS: { readonly chat: string; readonly greeting: string; readonly panel: string };
+
+/** What the agent's owner says of the button: put here by the server. */
+declare const PARLEY_BUTTON: OwnersAttributes;
 
 /** Gone as soon as the script has run; a module never has it. */
 const { currentScript } = document;
@@ -103,13 +107,14 @@ function makeLauncher(tag: HTMLScriptElement): PublicLauncher {
 const isFirst = !customElements.get("agent-chat-launcher");
 if (isFirst) {
   AgentChatLauncher.defaultServer = server;
+  AgentChatLauncher.owner = PARLEY_BUTTON;
   AgentChatLauncher.loadGreeting = loaderOf(PARLEY_CHUNKS.greeting);
   AgentChatLauncher.loadPanel = loaderOf(PARLEY_CHUNKS.panel);
   AgentChatLauncher.importReload = () => import(`${chunks}reload.js#${Date.now()}`);
   customElements.define("agent-chat-launcher", AgentChatLauncher);
 }
 if (!script) {
-  console.warn('Parley adds no button as a module. Use <script src="…/widget.js" async>.');
+  console.warn('No button as a module. Use <script src="…/widget.js" async>');
 }
 if (!script || script.dataset.launcher === "none") void loadChatFile();
 else {

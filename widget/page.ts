@@ -16,6 +16,7 @@ ApiKey.isFramed = !sitesAround().every((site) => named.includes(site));
 // Elsewhere the site or the launcher sees to it.
 if (chat) new VisualViewportController(chat, () => chat.renderRoot.querySelector(".chat"));
 if (chat && info) Object.assign(chat, { pageInfo: parseAgentInfo(info), images });
+if (chat && info?.chat?.conversations === false) chat.conversations = false;
 void chat?.updateComplete.then(() => document.querySelector(".splash")?.remove());
 // Behind the `#` of an address, which browsers send to no server.
 const fragment = new URLSearchParams(location.hash.slice(1));
@@ -47,10 +48,12 @@ function passOn(event: KeyboardEvent, chat: AgentChat): void {
 
 /** While the tab is in the background, its title says how many answers are done. */
 function countUnseen(chat: AgentChat): void {
-  const { title } = document;
+  let title = "";
   let unseen = 0;
   const show = (count: number) => {
     if (count === unseen) return;
+    // Its language is known by now.
+    if (unseen === 0) title = document.title;
     unseen = count;
     document.title = count > 0 ? `(${count}) ${title}` : title;
   };

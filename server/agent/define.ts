@@ -7,6 +7,7 @@ import type { FileType } from "../protocol/attachments.ts";
 import { isRecord } from "../protocol/json.ts";
 import { type AiSdkLanguageModel, checkLanguageModel, modelName } from "../providers/ai-sdk/language-model.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
+import type { ChatDefinition } from "./chat-definition.ts";
 import { fieldNames, isFunction, meantField, optionalText, requiredText } from "./fields.ts";
 import type { Hooks } from "./hooks.ts";
 import type { McpOfAgent, McpServerDefinition } from "./mcp-definition.ts";
@@ -98,8 +99,8 @@ export interface AgentDefinition extends Hooks {
    * `parley dev` then say what an answer has cost. Clients do not get to know.
    */
   prices?: Record<string, Price>;
-  /** What the chat page shows: before the first message, and below the text field. */
-  chat?: { welcome?: string; suggestions?: string[]; disclaimer?: string };
+  /** Texts, looks and behaviour of the chat: on the page at `/`, and wherever a site shows the agent. */
+  chat?: ChatDefinition;
 }
 
 /** A checked agent, ready to be served. */
@@ -124,9 +125,8 @@ export interface Agent {
   readonly hooks: Hooks;
   /** As they were written: `prices.ts` checks them. */
   readonly prices: unknown;
-  readonly welcome: string | undefined;
-  readonly suggestions: readonly string[];
-  readonly disclaimer: string | undefined;
+  /** As it was written: `owners-page.ts` checks it. */
+  readonly chat: unknown;
 }
 
 /** What a project's module exports, checked. */
@@ -161,13 +161,11 @@ export function checkAgent(exported: unknown): Agent {
       "toolTexts is for tools that run elsewhere, but there is neither run nor mcp. Write its fields into tool({ … }).",
     );
   }
-  const { chat = {}, maxTurns = DEFAULT_MAX_TURNS } = exported;
+  const { maxTurns = DEFAULT_MAX_TURNS } = exported;
   const name = requiredText(exported, "name");
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
     throw new ConfigError("maxTurns must be a whole number from 1 to 1000.");
   }
-  if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
-  refuseUnknownFields(chat, CHAT_FIELDS, "chat.");
   return Object.freeze({
     id: checkId(exported, name),
     name,
@@ -183,9 +181,7 @@ export function checkAgent(exported: unknown): Agent {
     settings: checkModelSettings(exported),
     hooks: checkHooks(exported),
     prices: exported.prices,
-    welcome: optionalText(chat, "welcome", "chat.welcome"),
-    suggestions: checkSuggestions(chat.suggestions),
-    disclaimer: optionalText(chat, "disclaimer", "chat.disclaimer"),
+    chat: exported.chat,
   });
 }
 
@@ -220,7 +216,12 @@ export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
 
 const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as const;
 
-const CHAT_FIELDS = fieldNames<AgentDefinition["chat"] & {}>({ welcome: true, suggestions: true, disclaimer: true });
+/** The fields of `chat`. */
+const CHAT_FIELDS = fieldNames<ChatDefinition>({
+  ...{ title: true, welcome: true, placeholder: true, disclaimer: true, suggestions: true, links: true, signIn: true },
+  ...{ accent: true, logo: true, favicon: true, font: true, corners: true, theme: true, density: true },
+  ...{ conversations: true, feedback: true, tools: true, thinking: true, button: true },
+});
 
 /** What an agent elsewhere has as a field, and where it belongs. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
@@ -319,12 +320,6 @@ function checkModels(from: Record<string, unknown>): (string | AiSdkLanguageMode
   const advice = howToRun(model);
   if (advice !== undefined) throw new ConfigError(`model is an agent, not a model. ${advice}`);
   return [typeof model === "string" ? model : checkLanguageModel(model, "model"), ...others];
-}
-
-function checkSuggestions(suggestions: unknown): readonly string[] {
-  if (suggestions === undefined) return [];
-  if (Array.isArray(suggestions) && suggestions.every((item) => typeof item === "string")) return suggestions;
-  throw new ConfigError("chat.suggestions must be an array of strings.");
 }
 
 /** Functions that a module may export beside its agent, and what they do. */

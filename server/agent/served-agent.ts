@@ -14,6 +14,7 @@ import type { Agent, AgentModule } from "./define.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HookQueue } from "./hook-queue.ts";
 import { HOOK_MS, hookFailure } from "./hooks.ts";
+import type { CheckedPage } from "./owners-page.ts";
 import type { RunContext } from "./run-context.ts";
 import type { StateBinding } from "./state.ts";
 import { type End, type EndState, KINDS } from "./states.ts";
@@ -112,6 +113,7 @@ export interface ServingParts {
 interface OfSomeAgents {
   hooks?: HookQueue | undefined;
   costOf?: CostOf | undefined;
+  page?: CheckedPage | undefined;
   /** Where tools come from beside what the agent's author has written. */
   tools?: ToolSource | undefined;
 }
@@ -141,6 +143,8 @@ export class ServedAgent {
   readonly hooks: HookQueue | undefined;
   /** Absent where the agent has no prices. */
   readonly costOf: CostOf | undefined;
+  /** Absent where the agent's owner says nothing of the chat. */
+  readonly page: CheckedPage | undefined;
   /** Gets what is known of its runs, beside the sinks of all runs. */
   readonly sink: RunSink | undefined;
   readonly #module: AgentModule;
@@ -167,6 +171,7 @@ export class ServedAgent {
     this.hookMs = parts.hookMs;
     this.hooks = more.hooks;
     this.costOf = more.costOf;
+    this.page = more.page;
     this.sink = this.#sinkOf(agent.hooks);
     this.#module = module;
     this.#signsAll = signerOf(module) !== undefined;
@@ -217,16 +222,16 @@ export class ServedAgent {
 
   /** What a user interface needs to know before the first message. The page at `/` has it, too: the same for everybody. */
   get info(): AgentInfo {
-    const { name, agent, welcome, suggestions, disclaimer, hooks, ownRun } = this.agent;
+    const { name, agent, hooks, ownRun } = this.agent;
     const { models } = this.provider;
     const { settings } = this.#parts;
     return {
       name,
       agent,
       auth_required: settings.requiresKey,
-      ...(welcome === undefined ? {} : { welcome }),
-      suggestions: [...suggestions],
-      ...(disclaimer === undefined ? {} : { disclaimer }),
+      suggestions: [],
+      ...this.page?.plain,
+      ...(this.page === undefined ? {} : { chat: this.page.page }),
       ...(models === undefined ? {} : { models: [...models] }),
       ...(hooks.onFeedback === undefined ? {} : { feedback: true }),
       ...(ownRun === undefined ? { continue: true } : {}),

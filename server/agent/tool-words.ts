@@ -39,8 +39,8 @@ export interface ToolWords {
   readonly runsElsewhere?: boolean;
 }
 
-const MAX_LANGUAGES = 100;
-const LANGUAGE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
+export const MAX_LANGUAGES = 100;
+export const LANGUAGE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
 
 /** @throws ConfigError that names the field and says what is right */
 export function checkWords(definition: Record<string, unknown>, name: string): ToolWords {

@@ -59,6 +59,7 @@ export async function createProjectServer(
     ...module,
     settings,
     env,
+    folder,
     publicFolder,
     loadPackage: (name, only) => loadOptionalPackage(name, folder, only),
     openTelemetry: tracing.api,

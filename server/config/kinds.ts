@@ -138,6 +138,14 @@ export function originOf(text: string): string | undefined {
   return ORIGIN.test(origin) && (href === origin || href === `${origin}/`) ? origin : undefined;
 }
 
+/** Names of servers, in small letters. A `*` would let whoever can name a picture load it from anywhere. */
+export const hosts = list((entry, name) => {
+  const host = entry.toLowerCase();
+  if (/^[\w.-]+$/.test(host) && URL.canParse(`https://${host}`) && new URL(`https://${host}`).host === host)
+    return host;
+  throw new ConfigError(`${name} must list whole names of servers such as images.example.com, but has "${entry}".`);
+});
+
 /** Addresses and ranges, ready to be asked whether they hold an address. */
 export const addressRanges: Kind<BlockList> = {
   parse(text, name) {

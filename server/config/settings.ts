@@ -11,6 +11,7 @@ import {
   baseUrl,
   choice,
   emptySentence,
+  hosts,
   integer,
   type Kind,
   keys,
@@ -86,6 +87,9 @@ const access = {
   allowedOrigins: live("PARLEY_ALLOWED_ORIGINS", origins, []).means(
     "Sites and apps whose pages may use the server.",
     "see [Origins](api.md#origins)",
+  ),
+  imageHosts: live("PARLEY_IMAGE_HOSTS", hosts, []).means(
+    "Servers, such as `images.example.com`, whose pictures in answers the page at `/` may load over https, after a click.",
   ),
   stateSecrets: live("PARLEY_STATE_SECRET", secrets, []).means(
     "Signs the conversation's state, so that clients cannot change it. The first secret signs, all of them verify.",

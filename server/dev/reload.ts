@@ -38,7 +38,8 @@ export class AgentReloader {
 
   /** The files that the agent is made of. */
   get files(): string[] {
-    return [...this.#goodFiles, ...this.#parts.loader.files];
+    const { loader, server } = this.#parts;
+    return [...this.#goodFiles, ...loader.files, ...server.pageFiles()];
   }
 
   /** Never rejects. */

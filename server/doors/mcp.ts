@@ -94,7 +94,7 @@ function mcp(service: Service, states: StateStore) {
 /** The answer to whatever is no call of the tool. */
 function replyTo(received: Received, req: IncomingMessage): Reply | undefined {
   const { message, version } = received;
-  const { agent } = received.served;
+  const { agent, page } = received.served;
   const { id, method, name, proposed } = message;
   if (id === undefined) return { status: 202 };
   const isModern = message.version !== undefined;
@@ -104,7 +104,8 @@ function replyTo(received: Received, req: IncomingMessage): Reply | undefined {
   if (method === "tools/call") {
     return name === TOOL ? undefined : refusal(id, 200, INVALID_PARAMS, `Unknown tool: ${name}`);
   }
-  if (method === "tools/list") return result({ tools: [toolOf(agent)], ...(isModern && KEPT) });
+  if (method === "tools/list")
+    return result({ tools: [toolOf(agent, page?.plain.suggestions)], ...(isModern && KEPT) });
   const capabilities = { tools: {} };
   if (isModern && method === "server/discover") return result({ supportedVersions: MODERN, capabilities, ...KEPT });
   if (!isModern && method === "ping") return result({});
@@ -167,7 +168,7 @@ function decoded(header: string | undefined): string | undefined {
 const TOOL = "ask";
 
 /** The tool, as models read of it. */
-function toolOf({ agent, suggestions }: Agent): object {
+function toolOf({ agent }: Agent, suggestions: readonly string[] = []): object {
   const examples = suggestions.slice(0, 3).map((text) => `"${text}"`);
   const example = examples.length === 0 ? "" : ` For example: ${examples.join(", ")}.`;
   const id = { type: "string", description: "`conversation` of an earlier answer, to go on from there." };

@@ -164,6 +164,57 @@ export type StateKind = "previous_response_id" | "conversation_history";
 /** A plain text for people of at most 1,000 characters, or texts by language, such as `{ en: "Weather", de: "Wetter" }`. */
 export type ToolText = string | Readonly<Record<string, string>>;
 
+/** One value for each theme. */
+export interface ByTheme {
+  light: string;
+  dark: string;
+}
+
+/** The launcher's button, as the elements' properties of the same names have it; times are in milliseconds. */
+export interface OwnersButton {
+  position?: "bottom-end" | "bottom-start" | "top-end" | "top-start";
+  icon?: "chat" | "spark" | "question";
+  size?: "medium" | "small" | "large";
+  label?: ToolText;
+  preview?: ToolText;
+  previewAfter?: number;
+  /** Opens once for a visitor, and never where the panel fills the screen. */
+  autoOpen?: number;
+}
+
+/** Texts, looks and behaviour of the chat, as the owner of the agent wants them. What a page says itself wins. */
+export interface OwnersPage {
+  /** What the chat is called, in place of the agent's name. */
+  title?: ToolText;
+  welcome?: ToolText;
+  /** In the empty text field. */
+  placeholder?: ToolText;
+  /** A sentence below the text field. */
+  disclaimer?: ToolText;
+  /** What the button says, and what it sends. */
+  suggestions?: { label: ToolText; prompt: ToolText }[];
+  /** Below the disclaimer. Addresses of http or https, or paths of the server. */
+  links?: { label: ToolText; url: string }[];
+  /** How people sign in, where the agent has to know them. */
+  signIn?: { label?: ToolText; url?: string };
+  /** Colours of the form `#rrggbb`. */
+  accent?: ByTheme;
+  /** Addresses of images, relative to the server's. */
+  logo?: ByTheme;
+  favicon?: ByTheme;
+  /** A list of families, as in CSS. */
+  font?: string;
+  corners?: "round" | "soft" | "sharp";
+  /** A default: what the reader has chosen wins. */
+  theme?: "auto" | "light" | "dark";
+  density?: "normal" | "compact" | "spacious";
+  conversations?: boolean;
+  feedback?: boolean;
+  tools?: "auto" | "open" | "closed" | "hidden" | "titles";
+  thinking?: "auto" | "open" | "closed" | "hidden";
+  button?: OwnersButton;
+}
+
 /** A tool call that begins now. */
 export interface StartedToolCall {
   /** Pairs this call with its result; parallel calls finish in any order. */
@@ -218,6 +269,8 @@ export interface ToolApproval {
   danger?: boolean;
   /** A decision may bring other arguments. */
   editable?: boolean;
+  /** JSON Schema of the arguments of an `editable` call, where it has no more than 16 KiB. */
+  schema?: Readonly<Record<string, unknown>>;
   /** The agent wants words: `reason` of a yes, or a plain message. */
   question?: boolean;
   /** ISO 8601, in UTC. */
@@ -318,6 +371,8 @@ export interface AgentInfo {
   suggestions: string[];
   /** A sentence below the text field, such as that answers may be wrong. */
   disclaimer?: string;
+  /** What the agent's owner says of the chat, in all languages; the three above are its English, or first, texts. */
+  chat?: OwnersPage;
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   models?: string[];
   /** Whether `POST /api/feedback` takes ratings of answers. */
@@ -330,6 +385,8 @@ export interface AgentInfo {
   max_body_bytes: number;
   /** Names the user whose token or cookie came with the request, in 22 characters; absent if they are not known. */
   user?: string;
+  /** The user's name, at most 100 characters, where the agent's `authenticate` gives one. */
+  user_name?: string;
   /** A user has to sign in before they can chat. */
   login_required?: true;
   /** The user is not found out yet: the client has to ask again. The page at `/` has it where the agent knows its users. */

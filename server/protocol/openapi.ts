@@ -8,6 +8,7 @@ import {
   type AgentInfo,
   type ApprovalDecision,
   type AssistantMessage,
+  type ByTheme,
   type CancelResponse,
   type ChatResponse,
   type ConversationState,
@@ -16,6 +17,8 @@ import {
   type FinishedToolCall,
   type OmittedFile,
   type OpenExchange,
+  type OwnersButton,
+  type OwnersPage,
   type ResultImage,
   type SocketRequest,
   type StartedToolCall,
@@ -99,6 +102,7 @@ type SchemaName =
   | "FinishedToolCall"
   | "Health"
   | "HistoryMessage"
+  | "OwnersPage"
   | "Problem"
   | "SocketRequest"
   | "StartedToolCall"
@@ -124,10 +128,8 @@ const BOOLEAN = { type: "boolean" };
 const IS_OPEN = { additionalProperties: true };
 const RUN = { type: "string", pattern: RUN_ID.source };
 const AGENTS_OWN_NAME = "A name of the agent's own, or one by language.";
-const TITLE = optional({
-  description: AGENTS_OWN_NAME,
-  anyOf: [STRING, { type: "object", additionalProperties: STRING }],
-});
+const TEXTS = { anyOf: [STRING, { type: "object", additionalProperties: STRING }] };
+const TITLE = optional(means(AGENTS_OWN_NAME, TEXTS));
 const PARENT = optional(text("Id of the call of which this one is a step."));
 
 function stateSchemas() {
@@ -237,6 +239,7 @@ function toolSchemas() {
       text: text("What the person is asked."),
       danger: optional(means("The call does what cannot be taken back.", BOOLEAN)),
       editable: optional(means("A decision may bring other arguments.", BOOLEAN)),
+      schema: optional(means("JSON Schema of the arguments of an editable call.", { type: "object" })),
       question: optional(means("The agent wants words.", BOOLEAN)),
       expires_at: text("In UTC.", { format: "date-time" }),
     }),
@@ -285,6 +288,7 @@ function answerSchemas() {
       welcome: optional(text("Greeting of the empty conversation.")),
       suggestions: list(STRING, { description: "First messages to offer." }),
       disclaimer: optional(text("A line below the text field.")),
+      chat: optional(means("What the agent's owner says of the chat, in all languages.", ref("OwnersPage"))),
       models: optional(list(STRING, { description: "The model and its fallbacks, in order." })),
       feedback: optional(means("Whether ratings of answers are taken.", only(true))),
       continue: optional(means("Whether an answer that was cut can go on.", only(true))),
@@ -296,11 +300,50 @@ function answerSchemas() {
       }),
       max_body_bytes: count("Of one message, with its state and files."),
       user: optional(text("22 characters that stand for the user.", { minLength: 22, maxLength: 22 })),
+      user_name: optional(text("The user's name, where the agent's `authenticate` gives one.", { maxLength: 100 })),
       login_required: optional(means("A user has to sign in first.", only(true))),
       user_pending: optional(means("It was not found out who asks: ask again later.", only(true))),
     }),
     CancelResponse: object<CancelResponse>({ status: word("cancelled", "finished") }),
     Health: object<{ status: string }>({ status: word("ok", "ready") }),
+  };
+}
+
+/** What `chat` of the agent may say. */
+function ownersSchemas() {
+  const byTheme = (description: string) => optional(object<ByTheme>({ light: STRING, dark: STRING }, { description }));
+  return {
+    OwnersPage: object<OwnersPage>({
+      title: optional(TEXTS),
+      welcome: optional(TEXTS),
+      placeholder: optional(TEXTS),
+      disclaimer: optional(TEXTS),
+      suggestions: optional(list(object<{ label: string; prompt: string }>({ label: TEXTS, prompt: TEXTS }))),
+      links: optional(list(object<{ label: string; url: string }>({ label: TEXTS, url: STRING }))),
+      signIn: optional(object<{ label?: string; url?: string }>({ label: optional(TEXTS), url: optional(STRING) })),
+      accent: byTheme("Colours of the form `#rrggbb`."),
+      logo: byTheme("Addresses of images, relative to the server's."),
+      favicon: byTheme("Addresses of images, relative to the server's."),
+      font: optional(text("A list of families, as in CSS.")),
+      corners: optional(word("round", "soft", "sharp")),
+      theme: optional(word("auto", "light", "dark")),
+      density: optional(word("normal", "compact", "spacious")),
+      conversations: optional(BOOLEAN),
+      feedback: optional(BOOLEAN),
+      tools: optional(word("auto", "open", "closed", "hidden", "titles")),
+      thinking: optional(word("auto", "open", "closed", "hidden")),
+      button: optional(
+        object<OwnersButton>({
+          position: optional(word("bottom-end", "bottom-start", "top-end", "top-start")),
+          icon: optional(word("chat", "spark", "question")),
+          size: optional(word("medium", "small", "large")),
+          label: optional(TEXTS),
+          preview: optional(TEXTS),
+          previewAfter: optional(count("In milliseconds.")),
+          autoOpen: optional(count("In milliseconds.")),
+        }),
+      ),
+    }),
   };
 }
 
@@ -478,6 +521,7 @@ export function openApi(described: Described): object {
     ...stateSchemas(),
     ...toolSchemas(),
     ...answerSchemas(),
+    ...ownersSchemas(),
     ...eventSchemas(),
     ...requestSchemas(limits),
   };

@@ -5,6 +5,7 @@
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { cutLine, plainText } from "../agent/plain-text.ts";
 import type { Access, Caller, User } from "../auth/access.ts";
 import { type Authenticate, isUnauthorized, removeKey, userOf, withoutAmbient } from "../auth/authenticate.ts";
 import type { Origins } from "../auth/origins.ts";
@@ -69,14 +70,14 @@ export class Identity {
     agent: string,
     address: string,
     visit: Visit,
-  ): Promise<Pick<AgentInfo, "user" | "login_required" | "user_pending">> {
+  ): Promise<Pick<AgentInfo, "user" | "user_name" | "login_required" | "user_pending">> {
     const caller: Caller = { keyKind: "none", keyId: "", address };
     const { limits, origins } = this.#parts;
     const isEmbedded = visit.req.headers.origin === undefined && !origins.isTrusted(visit.req);
     if (isEmbedded || !(await limits.takeInfo(address))) return { user_pending: true };
     try {
       const user = await this.#identify(authenticate, caller, visit);
-      return user === undefined ? {} : { user: publicId(agent, user) };
+      return user === undefined ? {} : { user: publicId(agent, user), ...nameOf(user) };
     } catch (error) {
       return isLoginRequired(error) ? { login_required: true } : { user_pending: true };
     }
@@ -122,10 +123,18 @@ function isLoginRequired(error: unknown): boolean {
   return error instanceof ApiError && error.code === "login_required";
 }
 
+const MAX_NAME_CHARS = 100;
+
 /** What an error of `authenticate` may quote; what is part of another comes after it. */
 function secretsOf({ cookie = "", authorization = "" }: IncomingMessage["headers"], token = ""): string[] {
   const [credentials = ""] = authorization.split(" ").slice(-1);
   return [cookie, authorization, credentials, token].filter(({ length }) => length >= MIN_SECRET_CHARS);
+}
+
+/** What people read of a user, if `authenticate` says it. Only the user gets it. */
+function nameOf({ name }: User): Pick<AgentInfo, "user_name"> {
+  const shown = typeof name === "string" ? cutLine(plainText(name), MAX_NAME_CHARS) : "";
+  return shown === "" ? {} : { user_name: shown };
 }
 
 /** The same after each start and each change of a secret. Only the user gets it. */

@@ -20,6 +20,7 @@ export const routesOf = (service: Service): Routes => ({
   "GET /widget.js": { access: "open", handle: script(service) },
   "GET /widget.js.map": { access: "open", handle: script(service) },
   "GET /chunks/{name}": { access: "open", handle: script(service) },
+  "GET /chat/{name}": { access: "open", handle: script(service) },
   "GET /ws/chat": { access: "open", handle: upgradeRequired },
   "POST /api/chat": { access: "message", handle: chat(service) },
   "POST /api/feedback": {

@@ -4,13 +4,16 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import type { CheckedPage } from "../agent/owners-page.ts";
 import type { AgentRuntime, ServedAgent } from "../agent/served-agent.ts";
 import type { Origins } from "../auth/origins.ts";
+import type { Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request.ts";
 import { ApiError } from "../protocol/errors.ts";
 
 const HTML = "text/html; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
+const SVG = "image/svg+xml";
 const SOURCE_MAP = "application/json; charset=utf-8";
 
 /** Scripts run on the pages of other sites. */
@@ -22,9 +25,11 @@ const SCRIPT_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
 /** The name of a chunk says what is in it, so a browser never has to ask again. */
 const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };
 
-/** The chat page with one title and what it knows of its agent. */
+/** In the built `/widget.js`, what the launcher's button is drawn with: the attributes that an agent's owner wants. */
+const BUTTON = "PARLEY_BUTTON={}";
+
+/** The chat page with what it knows of its agent. */
 interface Pages {
-  title: string;
   data: string;
   page: StaticFile;
   embed: StaticFile;
@@ -33,8 +38,10 @@ interface Pages {
 }
 
 export interface Site {
-  pagesOf(title: string, data: string): Pages;
-  /** Scripts and their source maps, by path. A path that a client asks for never becomes the name of a file. */
+  pagesOf(served: ServedAgent, data: string): Pages;
+  /** Makes `/widget.js` and the images of the agent that serves now, if its owner says how the chat looks. */
+  own(page: CheckedPage | undefined): void;
+  /** Scripts, their source maps and these images, by path. A path that a client asks for never becomes the name of a file. */
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
@@ -69,41 +76,55 @@ export function loadSite(folder: string): Site {
   const styles = styleHashes(page);
   let pages: Pages | undefined;
   return {
-    pagesOf(title, data) {
-      if (pages?.title !== title || pages.data !== data) {
-        const texts: Record<string, string> = { title: escapeHtml(title), data };
-        const complete = (html: string) =>
+    scripts,
+    pagesOf({ agent, page: own }, data) {
+      if (pages?.data !== data) {
+        const texts: Record<string, string> = { title: escapeHtml(own?.title ?? agent.name), data };
+        const complete = (html: string) => {
+          const unowned = own ? html : html.replace(/<link[^>]* data-owner>\s*/, "");
+          const parts = own?.icons ? unowned.replace(/<link rel="icon"[^>]*>/, own.icons) : unowned;
           // In one go: a name may look like the mark of another text.
-          createStaticFile(Buffer.from(html.replace(/"?\{\{(\w+)\}\}"?/g, (_, name) => texts[name] ?? "")), HTML);
-        pages = { title, data, page: complete(page), embed: complete(embed), styles };
+          const whole = parts.replace(/"?\{\{(\w+)\}\}"?/g, (_, name) => texts[name] ?? "");
+          return createStaticFile(Buffer.from(whole), HTML);
+        };
+        pages = { data, page: complete(page), embed: complete(embed), styles };
       }
       return pages;
     },
-    scripts,
+    own(page) {
+      this.scripts = page === undefined ? scripts : new Map([...scripts, ...ownedFiles(page, scripts)]);
+    },
   };
+}
+
+function ownedFiles({ files, button }: CheckedPage, scripts: BuiltFiles["scripts"]): Map<string, StaticFile> {
+  const images = [...files].map(([path, { type, bytes }]) => [path, describe(bytes, type)] as const);
+  const widget = scripts.get("/widget.js")?.identity.toString() ?? "";
+  const script = Buffer.from(widget.replace(BUTTON, () => BUTTON.replace("{}", () => button)));
+  return new Map([...images, ["/widget.js", createStaticFile(script, SCRIPT)]]);
 }
 
 /**
  * JSON that the page reads from a `<script>` that is none: what `/api/info` says, so that all of the first screen is there
- * at once and nothing shifts, but for the user; that its own policy (`pageHeaders`) lets no image of another server be
+ * at once and nothing shifts, but for the user; from which other servers its own policy (`pageHeaders`) lets images be
  * loaded; and in a frame of which sites a key that the browser has kept opens the chat.
  */
-function pageData({ info: known, authenticate }: ServedAgent, sites: readonly string[]): string {
+function pageData({ info: known, authenticate }: ServedAgent, hosts: readonly string[], sites: readonly string[]) {
   const info = { ...known, ...(authenticate !== undefined && { user_pending: true }) };
-  const data = JSON.stringify({ info, images: "none", sites });
+  const data = JSON.stringify({ info, images: hosts.length > 0 ? hosts : "none", sites });
   return data.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** `GET /`: the chat page; `embed=1` is for a frame on another site. */
 export const page =
-  ({ runtime, site, origins }: { runtime: AgentRuntime; site: Site; origins: Origins }) =>
+  ({ runtime, site, origins, settings }: { runtime: AgentRuntime; site: Site; origins: Origins; settings: Settings }) =>
   (context: RequestContext): void => {
     const { current } = runtime;
     origins.refuseRebound(context.req.headers);
-    const { page, embed, styles } = site.pagesOf(current.agent.name, pageData(current, origins.named));
+    const { page, embed, styles } = site.pagesOf(current, pageData(current, settings.imageHosts, origins.named));
     const isEmbedded = context.query.get("embed") === "1";
     const ancestors = isEmbedded ? origins.frameAncestors(current.authenticate !== undefined) : "'self'";
-    const headers = pageHeaders(styles, ancestors);
+    const headers = pageHeaders(styles, ancestors, settings.imageHosts);
     sendStaticFile(context, isEmbedded ? embed : page, headers);
   };
 
@@ -115,7 +136,9 @@ export const script =
     if (file === undefined) throw new ApiError("not_found", "There is nothing at this address.");
     const map = `${context.path}.map`;
     sendStaticFile(context, file, {
-      ...(context.path.startsWith("/chunks/") ? CHUNK_HEADERS : SCRIPT_HEADERS),
+      ...(/^\/(?:chunks|chat)\//.test(context.path) ? CHUNK_HEADERS : SCRIPT_HEADERS),
+      // Opened by itself, an image of this kind would be a page of this server.
+      ...(file.contentType === SVG && { "content-security-policy": "default-src 'none'; sandbox" }),
       // Relative, because a reverse proxy may serve us below a path.
       ...(site.scripts.has(map) && { sourcemap: map.slice(map.lastIndexOf("/") + 1) }),
     });
@@ -125,12 +148,12 @@ export const script =
  * Only our own script runs, no inline style sheet applies but the one that shows the page until then, and no HTML string
  * becomes DOM: Lit's own policy is the only one that may make markup, from the templates in our source.
  */
-function pageHeaders(styles: string, frameAncestors: string): Record<string, string> {
+function pageHeaders(styles: string, frameAncestors: string, imageHosts: readonly string[]): Record<string, string> {
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
     `style-src 'self' ${styles}`,
-    "img-src 'self' blob: data:",
+    ["img-src 'self' blob: data:", ...imageHosts.map((host) => `https://${host}`)].join(" "),
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",

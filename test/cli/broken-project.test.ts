@@ -216,8 +216,6 @@ const WRONG_AGENTS: [fields: unknown, sentence: RegExp][] = [
   [{ maxOutputTokens: 0.5 }, /^maxOutputTokens must be a whole number above 0\.$/],
   [{ extraBody: "x" }, /^extraBody must be an object\.$/],
   [{ store: "no" }, /^store must be true or false\.$/],
-  [{ chat: { suggestions: "x" } }, /chat\.suggestions must be an array/],
-  [{ chat: { welcom: "x" } }, /chat\.welcom .* Did you mean chat\.welcome\?/],
   [{ welcome: "x" }, /^welcome is not a field of an agent\. Write chat: \{ welcome: … \}\.$/],
   [{ system: "x" }, /^system is not a field .* Did you mean instructions\?$/],
   [{ instruction: "x" }, /Did you mean instructions\?/],

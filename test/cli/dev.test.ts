@@ -160,6 +160,28 @@ test("a change of the agent, and of whatever it imports or reads, reaches the ne
   await page.close();
 });
 
+test("a changed text or logo of the page is served at once, and a broken one keeps the page that was", async (t) => {
+  const agent = (welcome: string) =>
+    `export default { name: "Mine", run: () => "Hi", chat: { welcome: ${welcome}, logo: "art/logo.svg" } };`;
+  const folder = temporaryProject(t, { "agent.js": agent('"One"'), "art/logo.svg": "<svg/>" });
+  const { url, token, write } = await startDev(t, folder);
+  const page = await listen(url, token);
+  await page.next();
+  const look = async () => {
+    const { welcome, chat } = await (await fetch(`${url}/api/info`)).json();
+    return [welcome, await (await fetch(`${url}/${chat.logo.light}`)).text()];
+  };
+  write("art/logo.svg", "<svg></svg>");
+  await page.next();
+  assert.deepEqual(await look(), ["One", "<svg></svg>"]);
+  write("agent.js", agent('"Two"'));
+  await page.next();
+  write("agent.js", agent("5"));
+  assert.match(String((await page.next()).sentence), /^chat\.welcome must be a text/);
+  assert.deepEqual(await look(), ["Two", "<svg></svg>"]);
+  await page.close();
+});
+
 test("a broken file keeps the last good agent; terminal and page say where and why, until it is fine again", async (t) => {
   const folder = temporaryProject(t, {
     "agent.ts": 'import { name } from "./lib/name.ts"; export default { name, model: "demo" };',

@@ -99,9 +99,9 @@ test("docs/widget.md names the fields of each event", () => {
 });
 
 test("docs/widget.md names what the element keeps in localStorage", () => {
-  const names = [source("session/api-key.ts"), source("session/access.ts"), source("element/theme.ts")].map(
-    (code) => /[`"](agent-chat-[\w-]+:?)/.exec(code)?.[1],
-  );
+  const files = ["session/api-key.ts", "session/access.ts", "element/theme.ts"].map(source);
+  const names = files.map((code) => /[`"](agent-chat-[\w-]+:?)/.exec(code)?.[1]);
+  names.push(/"(agent-chat-opened:)"/.exec(source("launcher/state.ts"))?.[1]);
   const inDocs = tableRows(docs, "in `localStorage`").map(([name = ""]) => name.replace("SERVER", ""));
   assert.deepEqual(inDocs, names);
 });

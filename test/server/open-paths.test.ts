@@ -215,6 +215,11 @@ test("/api/info says who the agent is and what the chat page needs", async (t) =
     welcome: "Hi!",
     suggestions: ["What can you do?"],
     disclaimer: "Answers may be wrong.",
+    chat: {
+      welcome: "Hi!",
+      suggestions: [{ label: "What can you do?", prompt: "What can you do?" }],
+      disclaimer: "Answers may be wrong.",
+    },
     continue: true,
     attachments: {
       media_types: ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"],

@@ -67,9 +67,9 @@ test("every name that the document refers to is there, and each operation has an
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test("it has exactly the routes that are open but for the page and its scripts", async (t) => {
+test("it has exactly the routes that are open but for the page, its scripts and its images", async (t) => {
   const routes = routesIn("server/routes/index.ts", ...doorFiles()).filter((route) => !route.startsWith("WS "));
-  const site = ["GET /", "GET /widget.js", "GET /widget.js.map", "GET /chunks/{name}"];
+  const site = ["GET /", "GET /widget.js", "GET /widget.js.map", "GET /chunks/{name}", "GET /chat/{name}"];
   const described = operationsOf(await documentOf(t, EVERYTHING)).map(([route]) => route);
   assert.deepEqual(described.sort(), routes.filter((route) => !site.includes(route)).sort());
 

@@ -695,6 +695,22 @@ test("/api/info names the user in 22 characters, the same after a restart, and a
   }
 });
 
+test("/api/info has the name that authenticate returns, in one line of at most 100 characters, and no other value", async (t) => {
+  for (const [name, shown] of [
+    ["Ada Lovelace", "Ada Lovelace"],
+    ["Ada\n\u202eLove\u0000lace ", "Ada Love lace"],
+    ["x".repeat(101), `${"x".repeat(99)}…`],
+    [" \n", undefined],
+    [{ first: "Ada" }, undefined],
+    [undefined, undefined],
+  ]) {
+    const { url } = await start(t, { authenticate: () => ({ id: "ada", name, card: "secret" }) });
+    const { user, user_name, ...info } = await (await fetch(`${url}/api/info`)).json();
+    assert.deepEqual([user.length, user_name], [22, shown]);
+    assert.doesNotMatch(JSON.stringify(info) + (await (await fetch(url)).text()), /Ada|secret/);
+  }
+});
+
 test("/api/info asks who is there within a rate of its own, which takes nothing from the messages and gets none from them", async (t) => {
   let asked = 0;
   const authenticate: Authenticate = (request) => {

@@ -32,6 +32,8 @@ export interface ServerOptions extends ScriptedOptions {
   routes?: ParleyServerOptions["routes"];
   /** With it, runs are traced. */
   openTelemetry?: ParleyServerOptions["openTelemetry"];
+  /** The project's, with the images of its page. */
+  folder?: string;
   /** Says who sends each message, within `authenticateMs`. */
   authenticate?: Authenticate | undefined;
   authenticateMs?: number;
@@ -81,6 +83,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     publicFolder: options.publicFolder ?? join(DIST, "public"),
     parseWorker: options.parseWorker ?? join(DIST, "parse-worker.js"),
     routes: options.routes,
+    folder: options.folder,
     openTelemetry: options.openTelemetry,
     lingerMs: options.lingerMs ?? 100,
     authenticate: options.authenticate,

@@ -5,7 +5,7 @@ import type { Composer } from "../composer/composer.ts";
 import type { ChatSession } from "../conversations/chat-session.ts";
 import type { AssistantMessage, Message } from "../conversations/messages.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import { lazy, whenIdle } from "../loading/lazy.ts";
+import { type Lazy, lazy, whenIdle } from "../loading/lazy.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { Client } from "../session/client.ts";
 import { adoptSheets, sheetOf } from "../styles/adopt.ts";
@@ -27,6 +27,7 @@ import type { Talk } from "../ui/talk.ts";
 import { ElementActions } from "./chat-actions.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
+import type { Owner, OwnersView } from "./owner.ts";
 import { hasSameEntries, PageList, PageTable } from "./page-table.ts";
 import { CHAT, initialValue, initialValues, isValid, litProperties } from "./properties.ts";
 import type { AddedMessage, ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
@@ -76,6 +77,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** @internal What the page of the server knows of its agent from the start. */
   pageInfo: AgentInfo | undefined;
+  /** @internal What the agent's owner wants; absent where they say nothing of the chat. */
+  own: OwnersView | undefined;
   /** @internal See `ChatContext`. */
   images: ChatContext["images"] = "ask";
   /** @internal What the page offers to say next. */
@@ -93,6 +96,9 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   });
   /** Resolves when it is there, or cannot be loaded for now. */
   #talkTried: Promise<void> | undefined;
+  #owner: Owner | undefined;
+  /** Resolves when it is there, or cannot be loaded for now. */
+  #ownerTried: Promise<void> | undefined;
   /** The answer that has begun before. */
   #begun: AssistantMessage | undefined;
   /** Whether the form that asks for a key could not be loaded. */
@@ -294,6 +300,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   protected override async scheduleUpdate(): Promise<void> {
     if (!this.hasUpdated) await this.#locale.ready;
     else if (this.client?.session.busy) await nextFrame();
+    if ((this.pageInfo ?? this.client?.info)?.chat) await this.#needOwner();
     super.scheduleUpdate();
   }
 
@@ -311,17 +318,18 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     for (const name of Object.keys(CHAT)) if (changed.has(name as keyof AgentChat)) checkProperty(this, name);
-    if (changed.has("strings")) this.#locale.override(this.strings);
     if (changed.has("renderers")) this.#renderers.set(this.renderers);
     if (changed.has("toolRenderers")) this.#toolRenderers.set(this.toolRenderers);
     if (changed.has("messageActions")) this.#messageActions.set(this.messageActions);
     if (changed.has("messageHeader")) this.#messageHeader.set({ draw: this.messageHeader });
+    if (changed.has("strings")) this.#locale.override(this.strings);
     if (changed.has("server")) this.#connect();
     else {
       if (changed.has("apiKey")) this.client?.setSiteKey(this.apiKey);
       if (changed.has("userToken")) this.client?.setUserToken(this.userToken);
       if (changed.has("metadata")) this.client?.setMetadata(this.metadata);
     }
+    if (this.client) this.#owner?.update(this.client);
     if (changed.has("persist") || changed.has("conversations")) this.#clients.persistChanged();
     if (this.#hasConversation) void this.#needTalk();
     this.#updateContext();
@@ -348,6 +356,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       context: this.#context,
       direction: this.#locale.direction,
       client: this.client,
+      shown: this.own ?? this.client?.info,
       composerActions: Array.isArray(this.composerActions) ? this.composerActions : NO_ACTIONS,
       disclaimer: this.disclaimer,
       suggested: this.suggested,
@@ -419,14 +428,18 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** Loads what shows a conversation, however often that has to be tried, and what keeps it. Resolves after the first time. */
   #needTalk(): Promise<void> {
-    this.#talkTried ??= new Promise((resolve) => {
-      void talks.loadEventually(undefined, resolve).then((module) => {
-        if (module) this.#begin(module);
-        resolve();
-      });
-    });
+    this.#talkTried ??= tried(talks, (module) => this.#begin(module));
     this.client?.library.prepare();
     return this.#talkTried;
+  }
+
+  /** Loads what makes the chat its owner's. Resolves after the first time. */
+  #needOwner(): Promise<void> {
+    this.#ownerTried ??= tried(owners, ({ Owner }) => {
+      this.#owner = new Owner(this, { theme: this.#theme, locale: this.#locale, clients: this.#clients });
+      this.requestUpdate();
+    });
+    return this.#ownerTried;
   }
 
   #begin(module: { readonly Talk: typeof Talk }): void {
@@ -505,7 +518,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       thinking: this.thinking,
       // The author of an agent wants to see what it does; people elsewhere read what it says of it.
       tools: this.tools === "auto" && !LOOPBACK.test(this.client?.server.hostname ?? "") ? "titles" : this.tools,
-      feedback: this.feedback || this.client?.info?.feedback === true,
+      feedback: this.feedback ?? this.own?.feedback ?? this.client?.info?.feedback === true,
     };
     const known = this.#context;
     const context: ChatContext = {
@@ -540,14 +553,26 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     // Which side is the end: everything inside follows.
     const { direction } = this.#locale;
     if (style.direction !== direction) style.setProperty("direction", direction, "important");
-    if (isAccentNew) style.setProperty("--_accent", this.accent);
+    if (isAccentNew) style.setProperty("--_accent", this.accent && `var(--agent-chat-accent, ${this.accent})`);
   }
 }
 
 /** Resolves with what an empty chat is shown without. */
 const talks = lazy(() => import("../ui/talk.ts"), "Talk");
 
+const owners = lazy(() => import("./owner.ts"), "Owner");
+
 const transcripts = lazy(() => import("../ui/export.ts"), "exportTranscript");
+
+/** Uses a part, however often it has to be loaded for that. Resolves after the first time. */
+function tried<Module>(part: Lazy<Module>, use: (module: Module) => void): Promise<void> {
+  return new Promise((resolve) => {
+    void part.loadEventually(undefined, resolve).then((module) => {
+      if (module) use(module);
+      resolve();
+    });
+  });
+}
 
 const warnings = lazy(() => import("./warnings.ts"));
 

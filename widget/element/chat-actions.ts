@@ -14,10 +14,11 @@ import {
 import type { Draft, EditedMessage, Place } from "../conversations/tab-slot.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy, whenIdle } from "../loading/lazy.ts";
+import { adoptSheets } from "../styles/adopt.ts";
 import type { ChatActions, ListView } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
 import { hasTouchKeyboard } from "../ui/controls.ts";
-import { fileNotes, waysOn } from "../ui/lazy-parts.ts";
+import { fileNotes, printing, waysOn } from "../ui/lazy-parts.ts";
 import type { Talk } from "../ui/talk.ts";
 import type { EditHost, EditInPlace } from "./edit-in-place.ts";
 import { fireEvent } from "./events.ts";
@@ -79,6 +80,7 @@ export class ElementActions implements ChatActions {
         // A file may be refused, and an answer fail, because nothing can be loaded any more.
         void fileNotes.loadEventually();
         void waysOn.loadEventually();
+        void printing.loadEventually().then((it) => it && adoptSheets(host.shadowRoot as ShadowRoot, [it.printSheet]));
       }),
     );
   }

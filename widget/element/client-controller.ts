@@ -15,6 +15,7 @@ export interface ClientHost
   extends ReactiveControllerHost,
     HTMLElement,
     Pick<ChatProperties, "server" | "apiKey" | "persist" | "conversations" | "userToken" | "metadata"> {
+  readonly own: { readonly conversations: boolean | undefined } | undefined;
   readonly texts: Strings;
 }
 
@@ -129,7 +130,8 @@ export class ClientController implements ReactiveController {
 
   /** Whether the browser keeps all conversations, and lists them. */
   get keepsAll(): boolean {
-    return this.#host.conversations && this.#persists;
+    const { conversations, own } = this.#host;
+    return (conversations ?? own?.conversations ?? false) && this.#persists;
   }
 
   get #persists(): boolean {

@@ -22,7 +22,8 @@ export class LocaleController implements ReactiveController {
   readonly #watcher = new MutationObserver(() => this.#update());
   #locale: Locale = en;
   readonly #override = new PageTable<StringsOverride>();
-  #tag: string | undefined;
+  /** The reader's language, which may be one that we have no texts in. */
+  tag = "";
   #loading = new AbortController();
 
   constructor(host: ReactiveControllerHost & HTMLElement) {
@@ -42,7 +43,7 @@ export class LocaleController implements ReactiveController {
     this.#watcher.disconnect();
     this.#loading.abort();
     // Is found again when the element is back in a page.
-    this.#tag = undefined;
+    this.tag = "";
   }
 
   /** Texts of the site's own, for what it wants to say differently. */
@@ -73,8 +74,8 @@ export class LocaleController implements ReactiveController {
       this.direction = direction;
       this.#host.requestUpdate();
     }
-    if (tag === this.#tag) return;
-    this.#tag = tag;
+    if (tag === this.tag) return;
+    this.tag = tag;
     this.#loading.abort();
     this.#loading = new AbortController();
     const { signal } = this.#loading;

@@ -9,10 +9,10 @@ import type { ChatProperties, SharedProperties } from "./public-types.ts";
 
 export interface Row<Value = unknown> {
   /**
-   * Default: a text. `words` is a list with spaces between, or the first of the choices alone; `time` a number of
+   * Default: a text. `switch` is on or `off`, or unset: then it is as the agent's owner wants it. `words` is a list with spaces between, or the first of the choices alone; `time` a number of
    * milliseconds, or `null`; `color` one of CSS. `object` has no attribute.
    */
-  readonly kind?: "boolean" | "color" | "object" | "time" | "words";
+  readonly kind?: "boolean" | "color" | "object" | "switch" | "time" | "words";
   /** Name of its attribute, where that is not the name of the property; `false` if it has none. */
   readonly attribute?: string | false;
   /** The first one is the default. */
@@ -43,8 +43,8 @@ export const SHARED: RowsOf<SharedProperties> = {
   tools: { choices: ["auto", "open", "closed", "hidden", "titles"] },
   actions: { kind: "words", choices: ["all", "none", "copy", "retry", "edit", "code", "table"], reflect: true },
   disclaimer: {},
-  conversations: { kind: "boolean" },
-  feedback: { kind: "boolean" },
+  conversations: { kind: "switch" },
+  feedback: { kind: "switch" },
   strings: { kind: "object" },
   renderers: { kind: "object" },
   toolRenderers: { kind: "object" },
@@ -78,10 +78,15 @@ export function litProperties(): Record<string, PropertyDeclaration> {
     const { reflect = false } = row;
     // Also to set the same again has a meaning.
     const again = name === "userToken" && { hasChanged: () => true };
-    return [name, { attribute, reflect, useDefault: reflect, type, ...again }];
+    return [
+      name,
+      { attribute, reflect, useDefault: reflect, type, ...again, ...(row.kind === "switch" && { converter }) },
+    ];
   });
   return Object.fromEntries(rows);
 }
+
+const converter = { fromAttribute: (text: string | null) => (text === null ? undefined : text !== "off") };
 
 /** The values of a new `<agent-chat>`. */
 export function initialValues(): object {
@@ -93,7 +98,7 @@ export function initialValue({ kind, choices }: Row): unknown {
   if (choices) return choices[0];
   if (kind === "boolean") return false;
   if (kind === "time") return null;
-  return kind === "object" ? undefined : "";
+  return kind === "object" || kind === "switch" ? undefined : "";
 }
 
 /** Whether a property takes a value. Without one its attribute was removed, or a framework has none: that is no mistake. */

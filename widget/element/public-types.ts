@@ -81,10 +81,11 @@ export interface SharedProperties {
    */
   persist: "session" | "none";
   /**
-   * Keeps all conversations in this browser, also of closed tabs, and lists them. On at the server's own page.
+   * Keeps all conversations in this browser, also of closed tabs, and lists them; `off` does not. Default: as the agent's
+   * `chat` says; on at the server's own page.
    * @see Conversations
    */
-  conversations: boolean;
+  conversations: boolean | undefined;
   /** What stays in view while an answer is written: the question at the top, or the end of the answer. */
   follow: "question" | "end";
   /**
@@ -105,11 +106,11 @@ export interface SharedProperties {
    */
   actions: string;
   /**
-   * Shows thumbs on answers, and a rating fires `agent-chat-feedback`. Without it, thumbs are there if the agent has
-   * `onFeedback`; for any other agent, ratings go nowhere unless your page listens.
+   * Shows thumbs on answers, and a rating fires `agent-chat-feedback`; `off` shows none. Default: as the agent's `chat` says,
+   * else they are there if the agent has `onFeedback`. For any other agent, ratings go nowhere unless your page listens.
    * @see Feedback
    */
-  feedback: boolean;
+  feedback: boolean | undefined;
   /**
    * A sentence below the composer, instead of the agent's `chat.disclaimer`. May contain links and bold text in
    * Markdown. For example: "Answers may be wrong."

@@ -136,7 +136,14 @@ export class Greeting {
     const after = isSeen ? 0 : Number(timeOf(previewAfter) || DEFAULT_AFTER_MS);
     this.#preview.set(preview.trim() && `${previewAfter} ${preview}`, after, () => this.#greet());
     this.#opening.set(timeOf(autoOpen), Number(autoOpen), () => {
-      if (this.#isWelcome && !smallScreen().matches) void this.#launcher.show();
+      if (!this.#isWelcome || smallScreen().matches) return;
+      // The owner's opens once for a visitor, the page's once in a session.
+      // What the agent's owner wants is done once for a visitor, what the page wants once in a session.
+      if (this.#launcher.getAttribute("auto-open-once") === this.#launcher.getAttribute("auto-open")) {
+        if (this.#memory.hasOpened) return;
+        this.#memory.hasOpened = true;
+      }
+      void this.#launcher.show();
     });
   }
 

@@ -13,7 +13,7 @@ import launcherStyles from "../styles/launcher.css";
 import tokenStyles from "../styles/tokens.css";
 import type { Greeting, GreetingLauncher } from "./greeting.ts";
 import type { LauncherPanel, PanelLauncher } from "./panel.ts";
-import { hasNews, smallScreen } from "./state.ts";
+import { hasNews, type OwnersAttributes, smallScreen } from "./state.ts";
 
 /** The properties by name, with the value of a new launcher; those without one have no attribute: put here by the build. */
 declare const PARLEY_LAUNCHER_PROPERTIES: string;
@@ -55,7 +55,10 @@ export class AgentChatLauncher
   static readonly observedAttributes = ["lang", "dir"];
 
   /** Where the elements of this script find their server, unless they name one. */
-  static defaultServer = "";
+  static defaultServer: string;
+
+  /** What the owner of that server's agent wants. */
+  static owner: OwnersAttributes;
 
   /** The panel with the chat, which is loaded when it is needed. */
   static loadPanel: Lazy<typeof import("./panel.ts")>["loadEventually"];
@@ -75,14 +78,18 @@ export class AgentChatLauncher
       if (hasAttribute) AgentChatLauncher.observedAttributes.push(attribute);
       Object.defineProperty(AgentChatLauncher.prototype, name, {
         get(this: AgentChatLauncher) {
-          return hasAttribute ? this.#valueOf(attribute, initial) : this.#held[name];
+          if (!hasAttribute) return this.#held[name];
+          // A wrong value is taken away by the panel, which knows the right ones.
+          const text = this.getAttribute(attribute);
+          if (initial === 0) return text === null ? undefined : text !== "off";
+          return text || (attribute === "server" ? AgentChatLauncher.defaultServer : initial);
         },
         set(this: AgentChatLauncher, value: unknown) {
           if (!hasAttribute) {
             this.#held[name] = value;
             this.#requestDraw();
-          } else if (value === false || value == null) this.removeAttribute(attribute);
-          else this.setAttribute(attribute, value === true ? "" : String(value));
+          } else if (value == null || (value === false && initial !== 0)) this.removeAttribute(attribute);
+          else this.setAttribute(attribute, value === true ? "" : value === false ? "off" : String(value));
         },
       });
     }
@@ -166,11 +173,14 @@ export class AgentChatLauncher
 
   connectedCallback(): void {
     // A property that was set before the element was defined hides the one of the class.
-    for (const [name] of properties.filter(([it]) => Object.hasOwn(this, it))) {
-      const value: unknown = Reflect.get(this, name);
-      Reflect.deleteProperty(this, name);
-      Reflect.set(this, name, value);
+    const own = this as Record<string, unknown>;
+    for (const [name] of properties) {
+      if (!Object.hasOwn(own, name)) continue;
+      const value = own[name];
+      delete own[name];
+      own[name] = value;
     }
+    this.#beOwned();
     this.#connection = new AbortController();
     this.#watcher.observe(document, { attributeFilter: ["lang", "dir"], subtree: true });
     this.#requestDraw();
@@ -179,6 +189,16 @@ export class AgentChatLauncher
     this.showPopover?.();
     addEventListener("pageshow", this.#resume, { signal: this.#connection.signal });
     this.#resume();
+  }
+
+  /** Has the attributes that the owner of the agent wants, and the page does not have itself. */
+  #beOwned(): void {
+    const [tag] = languageAt(this);
+    if (this.server !== AgentChatLauncher.defaultServer) return;
+    for (const language of [tag, tag.split("-")[0] as string, ""]) {
+      const wanted = AgentChatLauncher.owner[language];
+      for (const name in wanted) if (!this.hasAttribute(name)) this.setAttribute(name, wanted[name] as string);
+    }
   }
 
   disconnectedCallback(): void {
@@ -191,13 +211,6 @@ export class AgentChatLauncher
 
   attributeChangedCallback(): void {
     this.#requestDraw();
-  }
-
-  /** A wrong value is taken away by the panel, which knows the right ones. */
-  #valueOf(attribute: string, initial: unknown): unknown {
-    const text = this.getAttribute(attribute);
-    if (initial === false) return text !== null;
-    return text || (attribute === "server" ? AgentChatLauncher.defaultServer : initial);
   }
 
   #requestDraw(): void {
@@ -215,7 +228,7 @@ export class AgentChatLauncher
     box.lang = code in openChat ? code : "en";
     const label = this.#offeredReload?.[box.lang] ?? this.label;
     box.dir = direction;
-    const colour = accent && CSS.supports("color", accent) ? `--_accent:${accent}` : "";
+    const colour = accent && CSS.supports("color", accent) ? `--_accent:var(--agent-chat-accent,${accent})` : "";
     this.#sheet.replaceSync(`:host{direction:${direction}!important;${colour}}`);
     this.#icon.firstElementChild?.setAttribute("d", PATHS[icon] ?? PATHS.chat);
     this.#icon.classList.toggle("solid", icon === "spark");

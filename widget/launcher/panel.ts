@@ -7,11 +7,17 @@ import { Directive, directive, type ElementPart } from "lit/directive.js";
 import { questionsOf } from "../conversations/messages.ts";
 import type { AgentChat } from "../element/agent-chat.ts";
 import { LocaleController } from "../element/locale.ts";
-import { attributeOf, isValid, SHARED } from "../element/properties.ts";
-import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
+import { attributeOf, isValid, type Row, SHARED } from "../element/properties.ts";
+import type {
+  AgentChatDoneEvent,
+  AgentChatErrorEvent,
+  AgentChatLauncher,
+  AgentChatReadyEvent,
+} from "../element/public-types.ts";
 import { warnOfText, warnOfValue } from "../element/warnings.ts";
 import { panelTexts } from "../i18n/panel-texts.ts";
 import { en } from "../i18n/strings.ts";
+import { textFor } from "../i18n/text-for.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import { create, svgIcon } from "../styles/elements.ts";
 import panelStyles from "../styles/panel.css";
@@ -51,8 +57,16 @@ const forwardFrom = directive(
       return noChange;
     }
 
+    readonly #handed = new Map<string, unknown>();
+
     override update({ element }: ElementPart, [launcher]: [AgentChatLauncher]): unknown {
-      for (const name of Object.keys(SHARED)) Reflect.set(element, name, Reflect.get(launcher, name));
+      for (const [name, { choices, kind }] of Object.entries<Row>(SHARED)) {
+        const value: unknown = Reflect.get(launcher, name);
+        // What is not said anew leaves what the agent's owner, or the person, wants in the chat.
+        const isKnown = (choices || kind === "switch") && this.#handed.has(name) && this.#handed.get(name) === value;
+        if (!isKnown) Reflect.set(element, name, value);
+        this.#handed.set(name, value);
+      }
       return noChange;
     }
   },
@@ -236,6 +250,7 @@ export class LauncherPanel extends LitElement {
       <agent-chat
         lang=${this.lang}
         dir=${this.dir}
+        @agent-chat-ready=${this.#ready}
         @user-left=${this.#userLeft}
         @message-added=${this.#answered}
         exportparts=${[PARLEY_CHAT_PARTS, ...this.#ownParts()].join()}
@@ -280,6 +295,21 @@ export class LauncherPanel extends LitElement {
     else if (!open) this.close();
     this.requestUpdate();
   }
+
+  /** A launcher whose script does not say what the agent's owner wants hears it from the chat. */
+  readonly #ready = ({ info }: AgentChatReadyEvent): void => {
+    const { accent, corners, button: { previewAfter, autoOpen: _, ...button } = {} } = info.chat ?? {};
+    const attributes = {
+      ...button,
+      "preview-after": previewAfter,
+      accent: accent && `light-dark(${accent.light},${accent.dark})`,
+      corners,
+    };
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value === undefined || this.#launcher.hasAttribute(name)) continue;
+      this.#launcher.setAttribute(name, textFor(value, this.#locale.tag));
+    }
+  };
 
   readonly #userLeft = (): void => {
     this.#memory.keep({ awaited: false, unread: 0 });

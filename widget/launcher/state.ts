@@ -3,6 +3,9 @@
 import { toJson } from "../../server/protocol/json.ts";
 import { recall, remember } from "../storage/storage.ts";
 
+/** What the owner of an agent says of the button: attributes, and those that are another text, by language. */
+export type OwnersAttributes = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
 export interface LauncherState {
   /** Whether the panel is open; `undefined` if it was never opened. */
   readonly open: boolean | undefined;
@@ -44,6 +47,19 @@ export class LauncherMemory {
   /** Read anew each time, because another page of the tab may have written. */
   get state(): LauncherState {
     return decode(recall(nameFor(this.#launcher.server), "sessionStorage"));
+  }
+
+  /** Whether the panel has opened by itself for this visitor, on any visit. */
+  get hasOpened(): boolean {
+    return recall(this.#openedName) !== undefined;
+  }
+
+  set hasOpened(_: true) {
+    remember(this.#openedName, "1");
+  }
+
+  get #openedName(): string {
+    return nameFor(this.#launcher.server).replace("agent-chat-panel:", "agent-chat-opened:");
   }
 
   /** Keeps a change; as long as the page only, where the browser blocks storage. */

@@ -31,22 +31,20 @@ export async function retry<Result>(
     } catch (error) {
       onFailure?.();
       if (isOver(error)) break;
-      await pause(Math.random() * Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS), signal);
+      await pause(Math.random() * Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS));
     }
   }
   return undefined;
 }
 
 /** Ends early when the network is back. */
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
+function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       removeEventListener("online", end);
-      signal?.removeEventListener("abort", end);
       resolve();
     };
     setTimeout(end, ms);
     addEventListener("online", end);
-    signal?.addEventListener("abort", end);
   });
 }

@@ -12,12 +12,14 @@ import { appendText, linkElement, type Parent } from "./text.ts";
 /** `failed`: the image is not there, or a policy of the page forbids to show it. */
 export type ImageStatus = "requested" | "failed";
 
+/** Images of other servers: `ask` loads them when the reader asks for it, but where the page's policy allows none or few hosts. */
+export type MayLoadImages = "none" | "ask" | readonly string[];
+
 export interface InlineContext {
   readonly strings: Strings;
   /** The external images that the reader has asked for, by source. */
   readonly images: Map<string, ImageStatus>;
-  /** Whether the page's policy lets external images be loaded, so that it is worth asking. */
-  readonly mayLoadImages: boolean;
+  readonly mayLoadImages: MayLoadImages | undefined;
 }
 
 export function appendInline(parent: Parent, tokens: readonly Token[], context: InlineContext, isInLink = false): void {
@@ -90,7 +92,8 @@ function appendImage(parent: Parent, token: Tokens.Image, context: InlineContext
     appendText(parent, alt || source);
   } else {
     const { strings, mayLoadImages } = context;
-    const isAsked = mayLoadImages && status === undefined;
+    const isNamed = !Array.isArray(mayLoadImages) || (mayLoadImages.includes(image.host) && /^https/.test(image.src));
+    const isAsked = mayLoadImages !== "none" && isNamed && status === undefined;
     parent.append(isAsked ? imageButton(image, alt, strings) : imageLink(image, alt, strings, status === "failed"));
   }
 }

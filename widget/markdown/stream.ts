@@ -17,7 +17,7 @@ import {
   settledBlocks,
 } from "./lexer.ts";
 import { removeFrom } from "./patch-dom.ts";
-import { type ImageStatus, type InlineContext, listenForImages } from "./render-inline.ts";
+import { type ImageStatus, type InlineContext, listenForImages, type MayLoadImages } from "./render-inline.ts";
 import { type BlockRenderers, delimitersOf } from "./renderers.ts";
 
 /**
@@ -41,8 +41,8 @@ export interface MarkdownContext {
   readonly theme: "light" | "dark";
   /** Level of the heading that the text stands below. */
   readonly headingLevel: number;
-  /** Whether the reader is asked to load external images: `none` where the page's policy forbids them. */
-  readonly images?: "none" | "ask";
+  /** Which external images the reader is asked to load. Default: all. */
+  readonly images?: MayLoadImages;
 }
 
 /** Settled content with text in brackets, which looks different once one of its labels is defined as a link. */
@@ -127,7 +127,7 @@ export class MarkdownStream {
 
   #inlineContext(): InlineContext {
     const { strings, images } = this.#context;
-    return { strings, images: this.#images, mayLoadImages: images !== "none" };
+    return { strings, images: this.#images, mayLoadImages: images };
   }
 
   #reset(): void {

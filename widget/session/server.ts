@@ -42,21 +42,28 @@ export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken
   }
 }
 
+/** Fields that are there only with a value of this type, or this value. What `chat` holds is checked where it is used. */
+const OPTIONAL: Readonly<Record<string, unknown>> = {
+  ...{ welcome: "string", disclaimer: "string", user: "string", user_name: "string", chat: "object" },
+  ...{ login_required: true, user_pending: true, feedback: true, continue: true },
+};
+
 /** Only the specification's three fields are required: the others are our server's additions. */
 export function parseAgentInfo(value: unknown): AgentInfo {
   const info = isRecord(value) ? value : {};
-  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments, user } = info;
+  const { name, agent, auth_required, suggestions, attachments } = info;
   if (typeof name !== "string" || typeof agent !== "string") {
     throw new TypeError("/api/info has no name or agent");
   }
   const limits = isRecord(attachments) ? attachments : {};
   return {
+    ...Object.fromEntries(
+      Object.entries(info).filter(([it, is]) => it in OPTIONAL && [is, typeof is].includes(OPTIONAL[it])),
+    ),
     name,
     agent,
     auth_required: auth_required === true,
-    ...(typeof welcome === "string" ? { welcome } : {}),
     suggestions: stringsOf(suggestions),
-    ...(typeof disclaimer === "string" ? { disclaimer } : {}),
     attachments: {
       // Read where there is a text file, if the server takes any.
       ...(limits as Pick<AgentInfo["attachments"], "max_text_bytes">),
@@ -65,11 +72,6 @@ export function parseAgentInfo(value: unknown): AgentInfo {
       max_count: numberOf(limits.max_count) ?? 0,
     },
     max_body_bytes: numberOf(info.max_body_bytes) ?? Infinity,
-    ...(typeof user === "string" ? { user } : {}),
-    ...(info.login_required === true ? { login_required: true } : {}),
-    ...(info.user_pending === true ? { user_pending: true } : {}),
-    ...(info.feedback === true ? { feedback: true } : {}),
-    ...(info.continue === true ? { continue: true } : {}),
   };
 }
 

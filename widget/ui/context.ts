@@ -1,9 +1,11 @@
 /** The context that every part of the interface gets: texts, modes, and what the parts ask of the element around them. */
 
+import type { TemplateResult } from "lit";
 import type { SendOutcome } from "../conversations/chat-session.ts";
 import type { OutgoingMessage } from "../conversations/conversation.ts";
 import type { AssistantMessage, Failure, Message, ToolBlock, UserMessage } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
+import type { MayLoadImages } from "../markdown/render-inline.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { MessageAction, MessageHeader, ToolRenderers } from "./extensions.ts";
 
@@ -16,6 +18,22 @@ export interface ChatModes {
   readonly tools: StepMode | "titles";
   /** Whether answers have thumbs. */
   readonly feedback: boolean;
+}
+
+/** What the screen shows of the agent: as the server says it, or as its owner has it, in the reader's language. */
+export interface ShownAgent {
+  readonly name: string;
+  readonly agent: string;
+  readonly welcome?: string | undefined;
+  readonly disclaimer?: string | undefined;
+  /** What a button says, with what it sends, where that is something else. */
+  readonly suggestions: readonly (string | readonly string[])[];
+  /** Below the disclaimer. */
+  readonly links?: TemplateResult | undefined;
+  /** The way in, where the agent has to know its users. */
+  readonly signIn?: TemplateResult | undefined;
+  /** In place of the mark. */
+  readonly logo?: TemplateResult | undefined;
 }
 
 /** What the screen knows of the list of conversations. */
@@ -104,8 +122,7 @@ export interface ChatContext {
   readonly theme: "light" | "dark";
   /** What the button for the theme leads to. */
   readonly nextTheme: "auto" | "light" | "dark";
-  /** Images of other servers: `ask` loads them when the reader asks for it, `none` never, because the page forbids it. */
-  readonly images: "none" | "ask";
+  readonly images: MayLoadImages;
   /** Level of the heading of each message. */
   readonly headingLevel: number;
   /** The page's own, before the built-in ones. */

@@ -11,9 +11,11 @@ import styles from "../styles/files.css";
 import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
-import { icons } from "./icons.ts";
+import { icon, icons } from "./icons.ts";
 
 /** How large a picture is shown in a message that was sent, in pixels. */
+const fileIcon = icon("M13.5 3.5H7.5a2 2 0 0 0-2 2v13a2 2 0 0 0 2 2h9a2 2 0 0 0 2-2v-10zm0 0v5h5");
+
 const MAX_WIDTH = 238;
 const MAX_HEIGHT = 200;
 const MIN_HEIGHT = 56;
@@ -128,7 +130,7 @@ function renderLabel(file: SentFile, { lang }: Strings): TemplateResult {
   const { width, height } = shownSize(file);
   return html`
     ${isPicture(file) ? html`<canvas width=${width ?? nothing} height=${height ?? nothing}></canvas>` : nothing}
-    <span class="file-icon">${icons.file}</span>
+    <span class="file-icon">${fileIcon}</span>
     <span class="file-text">
       <span class="file-name" title=${name}>${name}</span>
       <span class="file-kind">

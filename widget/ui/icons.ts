@@ -41,7 +41,6 @@ export const icons = {
     ${icon(COPY)} ${check}
   `,
   retry: icon("M19.5 4.5v5h-5M19 9.5A7.7 7.7 0 1 0 19.7 13"),
-  file: icon("M13.5 3.5H7.5a2 2 0 0 0-2 2v13a2 2 0 0 0 2 2h9a2 2 0 0 0 2-2v-10zm0 0v5h5"),
   /** The agent's mark. */
   spark: icon(
     "M12 2.5c.7 5.3 3.7 8.5 9.5 9.5c-5.8 1-8.8 4.2-9.5 9.5c-.7-5.3-3.7-8.5-9.5-9.5c5.8-1 8.8-4.2 9.5-9.5z",

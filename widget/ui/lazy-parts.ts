@@ -10,6 +10,9 @@ export const fileNotes = lazy(() => import("./file-notes.ts"), "FileNotesElement
 /** What can be done about an answer that has failed. */
 export const waysOn = lazy(() => import("./ways-on.ts"), "WaysOnElement");
 
+/** How a conversation is printed. */
+export const printing = lazy(() => import("./print.ts"), "printSheet");
+
 /** Each of these modules exports its element. Those that draw blocks of answers are in `blocks.ts`. */
 const PARTS = {
   /** The way to what else stands in the place of a message. */

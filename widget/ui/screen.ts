@@ -6,7 +6,7 @@ import { failureText } from "../i18n/strings.ts";
 import { missingParts } from "../loading/missing.ts";
 import { drawShortText, takeStart } from "../markdown/short-text.ts";
 import type { Client } from "../session/client.ts";
-import type { ChatContext, ListView } from "./context.ts";
+import type { ChatContext, ListView, ShownAgent } from "./context.ts";
 import { SENTENCE_END } from "./controllers/announcer.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
@@ -27,6 +27,8 @@ export interface ScreenView {
   readonly context: ChatContext;
   /** Absent where the element has no server. */
   readonly client: Client | undefined;
+  /** Absent until it is known. */
+  readonly shown: ShownAgent | undefined;
   readonly direction: "ltr" | "rtl";
   /** Buttons that the page adds to the composer. */
   readonly composerActions: readonly ComposerAction[];
@@ -78,7 +80,10 @@ export interface ScreenView {
  * @csspart approve - Its button that approves a call.
  * @csspart approve-all - Its button that approves all of them.
  * @csspart decline - Its button that declines a call.
+ * @csspart cancel-decline - Its button that leads back from the reason of a decline.
  * @csspart edit-arguments - Its button that changes the arguments.
+ * @csspart remove-element - A button that removes an element of a list in them.
+ * @csspart show-arguments - Its button that shows the arguments as the tool gets them.
  * @csspart ask-me-again - Its button that has the agent ask once more.
  * @csspart note - A sentence about an answer that was cut short.
  * @csspart error - A failure.
@@ -128,6 +133,11 @@ export interface ScreenView {
  * @csspart send - The button that sends.
  * @csspart stop - The button that stops the answer.
  * @csspart disclaimer - The sentence below the composer.
+ * @csspart sign-in - The card with the way in, where the user has to sign in first.
+ * @csspart sign-in-button - Its button.
+ * @csspart links - The links of the agent's owner below it.
+ * @csspart link - One of them.
+ * @csspart logo - The owner's logo, in the header and in the greeting.
  * @csspart key-form - The form that asks for a key.
  */
 export function renderScreen(screen: ScreenView): TemplateResult {
@@ -136,7 +146,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   const isRefused = client?.isHidden && client.refusal;
   const isEmpty = !!isRefused || (!client?.session.messages.length && !client?.library.isRestoring);
   const wayToEnd = isEmpty || !screen.talk ? "none" : screen.talk.scroll.wayToEnd;
-  const disclaimer = screen.disclaimer || client?.info?.disclaimer;
+  const disclaimer = screen.disclaimer || screen.shown?.disclaimer;
   const keyDown = (event: KeyboardEvent) => {
     keepTyping(event);
     onKeyDown(event);
@@ -187,6 +197,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
                 </p>`
               : nothing
           }
+          ${screen.shown?.links}
         </slot>
       </div>
       ${
@@ -199,7 +210,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
 }
 
 /** The agent's name, and what can be done with the whole conversation. */
-function renderHeader({ context, client, list }: ScreenView): TemplateResult {
+function renderHeader({ context, client, list, shown }: ScreenView): TemplateResult {
   const { strings, actions, nextTheme, headingLevel } = context;
   const [themeLabel, themeIcon] = {
     light: [strings.toLight, icons.sun] as const,
@@ -207,12 +218,12 @@ function renderHeader({ context, client, list }: ScreenView): TemplateResult {
     auto: [strings.toAuto, icons.screen] as const,
   }[nextTheme];
   const isEmpty = !client?.session.messages.length;
-  const { name = "", agent = client?.phase === "connecting" ? "" : strings.fallbackAgent } = client?.info ?? {};
+  const { name = "", agent = client?.phase === "connecting" ? "" : strings.fallbackAgent } = shown ?? {};
   return html`
     <div part="header" class="header" ?inert=${list?.isOpen}>
       <slot name="header-start"></slot>
       <div class="who">
-        <slot name="avatar"><span class="avatar">${icons.spark}</span></slot>
+        <slot name="avatar">${shown?.logo ?? html`<span class="avatar">${icons.spark}</span>`}</slot>
         <span class="names">
           <span class="agent" role=${agent ? "heading" : nothing} aria-level=${headingLevel - 1}>${liveText(agent)}</span>
           ${name !== "" && name !== agent ? html`<span class="app">${name}</span>` : nothing}
@@ -253,24 +264,26 @@ function renderList({ context, client, list }: ScreenView): TemplateResult | typ
 }
 
 /** What a conversation without messages shows. */
-function renderStart({ client, context }: ScreenView): TemplateResult | typeof nothing {
+function renderStart({ client, context, shown }: ScreenView): TemplateResult | typeof nothing {
   if (!client) return renderUnreachable(context);
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
   if (client.library.absent?.why === "unreadable") return renderFailure(context.strings.notShown, context);
-  if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
+  if (client.phase === "ready") return renderGreeting(shown, context);
   const { refusal } = client;
+  if (refusal?.code === "login_required" && shown?.signIn)
+    return html`${renderGreeting(shown, context)} ${shown.signIn}`;
   const retry = refusal?.retryable ? () => void client.ask() : undefined;
   if (refusal) return renderFailure(failureText(refusal, context.strings), context, retry);
   return renderUnreachable(context, () => client.reconnect.retryNow());
 }
 
-function renderGreeting(welcome: string | undefined, { strings }: ChatContext): TemplateResult {
+function renderGreeting(shown: ShownAgent | undefined, { strings }: ChatContext): TemplateResult {
+  const welcome = shown?.welcome ?? strings.welcome;
   return html`
     <div part="empty" class="greeting">
       <slot name="empty">
-        <span class="mark">${icons.spark}</span>
-        ${guard([welcome, strings], () => renderWelcome(welcome ?? strings.welcome))}
+        ${shown?.logo ?? html`<span class="mark">${icons.spark}</span>`} ${guard([welcome], () => renderWelcome(welcome))}
       </slot>
     </div>
   `;
@@ -381,7 +394,7 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
   const asksForKey = client.key.prompt !== undefined;
   const maySuggest = isEmpty || (!session.busy && !client.library.isRestoring);
   // What the agent suggests at the start is for the first message of the person.
-  const offered = suggested.length > 0 || (!isEmpty && session.lastQuestion) ? suggested : info?.suggestions;
+  const offered = suggested.length > 0 || (!isEmpty && session.lastQuestion) ? suggested : screen.shown?.suggestions;
   const suggestions = (maySuggest && offered) || [];
   return html`
     ${asksForKey ? renderKeyPrompt(client, screen) : nothing} ${renderPending(client, context)}
@@ -442,7 +455,7 @@ function renderJump({ context, talk }: ScreenView, isWriting = false): TemplateR
 function renderDropOverlay({ strings }: ChatContext): TemplateResult {
   return html`
     <div class="drop" aria-hidden="true">
-      <div class="drop-card">${icons.file}<span>${strings.dropHere}</span></div>
+      ${strings.dropHere}
     </div>
   `;
 }

@@ -1,0 +1,331 @@
+/**
+ * The chat as its owner wants it: what `chat` of an agent says of texts, looks and behaviour, and how it is checked. Loaded
+ * where an agent has it.
+ */
+
+import { createHash } from "node:crypto";
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { isAbsolute, relative, resolve } from "node:path";
+import { nearestName } from "../config/nearest-name.ts";
+import { ConfigError } from "../errors.ts";
+import type { ByTheme, OwnersButton, OwnersPage, ToolText } from "../protocol/chat.ts";
+import { isRecord } from "../protocol/json.ts";
+import type { ChatDefinition } from "./chat-definition.ts";
+import { unknownField } from "./fields.ts";
+import { LANGUAGE, MAX_LANGUAGES, titleText } from "./tool-words.ts";
+
+/** A file that the page shows. */
+export interface OwnersFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** What is served of a checked `chat`. */
+export interface CheckedPage {
+  readonly page: OwnersPage;
+  /** Of the page at `/`. */
+  readonly title: string | undefined;
+  /** HTML for its head, in place of Parley's own icon. */
+  readonly icons: string | undefined;
+  /** For clients that know no tables. */
+  readonly plain: { welcome?: string; suggestions: string[]; disclaimer?: string };
+  /** By their addresses. */
+  readonly files: ReadonlyMap<string, OwnersFile>;
+  /** Where they were read. */
+  readonly paths: readonly string[];
+  /** Attributes of the launcher, as JSON for the head of `/widget.js`. */
+  readonly button: string;
+}
+
+interface Checking {
+  /** The project's. */
+  readonly folder: string;
+  readonly files: Map<string, OwnersFile>;
+  readonly paths: string[];
+}
+
+const MAX_SUGGESTIONS = 8;
+const MAX_LINKS = 4;
+const MAX_TEXT_CHARS = 4_000;
+const MAX_FILE_BYTES = 256 * 1024;
+const MAX_MS = 999_999_999;
+
+/** What one of a few words may be: as the elements take it. */
+export const CHOICES = {
+  corners: ["round", "soft", "sharp"],
+  theme: ["auto", "light", "dark"],
+  density: ["normal", "compact", "spacious"],
+  tools: ["auto", "open", "closed", "hidden", "titles"],
+  thinking: ["auto", "open", "closed", "hidden"],
+  position: ["bottom-end", "bottom-start", "top-end", "top-start"],
+  icon: ["chat", "spark", "question"],
+  size: ["medium", "small", "large"],
+} as const;
+
+type Given = Record<string, unknown>;
+
+/** Gives a value as it is served. @throws ConfigError that names the place and says what is right */
+type Check<Value = unknown> = (value: unknown, at: string) => Value;
+
+/** @throws ConfigError that names the field and says what is right. `warn` gets a sentence for a colour that was changed. */
+export function checkPage(chat: unknown, folder: string, warn: (sentence: string) => void): CheckedPage {
+  if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
+  const checking = { folder, files: new Map<string, OwnersFile>(), paths: [] };
+  const image = byTheme((value, at) => imageAt(value, at, checking));
+  const fields: Record<keyof ChatDefinition, Check> = {
+    ...{ title: textAt, welcome: textAt, placeholder: textAt, disclaimer: textAt },
+    suggestions: listOf(MAX_SUGGESTIONS, suggestionAt),
+    links: listOf(MAX_LINKS, (link, at) => objectAt(link, at, { label: textAt, url: urlAt }, true)),
+    signIn: (value, at) => objectAt(value, at, { label: textAt, url: urlAt }),
+    accent: (value, at) => accentAt(value, at, warn),
+    ...{ logo: image, favicon: image, font: fontAt },
+    ...{ corners: oneOf(CHOICES.corners), theme: oneOf(CHOICES.theme), density: oneOf(CHOICES.density) },
+    ...{ conversations: booleanAt, feedback: booleanAt },
+    ...{ tools: oneOf(CHOICES.tools), thinking: oneOf(CHOICES.thinking) },
+    button: (value, at) => objectAt(value, at, BUTTON),
+  };
+  const page: OwnersPage = objectAt(chat, "chat", fields);
+  if (page.logo && !page.favicon) page.favicon = page.logo;
+  const { title, welcome, suggestions = [], disclaimer } = page;
+  return {
+    page,
+    title: title && titleText(title),
+    icons: page.favicon && iconsOf(page.favicon),
+    plain: {
+      ...(welcome !== undefined && { welcome: titleText(welcome) }),
+      suggestions: suggestions.map(({ prompt }) => titleText(prompt)),
+      ...(disclaimer !== undefined && { disclaimer: titleText(disclaimer) }),
+    },
+    files: checking.files,
+    paths: checking.paths,
+    button: JSON.stringify(attributesOf(page)),
+  };
+}
+
+function iconsOf({ light, dark }: ByTheme): string {
+  const link = (address: string, media = "") => `<link rel="icon" href="${address}"${media}>`;
+  if (light === dark) return link(light);
+  return Object.entries({ light, dark })
+    .map(([theme, address]) => link(address, ` media="(prefers-color-scheme: ${theme})"`))
+    .join("");
+}
+
+/** What the launcher's button is drawn with, by the names of its attributes; texts that are others by language. */
+function attributesOf({ accent, corners, theme, button = {} }: OwnersPage): object {
+  const { previewAfter, autoOpen, label, preview, ...more } = button;
+  const all: Record<string, unknown> = {
+    ...more,
+    ...(previewAfter !== undefined && { "preview-after": previewAfter }),
+    ...(autoOpen !== undefined && { "auto-open": autoOpen, "auto-open-once": autoOpen }),
+    ...(accent && { accent: `light-dark(${accent.light},${accent.dark})` }),
+    ...(corners && { corners }),
+    ...(theme && { theme }),
+  };
+  const byLanguage: Record<string, Record<string, unknown>> = { "": all };
+  for (const [name, text] of Object.entries({ label, preview })) {
+    if (text !== undefined) all[name] = titleText(text);
+    for (const [language, own] of Object.entries(isRecord(text) ? text : {})) {
+      byLanguage[language] = { ...byLanguage[language], [name]: own };
+    }
+  }
+  return byLanguage;
+}
+
+function oneOf(words: readonly string[]): Check {
+  return (value, at) => {
+    if (typeof value === "string" && words.includes(value)) return value;
+    const meant = typeof value === "string" ? nearestName(value, words, 3) : undefined;
+    const advice = meant === undefined ? "" : ` Did you mean "${meant}"?`;
+    throw new ConfigError(`${at} must be one of ${words.map((word) => `"${word}"`).join(", ")}.${advice}`);
+  };
+}
+
+function booleanAt(value: unknown, at: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw new ConfigError(`${at} must be true or false.`);
+}
+
+function millisecondsAt(value: unknown, at: string): number {
+  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_MS) return Number(value);
+  throw new ConfigError(`${at} must be a whole number of milliseconds from 0, such as 5000.`);
+}
+
+function textAt(value: unknown, at: string): ToolText {
+  const texts = isRecord(value) ? Object.entries(value) : [["", value] as const];
+  if (texts.length === 0 || texts.length > MAX_LANGUAGES) throw new ConfigError(noText(at));
+  for (const [language, text] of texts) {
+    if (language !== "" && !LANGUAGE.test(language)) {
+      throw new ConfigError(
+        `${at} has a text for "${language}", which is no language. Use codes such as "en" or "pt-BR".`,
+      );
+    }
+    const of = language === "" ? at : `${at}.${language}`;
+    if (typeof text !== "string") throw new ConfigError(noText(of));
+    if (text.length > MAX_TEXT_CHARS) throw new ConfigError(`${of} must be at most ${MAX_TEXT_CHARS} characters.`);
+  }
+  return value as ToolText;
+}
+
+const noText = (at: string) => `${at} must be a text, or texts by language: { en: "…", de: "…" }.`;
+
+/** The fields that are there, checked. */
+function objectAt(value: unknown, at: string, fields: Readonly<Record<string, Check>>, areAllNeeded = false): Given {
+  const names = Object.keys(fields);
+  if (!isRecord(value)) throw new ConfigError(`${at} must be an object with the fields ${names.join(", ")}.`);
+  const mistake = unknownField(value, names, at);
+  if (mistake !== undefined) throw new ConfigError(`${at}.${mistake}`);
+  const missing = names.find((name) => value[name] === undefined || value[name] === "");
+  if (areAllNeeded && missing !== undefined) throw new ConfigError(`${at}.${missing} is missing.`);
+  const given = Object.entries(fields).filter(([name]) => value[name] !== undefined);
+  return Object.fromEntries(given.map(([name, check]) => [name, check(value[name], `${at}.${name}`)]));
+}
+
+function listOf(most: number, checkItem: Check): Check {
+  return (value, at) => {
+    if (!Array.isArray(value)) throw new ConfigError(`${at} must be an array.`);
+    if (value.length > most) throw new ConfigError(`${at} must have at most ${most} entries, but has ${value.length}.`);
+    return value.map((item, index) => checkItem(item, `${at}[${index}]`));
+  };
+}
+
+function suggestionAt(item: unknown, at: string): object {
+  if (isRecord(item) && ("label" in item || "prompt" in item)) {
+    return objectAt(item, at, { label: textAt, prompt: textAt }, true);
+  }
+  const text = textAt(item, at);
+  return { label: text, prompt: text };
+}
+
+/** One value for both themes, or one for each. */
+function byTheme(checkOne: Check<string>): Check<ByTheme> {
+  return (value, at) => {
+    if (isRecord(value)) return objectAt(value, at, { light: checkOne, dark: checkOne }, true) as unknown as ByTheme;
+    const one = checkOne(value, at);
+    return { light: one, dark: one };
+  };
+}
+
+/** Where a path is resolved, to see that it leads to no other server. */
+const SOMEWHERE = "http://path.invalid";
+
+function urlAt(value: unknown, at: string): string {
+  if (typeof value === "string" && URL.canParse(value, SOMEWHERE)) {
+    const { origin, protocol } = new URL(value, SOMEWHERE);
+    const isPath = value.startsWith("/") && origin === SOMEWHERE;
+    if (isPath || (/^https?:\/\//i.test(value) && /^https?:$/.test(protocol))) return value;
+  }
+  throw new ConfigError(`${at} must be an address of http or https, such as https://example.com/privacy, or a path.`);
+}
+
+const FAMILY = /^(?:"[^"\\\n]+"|'[^'\\\n]+'|[\p{L}_-][\p{L}\d_-]*(?: [\p{L}_-][\p{L}\d_-]*)*)$/u;
+
+function fontAt(value: unknown, at: string): string {
+  const isList = typeof value === "string" && value.length <= 500;
+  if (isList && value.split(",").every((family) => FAMILY.test(family.trim()))) return value;
+  throw new ConfigError(`${at} must be a list of font families, such as "Inter, system-ui, sans-serif".`);
+}
+
+const BUTTON: Readonly<Record<keyof OwnersButton, Check>> = {
+  ...{ position: oneOf(CHOICES.position), icon: oneOf(CHOICES.icon), size: oneOf(CHOICES.size) },
+  ...{ label: textAt, preview: textAt, previewAfter: millisecondsAt, autoOpen: millisecondsAt },
+};
+
+/** What colours are read on, as `tokens.css` has it, and what makes them easier to read there. */
+const THEMES = {
+  light: { background: "#ffffff", towards: 0 },
+  dark: { background: "#131316", towards: 255 },
+} as const;
+
+/** WCAG AA, for text. */
+const MIN_CONTRAST = 4.5;
+
+function accentAt(value: unknown, at: string, warn: (sentence: string) => void): ByTheme {
+  const given = byTheme(colourAt)(value, at);
+  const mended = (["light", "dark"] as const).map((theme) => {
+    const { background, towards } = THEMES[theme];
+    const colour = legible(given[theme], background, towards);
+    if (colour !== given[theme]) {
+      const contrast = contrastOf(given[theme], background).toFixed(1);
+      warn(
+        `${at} ${given[theme]} has a contrast of ${contrast} : 1 in the ${theme} theme, where text needs ${MIN_CONTRAST} : 1. The chat uses ${colour} there. Write { light, dark } to choose another.`,
+      );
+    }
+    return [theme, colour];
+  });
+  return Object.fromEntries(mended) as ByTheme;
+}
+
+function colourAt(value: unknown, at: string): string {
+  if (typeof value === "string" && /^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(value)) {
+    const hex = value.slice(1).toLowerCase();
+    return `#${hex.length === 3 ? [...hex].map((digit) => digit + digit).join("") : hex}`;
+  }
+  throw new ConfigError(`${at} must be a colour such as "#0a7" or "#00aa77", or { light: "#…", dark: "#…" }.`);
+}
+
+/** The colour, as much nearer to black (0) or white (255) as it has to be. */
+function legible(colour: string, background: string, towards: number): string {
+  for (let part = 0; part < 1; part += 0.01) {
+    const mixed = channelsOf(colour).map((channel) => Math.round(channel + (towards - channel) * part));
+    const hex = `#${mixed.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+    if (contrastOf(hex, background) >= MIN_CONTRAST) return hex;
+  }
+  return towards === 0 ? "#000000" : "#ffffff";
+}
+
+const channelsOf = (hex: string) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+
+/** WCAG 2.2. */
+function contrastOf(one: string, other: string): number {
+  const [dark = 0, light = 0] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function luminanceOf(hex: string): number {
+  const [red = 0, green = 0, blue = 0] = channelsOf(hex).map((channel) => {
+    const part = channel / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** Reads an image of the project, and gives its address. @throws ConfigError */
+function imageAt(value: unknown, at: string, { folder, files, paths }: Checking): string {
+  if (typeof value !== "string" || /^(?:[a-z][a-z\d+.-]+:|\/\/)/i.test(value)) {
+    throw new ConfigError(`${at} must be a file inside the project's folder, such as "logo.svg".`);
+  }
+  const path = resolve(folder, value);
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats?.isFile()) throw new ConfigError(`${at} names the file "${value}", which is not in ${folder}.`);
+  // A link may lead out of the folder.
+  const real = realpathSync(path);
+  const within = relative(realpathSync(folder), real);
+  if (/^\.\.(?:[\\/]|$)/.test(within) || isAbsolute(within)) {
+    throw new ConfigError(`${at} names the file "${value}", which is outside of the project's folder. Copy it there.`);
+  }
+  if (stats.size > MAX_FILE_BYTES) {
+    throw new ConfigError(
+      `${at} names the file "${value}", which has ${stats.size} bytes: at most 256 KiB are served.`,
+    );
+  }
+  const bytes = readFileSync(real);
+  const [ending, type] = imageType(bytes);
+  if (ending === undefined) {
+    throw new ConfigError(`${at} names the file "${value}", which is no PNG, JPEG, WebP or SVG image.`);
+  }
+  const digest = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
+  const address = `chat/${digest}.${ending}`;
+  files.set(`/${address}`, { type, bytes });
+  paths.push(path);
+  return address;
+}
+
+/** By the bytes, whatever the name says. */
+function imageType(bytes: Buffer): [ending: string, type: string] | [undefined, undefined] {
+  const head = bytes.toString("latin1", 0, 12);
+  if (head.startsWith("\x89PNG\r\n\x1a\n")) return ["png", "image/png"];
+  if (head.startsWith("\xff\xd8\xff")) return ["jpg", "image/jpeg"];
+  if (/^RIFF.{4}WEBP/s.test(head)) return ["webp", "image/webp"];
+  const isSvg = /^\uFEFF?\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!doctype[^>]*>\s*)*<svg[\s/>]/is.test(bytes.toString());
+  return isSvg ? ["svg", "image/svg+xml"] : [undefined, undefined];
+}

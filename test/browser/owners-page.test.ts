@@ -1,0 +1,411 @@
+/** What `chat` of an agent makes of the page at `/`, of elements on sites, and of the button in the corner. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Locator } from "playwright-core";
+import type { ChatDefinition } from "../../server/agent/chat-definition.ts";
+import { Unauthorized } from "../../server/auth/authenticate.ts";
+import { axeFindings } from "../support/axe.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { say } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+import { openChat, shown, watchAddresses } from "./chat-page.ts";
+import { button, chatTag, PHONE, panel, script, visit } from "./launcher-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 20" width="60" height="20"><script>top.location = "https://evil.example"</script><path fill="#0a7d4f" d="M0 0h60v20H0z"/></svg>`;
+
+const OWNERS: ChatDefinition = {
+  title: { en: "Acme Help", de: "Acme-Hilfe" },
+  welcome: { en: "Hello! How can we help?", de: "Hallo! Wie können wir helfen?" },
+  placeholder: { en: "Ask us", de: "Fragen Sie uns" },
+  disclaimer: { en: "Answers may be wrong.", de: "Antworten können falsch sein." },
+  suggestions: [{ label: { en: "My order", de: "Meine Bestellung" }, prompt: { en: "Order?", de: "Bestellung?" } }],
+  links: [
+    { label: { en: "Privacy", de: "Datenschutz" }, url: "https://example.com/privacy" },
+    { label: "Terms", url: "/terms" },
+  ],
+  accent: { light: "#0a7d4f", dark: "#6fdcb0" },
+  logo: "logo.svg",
+  font: "Georgia, serif",
+  corners: "sharp",
+  density: "compact",
+  button: { position: "top-start", size: "large", label: { en: "Ask us", de: "Fragen" } },
+};
+
+const PIXEL = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+const colour = (of: Locator, name: string) =>
+  of.evaluate((node, it) => getComputedStyle(node).getPropertyValue(it), name);
+
+for (const [locale, texts] of Object.entries({
+  "de-AT": [
+    "Acme-Hilfe",
+    "Hallo!",
+    "Wie können wir helfen?",
+    "Fragen Sie uns",
+    "Meine Bestellung",
+    "Bestellung?",
+    "Datenschutz",
+  ],
+  "nl-NL": ["Acme Help", "Hello!", "How can we help?", "Ask us", "My order", "Order?", "Privacy"],
+})) {
+  test(`the page at / is its owner's, in the reader's language (${locale}): title, logo, texts, links, colours`, async (t) => {
+    const [title, hello, more, placeholder, label = "", prompt, privacy] = texts;
+    const chat = await openChat(t, browser, {
+      turns: [[say("Yes.")]],
+      folder: temporaryProject(t, { "logo.svg": LOGO }),
+      agent: { agent: "Ada", chat: OWNERS },
+      browser: { locale, colorScheme: "light" },
+    });
+    const { page, server } = chat;
+    assert.deepEqual((await shown(chat.greeting)).split(/\n+/), [hello, more]);
+    assert.equal(await page.title(), title);
+    assert.equal(await shown(page.locator(".agent")), title);
+    assert.equal(await page.locator("textarea").getAttribute("placeholder"), placeholder);
+    const logos = page.locator('[part="logo"]');
+    assert.deepEqual(
+      await logos.evaluateAll((list) => list.map((it) => (it as HTMLImageElement).naturalWidth)),
+      [60, 60],
+    );
+    assert.equal(await page.locator(".avatar, .mark").count(), 0);
+    const links = page.locator('[part="link"]');
+    assert.deepEqual(
+      await links.evaluateAll((list) => (list as HTMLAnchorElement[]).map((it) => [it.innerText, it.href, it.target])),
+      [
+        [privacy, "https://example.com/privacy", "_blank"],
+        ["Terms", `${server.url}/terms`, "_blank"],
+      ],
+    );
+    assert.equal(await colour(chat.greeting, "--_accent").then((it) => it.includes("#0a7d4f")), true);
+    assert.match(await colour(page.locator(".chat"), "font-family"), /^Georgia/);
+    assert.deepEqual(
+      await page.locator("agent-chat").evaluate((it) => ["corners", "density"].map((name) => it.getAttribute(name))),
+      ["sharp", "compact"],
+    );
+    await page.getByRole("button", { name: label, exact: true }).click();
+    await chat.answered();
+    assert.equal(await shown(chat.questions.locator(".bubble")), prompt);
+    assert.equal(await logos.count(), 1);
+    assert.deepEqual(await axeFindings(page), []);
+  });
+}
+
+test("an owner's page in Arabic runs from right to left, below a path, on a phone, in forced colours, and axe finds nothing", async (t) => {
+  const agent = {
+    chat: {
+      title: { ar: "مساعدة أكمي", en: "Acme Help" },
+      welcome: { ar: "مرحبا! كيف يمكننا المساعدة؟", en: "Hello!" },
+      suggestions: [{ label: { ar: "طلبي", en: "My order" }, prompt: "order" }],
+      links: [{ label: { ar: "الخصوصية", en: "Privacy" }, url: "/privacy" }],
+      logo: "logo.svg",
+      accent: "#5b21b6",
+    },
+  };
+  for (const [colorScheme, forcedColors] of [
+    ["light", "none"],
+    ["dark", "none"],
+    ["dark", "active"],
+  ] as const) {
+    const { page, greeting, server } = await openChat(t, browser, {
+      turns: [],
+      folder: temporaryProject(t, { "logo.svg": LOGO }),
+      agent,
+      env: { PARLEY_BASE_PATH: "/support" },
+      path: "/support/",
+      browser: { ...PHONE, locale: "ar", colorScheme, forcedColors },
+    });
+    assert.match(await shown(greeting), /^مرحبا!\s+كيف يمكننا المساعدة؟$/);
+    assert.equal(await page.evaluate("getComputedStyle(document.querySelector('agent-chat')).direction"), "rtl");
+    assert.equal(await page.title(), "مساعدة أكمي");
+    const logo = page.locator('.greeting [part="logo"]');
+    assert.equal(await logo.evaluate((it) => (it as HTMLImageElement).naturalWidth), 60);
+    const link = page.locator('[part="link"]');
+    assert.equal(await link.evaluate((it) => (it as HTMLAnchorElement).href), `${server.url}/privacy`);
+    assert.deepEqual(await axeFindings(page), []);
+  }
+});
+
+test("the page is complete when it is first painted, asks no other server, and shows what the owner changes at the next load", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [],
+    folder: temporaryProject(t, { "logo.svg": LOGO }),
+    agent: { chat: OWNERS },
+  });
+  const { page, server } = chat;
+  const { requests } = watchAddresses(page);
+  await page.addInitScript(() => {
+    const shifts: number[] = [];
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) shifts.push((entry as PerformanceEntry & { value: number }).value);
+    }).observe({ type: "layout-shift", buffered: true });
+    Object.assign(window, { shifts });
+  });
+  await page.reload({ waitUntil: "networkidle" });
+  await shown(chat.greeting);
+  assert.deepEqual(
+    requests.filter((url) => !url.startsWith(server.url) || url.endsWith("/api/info")),
+    [],
+  );
+  assert.ok((await page.evaluate<number>("shifts.reduce((sum, value) => sum + value, 0)")) <= 0.01);
+});
+
+test("what a page says wins over the owner, and a site's style sheet over both", async (t) => {
+  const chat: ChatDefinition = {
+    ...OWNERS,
+    logo: undefined as never,
+    theme: "dark",
+    conversations: true,
+    feedback: true,
+  };
+  delete chat.logo;
+  const { page } = await visit(t, browser, {
+    turns: [],
+    agent: { chat },
+    body: [
+      chatTag(300, `id="owners" style="display: block"`),
+      chatTag(
+        300,
+        `id="pages" theme="light" corners="round" density="normal" accent="#ff0000" disclaimer="Ours" conversations="off" feedback="off"`,
+        '<b slot="avatar">*</b><i slot="empty">Hi</i>',
+      ),
+      chatTag(300, `id="sites" class="site" accent="#ff0000"`),
+    ].join(""),
+    head: "<style>.site { --agent-chat-accent: #123456; --agent-chat-font: monospace }</style>",
+  });
+  await page.locator('[part="links"]').nth(2).waitFor({ state: "attached" });
+  const look = (id: string) =>
+    page.locator(`#${id}`).evaluate((it) => {
+      const chat = it as HTMLElement & { theme: string; shadowRoot: ShadowRoot; own: object };
+      const filled = chat.shadowRoot.querySelector(".chat") as HTMLElement;
+      const { fontFamily } = getComputedStyle(filled);
+      const probe = filled.appendChild(document.createElement("i"));
+      probe.style.color = "var(--_accent)";
+      const { color } = getComputedStyle(probe);
+      probe.remove();
+      return [
+        chat.theme,
+        it.getAttribute("corners"),
+        color,
+        fontFamily,
+        chat.shadowRoot.querySelector(".disclaimer")?.textContent?.trim(),
+      ];
+    });
+  assert.deepEqual(await look("owners"), [
+    "dark",
+    "sharp",
+    "rgb(111, 220, 176)",
+    "Georgia, serif",
+    "Answers may be wrong.",
+  ]);
+  assert.deepEqual(await look("pages"), ["light", "round", "rgb(255, 0, 0)", "Georgia, serif", "Ours"]);
+  assert.deepEqual(await look("sites"), ["dark", "sharp", "rgb(18, 52, 86)", "monospace", "Answers may be wrong."]);
+  const keeps = (id: string) => page.evaluate<boolean>(`document.querySelector("#${id}").keepsAll`);
+  assert.deepEqual([await keeps("owners"), await keeps("pages")], [true, false]);
+  await script(page, `document.querySelector("#owners").conversations = false`);
+  assert.equal(await keeps("owners"), false);
+});
+
+test("the owner's theme is a default: what the reader has chosen stays theirs", async (t) => {
+  const { page, greeting } = await openChat(t, browser, {
+    turns: [],
+    agent: { chat: { theme: "dark" } },
+    browser: { colorScheme: "light" },
+  });
+  await greeting.waitFor();
+  const theme = () => page.evaluate<string>(`document.querySelector("agent-chat").theme`);
+  assert.equal(await theme(), "dark");
+  await page.locator('[part="theme-toggle"]').click();
+  assert.equal(await theme(), "light");
+  await page.reload();
+  await greeting.waitFor();
+  assert.equal(await theme(), "light");
+});
+
+test("the button is the owner's from the first drawing, in the page's language; data-* of the page win", async (t) => {
+  const { page } = await visit(t, browser, {
+    agent: { chat: OWNERS },
+    folder: temporaryProject(t, { "logo.svg": LOGO }),
+    html: 'lang="de"',
+    script: 'data-size="small"',
+  });
+  assert.equal(await shown(button(page)), "Fragen");
+  const { x = 0, y = 0, height } = (await button(page).boundingBox()) ?? {};
+  assert.deepEqual([x, y, height], [20, 20, 48]);
+  assert.equal(await colour(button(page), "background-color"), "rgb(10, 125, 79)");
+  const { requests } = watchAddresses(page);
+  await page.reload({ waitUntil: "networkidle" });
+  assert.deepEqual(
+    requests.filter((url) => !url.endsWith("/widget.js") && !url.startsWith(new URL(page.url()).origin)),
+    [],
+  );
+  await button(page).click();
+  await panel(page).locator('[part="logo"]').first().waitFor();
+  assert.equal(await shown(panel(page).locator(".agent")), "Acme-Hilfe");
+});
+
+test("a chat that the owner has open by itself opens once for a visitor, and never where it fills the screen", async (t) => {
+  const agent = { chat: { button: { autoOpen: 1 } } };
+  const { page, site } = await visit(t, browser, { agent });
+  await panel(page).and(page.locator("[open]")).waitFor();
+  await script(page, "sessionStorage.clear()");
+  await page.goto(new URL("/next", site.url).href);
+  await page.waitForLoadState("networkidle");
+  assert.equal(await script(page, `document.querySelector("agent-chat-launcher").opened`), false);
+  const phone = await visit(t, browser, { agent, browser: PHONE });
+  await phone.page.waitForLoadState("networkidle");
+  assert.equal(await script(phone.page, `document.querySelector("agent-chat-launcher").opened`), false);
+});
+
+test("a launcher of another server than its script's takes the owner's looks with its chat", async (t) => {
+  const other = await startServer(t, {
+    turns: [],
+    agent: { chat: OWNERS },
+    folder: temporaryProject(t, { "logo.svg": LOGO }),
+  });
+  const { page } = await visit(t, browser, {
+    agent: { chat: { button: { label: "First" } } },
+    body: `<agent-chat-launcher server="${other.url}"></agent-chat-launcher>`,
+  });
+  assert.equal(await button(page).innerText(), "");
+  await button(page).click();
+  await panel(page).locator('[part="logo"]').first().waitFor();
+  await page.locator("agent-chat-launcher[label]").waitFor();
+  const attributes = ["label", "position", "size", "corners", "accent"];
+  const has = await page
+    .locator("agent-chat-launcher")
+    .evaluate((it, names) => names.map((name) => it.getAttribute(name)), attributes);
+  assert.deepEqual(has, ["Ask us", "top-start", "large", "sharp", "light-dark(#0a7d4f,#6fdcb0)"]);
+});
+
+const EVIL = "https://evil.example/x";
+
+/** Values that no server of ours sends, and what is left of them. */
+const HOSTILE: [chat: object, complaint?: RegExp][] = [
+  [
+    {
+      links: [
+        { label: "x", url: "javascript:alert(1)" },
+        { label: "y", url: "data:text/html,y" },
+      ],
+    },
+  ],
+  [{ logo: { light: EVIL, dark: "//evil.example/x" } }],
+  [{ logo: { light: "../chat.svg", dark: "javascript:alert(1)" } }],
+  [
+    {
+      accent: { light: "red;}*{background:url(https://evil.example/x)", dark: "#000000" },
+      font: "x;}*{background:url(https://evil.example/x)",
+    },
+  ],
+  [{ corners: "<img>", density: 5, theme: "evil", tools: {}, thinking: [] }],
+  [{ title: "<img src=x onerror=alert(1)>", suggestions: [{ label: "<b>", prompt: "<i>" }] }],
+  [{ suggestions: "x", links: 5 }, /cannot read what the server says of the chat/],
+];
+
+for (const [chat, complaint] of HOSTILE) {
+  test(`a server that sends something else harms no page: ${JSON.stringify(chat).slice(0, 80)}`, async (t) => {
+    const { page, site, input } = await visit(t, browser, {
+      body: chatTag(500),
+      ...(complaint && { expectedComplaints: complaint }),
+    });
+    await page.route("**/api/info", async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), welcome: "Plain", chat } });
+    });
+    const { requests } = watchAddresses(page);
+    await page.goto(site.url);
+    await input.waitFor();
+    await page.waitForFunction(() => document.querySelector("agent-chat")?.shadowRoot?.querySelector(".welcome"));
+    assert.deepEqual(
+      requests.filter((url) => url.includes("evil")),
+      [],
+    );
+    assert.equal(await page.locator('[part="logo"], [part="link"]').count(), 0);
+    const look = await page
+      .locator("agent-chat")
+      .evaluate((it) => ["corners", "density", "theme"].map((name) => Reflect.get(it, name)));
+    assert.deepEqual(look, ["round", "normal", "auto"]);
+  });
+}
+
+test("the page at / loads pictures of named hosts after a click, and only links to others", async (t) => {
+  const {
+    page,
+    say: ask,
+    replies,
+  } = await openChat(t, browser, {
+    turns: [
+      [
+        say(
+          "![A](https://images.example.com/a.png) ![B](https://other.example.com/b.png) ![C](http://images.example.com/c.png)",
+        ),
+      ],
+    ],
+    env: { PARLEY_IMAGE_HOSTS: "images.example.com" },
+  });
+  await page.route("https://images.example.com/**", (route) =>
+    route.fulfill({ contentType: "image/png", body: PIXEL }),
+  );
+  await ask("Pictures?");
+  await replies.getByRole("button", { name: "images.example.com" }).click();
+  const image = replies.locator("img.image");
+  await image.waitFor();
+  assert.equal(await image.evaluate((it) => (it as HTMLImageElement).naturalWidth), 1);
+  assert.equal(await replies.locator("button.image").count(), 0);
+  assert.equal(await replies.getByRole("link").count(), 2);
+});
+
+test("signed out is a way in: greeting, a card with a button, and what was written is there after signing in", async (t) => {
+  const authenticate = ({ token }: { token?: string | undefined }) => {
+    if (token === undefined) throw new Unauthorized();
+    return { id: token };
+  };
+  const { page, greeting, error, server } = await openChat(t, browser, {
+    turns: [],
+    authenticate,
+    agent: { chat: { welcome: "Ask about your orders.", signIn: { url: "/login" } } },
+    browser: { locale: "de" },
+    expectedComplaints: /401/,
+  });
+  const way = page.locator('[part~="sign-in-button"]');
+  await way.waitFor();
+  assert.equal(await shown(greeting), "Ask about your orders.");
+  assert.equal(await error.count(), 0);
+  assert.equal(
+    await shown(page.locator('[part="sign-in"]')),
+    "Bitte melden Sie sich an, um hier zu schreiben.\n\nAnmelden",
+  );
+  assert.deepEqual(await way.evaluate((it) => [(it as HTMLAnchorElement).href, (it as HTMLAnchorElement).target]), [
+    `${server.url}/login`,
+    "_top",
+  ]);
+  assert.deepEqual(await axeFindings(page), []);
+  await page.locator("textarea").fill("Where is it?");
+  await script(page, `document.querySelector("agent-chat").userToken = "ada"`);
+  await way.waitFor({ state: "detached" });
+  assert.equal(await shown(greeting), "Ask about your orders.");
+  assert.equal(await page.locator("textarea").inputValue(), "Where is it?");
+});
+
+test("a way in without an address tells the page, which signs the user in itself", async (t) => {
+  const authenticate = () => {
+    throw new Unauthorized();
+  };
+  const { page } = await visit(t, browser, {
+    authenticate,
+    agent: { chat: { signIn: { label: "Log in" } } },
+    body: chatTag(500),
+    expectedComplaints: /401/,
+  });
+  const way = page.getByRole("button", { name: "Log in" });
+  await way.waitFor();
+  await script(page, `addEventListener("agent-chat-login-required", () => { document.title = "Asked"; })`);
+  await way.click();
+  assert.equal(await page.title(), "Asked");
+});

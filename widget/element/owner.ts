@@ -1,0 +1,180 @@
+/**
+ * Has an element speak, look and behave as the agent's owner wants it (`chat` of `/api/info`), where the page says nothing
+ * else. Loaded where an agent has that.
+ */
+
+import { html, type TemplateResult } from "lit";
+import type { AgentInfo, ByTheme, OwnersPage } from "../../server/protocol/chat.ts";
+import { textFor } from "../i18n/text-for.ts";
+import { lazy } from "../loading/lazy.ts";
+import type { Client } from "../session/client.ts";
+import { adoptSheets, sheetOf } from "../styles/adopt.ts";
+import ownerStyles from "../styles/owner.css";
+import type { ShownAgent } from "../ui/context.ts";
+import type { ClientController } from "./client-controller.ts";
+import type { LocaleController } from "./locale.ts";
+import { CHAT, initialValue, isValid } from "./properties.ts";
+import type { ChatProperties } from "./public-types.ts";
+import type { renderSignIn } from "./sign-in.ts";
+import type { ThemeWatcher } from "./theme.ts";
+
+const sheet = sheetOf(ownerStyles);
+
+const signIns = lazy(() => import("./sign-in.ts"), "renderSignIn");
+
+/** Properties whose defaults an owner sets. */
+const DEFAULTS = ["theme", "density", "corners", "tools", "thinking"] as const;
+
+interface OwnedElement extends HTMLElement, ChatProperties {
+  requestUpdate(): void;
+  readonly renderRoot: Node;
+  /** What the client reads of what the owner wants. */
+  own: OwnersView | undefined;
+}
+
+/** What an element has of its own. */
+interface OwnerParts {
+  readonly theme: Pick<ThemeWatcher, "theme" | "hostConnected">;
+  readonly locale: Pick<LocaleController, "tag" | "override" | "strings">;
+  readonly clients: Pick<ClientController, "persistChanged">;
+}
+
+/** What is shown of the agent, and what else its owner wants. */
+export interface OwnersView extends ShownAgent {
+  readonly conversations: boolean | undefined;
+  readonly feedback: boolean | undefined;
+}
+
+export class Owner {
+  readonly #host: OwnedElement;
+  readonly #parts: OwnerParts;
+  /** The site's style sheets win over it, and so does the page's `accent`. */
+  readonly #sheet = sheetOf(":host{}");
+  /** The defaults that were set. A property that has another value by now is the page's, or the person's. */
+  readonly #set = new Map<string, unknown>();
+  #key: readonly unknown[] = [];
+  /** Draws the way in, once somebody has needed it. */
+  #signIn: typeof renderSignIn | undefined;
+  #signInLoading: Promise<void> | undefined;
+
+  constructor(host: OwnedElement, parts: OwnerParts) {
+    this.#host = host;
+    this.#parts = parts;
+    adoptSheets(host.renderRoot, [sheet, this.#sheet]);
+  }
+
+  /** To be called before each drawing: looks for what has changed. */
+  update({ info, server, refusal }: Pick<Client, "info" | "server" | "refusal">): void {
+    if (info?.chat?.signIn && refusal?.code === "login_required") this.#needSignIn();
+    const { accent, strings } = this.#host;
+    const { theme, locale, clients } = this.#parts;
+    const { tag } = locale;
+    const key = [info, tag, theme.theme, accent, strings, this.#signIn, locale.strings];
+    if (key.every((value, index) => value === this.#key[index])) return;
+    this.#key = key;
+    const own = this.#viewOf(info, server, tag);
+    const isKept = own?.conversations === this.#host.own?.conversations;
+    this.#host.own = own;
+    if (!isKept) clients.persistChanged();
+    const placeholder = info?.chat?.placeholder && textFor(info.chat.placeholder, tag);
+    locale.override(placeholder === undefined ? strings : { placeholder, ...strings });
+  }
+
+  #needSignIn(): void {
+    this.#signInLoading ??= signIns.loadEventually().then((module) => {
+      this.#signIn = module?.renderSignIn;
+      this.#host.requestUpdate();
+    });
+  }
+
+  #viewOf(info: AgentInfo | undefined, server: URL, tag: string): OwnersView | undefined {
+    try {
+      return info?.chat && this.#drawn(info, info.chat, server, tag);
+    } catch (error) {
+      // A server of another version may say it in another form: its plain texts are shown.
+      console.warn("<agent-chat> cannot read what the server says of the chat:", error);
+      return undefined;
+    }
+  }
+
+  #drawn(info: AgentInfo, chat: OwnersPage, server: URL, tag: string): OwnersView {
+    const { strings } = this.#host;
+    for (const name of DEFAULTS) this.#setDefault(name, chat[name]);
+    this.#style(chat);
+    const text = (value: unknown) => (value === undefined ? undefined : textFor(value, tag));
+    const title = text(chat.title);
+    if (title && this.#host.page && !this.#host.embed) document.title = title;
+    const logo = chat.logo && imageAt(chat.logo, this.#parts.theme.theme, server);
+    const { label, url = "" } = chat.signIn ?? {};
+    const way = { label: text(label), href: url && addressOf(url, server) };
+    return {
+      name: title ?? info.name,
+      agent: title ?? info.agent,
+      welcome: strings?.welcome === undefined ? text(chat.welcome) : undefined,
+      disclaimer: text(chat.disclaimer),
+      suggestions: (chat.suggestions ?? []).map(({ label, prompt }) => [textFor(label, tag), textFor(prompt, tag)]),
+      links: renderLinks(chat.links ?? [], server, tag),
+      signIn: chat.signIn && this.#signIn?.(this.#host, way, this.#parts.locale.strings),
+      logo: logo ? renderLogo(logo) : undefined,
+      conversations: chat.conversations,
+      feedback: chat.feedback,
+    };
+  }
+
+  #setDefault(name: (typeof DEFAULTS)[number], value: unknown): void {
+    const row = CHAT[name] ?? {};
+    const current = Reflect.get(this.#host, name);
+    const isOfPage = this.#set.has(name) ? current !== this.#set.get(name) : this.#host.hasAttribute(name);
+    const next = value !== undefined && isValid(row, value) ? value : initialValue(row);
+    if (isOfPage || (!this.#set.has(name) && current !== initialValue(row)) || next === current) return;
+    this.#set.set(name, next);
+    Reflect.set(this.#host, name, next);
+    if (name === "theme") this.#parts.theme.hostConnected();
+  }
+
+  /** Not as text: a value ends where it ends. */
+  #style({ accent, font }: OwnersPage): void {
+    const { style } = this.#sheet.cssRules[0] as CSSStyleRule;
+    const isColour = [accent?.light, accent?.dark].every((colour) => /^#[\da-f]{6}$/.test(colour ?? ""));
+    const colour = isColour && !this.#host.accent ? `light-dark(${accent?.light}, ${accent?.dark})` : undefined;
+    style.setProperty("--_accent", colour ? `var(--agent-chat-accent, ${colour})` : "");
+    style.setProperty("--_link", colour ? "var(--agent-chat-link, var(--_accent))" : "");
+    style.setProperty("--_font", font ? `var(--agent-chat-font, ${font})` : "");
+  }
+}
+
+/** Where an image of the server is; nothing from anywhere else. */
+function imageAt(image: ByTheme, theme: "light" | "dark", server: URL): string | undefined {
+  const { href } = new URL(image[theme], server);
+  return href.startsWith(`${server.href}chat/`) ? href : undefined;
+}
+
+/** It stands beside the name, so it says nothing of its own. One that does not come leaves no torn picture. */
+function renderLogo(src: string): TemplateResult {
+  const leave = ({ target }: Event) => {
+    (target as HTMLElement).hidden = true;
+  };
+  return html`<img part="logo" class="logo" alt="" src=${src} @error=${leave} />`;
+}
+
+/** An address of http or https, wherever the server's own page is. */
+function addressOf(url: string, server: URL): string | undefined {
+  const address = URL.canParse(url, server) ? new URL(url, server) : undefined;
+  return /^https?:$/.test(address?.protocol ?? "") ? address?.href : undefined;
+}
+
+function renderLinks(links: NonNullable<OwnersPage["links"]>, server: URL, tag: string): TemplateResult | undefined {
+  const safe = links.filter(({ url }) => addressOf(url, server) !== undefined);
+  if (safe.length === 0) return undefined;
+  return html`
+    <p part="links" class="links">
+      ${safe.map(
+        ({ label, url }) => html`
+          <a part="link" href=${addressOf(url, server)} target="_blank" rel="noopener noreferrer" dir="auto">
+            ${textFor(label, tag)}
+          </a>
+        `,
+      )}
+    </p>
+  `;
+}
