@@ -1,9 +1,10 @@
 /** `POST /mcp`: the agent as one tool of the Model Context Protocol, over both eras of its specification. */
 
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Agent } from "../agent/define.ts";
 import type { ServedAgent } from "../agent/served-agent.ts";
+import { digestOf } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
 import { withBody } from "../http/body.ts";
 import { type RequestContext, traceHeaders } from "../http/request.ts";
@@ -210,8 +211,6 @@ function runNameOf({ headers }: IncomingMessage, id: RequestId | undefined): str
   const session = headers["mcp-session-id"];
   return session === undefined || id === undefined ? undefined : digestOf([session, id]);
 }
-
-const digestOf = (parts: unknown[]) => createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 
 /** Bound to the key and to the user. */
 const keyOf = ({ conversation, sender: { keyId, user } }: Ask) => digestOf([keyId, user?.id ?? null, conversation]);

@@ -1,21 +1,13 @@
 /** `GET /v1/models` and `POST /v1/chat/completions`: the agent as OpenAI's clients know a model. */
 
-import { createHash } from "node:crypto";
+import { digestOf } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
 import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
 import type { Routes } from "../http/routes.ts";
 import type { FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, fieldOf, invalidRequest } from "../protocol/errors.ts";
-import {
-  type DoneEvent,
-  isTerminal,
-  type NumberedEvent,
-  type TerminalEvent,
-  type ToolCallEvent,
-  type ToolProgressEvent,
-  type ToolResultEvent,
-} from "../protocol/events.ts";
+import { type DoneEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
 import { answerAt, doneEvent, failureOf } from "../routes/chat.ts";
 import type { BegunAnswer, Door } from "../routes/door.ts";
 import type { Asked } from "../routes/message.ts";
@@ -87,11 +79,7 @@ function nameOf({ req }: RequestContext, { keyId }: Caller): string | undefined 
   if (key.length > MAX_KEY_CHARS) {
     throw invalidRequest("", `The header Idempotency-Key must have at most ${MAX_KEY_CHARS} characters.`);
   }
-  return key === ""
-    ? undefined
-    : createHash("sha256")
-        .update(JSON.stringify([keyId, key]))
-        .digest("base64url");
+  return key === "" ? undefined : digestOf([keyId, key]);
 }
 
 /** More names than any client sends. */
@@ -117,7 +105,9 @@ const finishOf = ({ finish_reason: reason }: DoneEvent): string => FINISH[reason
 /** What waits for a person ends the answer in words. */
 const wordsOf = (event: DoneEvent): string => waitingWords(event).join("\n\n");
 
+type ToolEvent = Extract<NumberedEvent, { type: "tool_call" | "tool_progress" | "tool_result" }>;
 type Field = "content" | "reasoning_content";
+type Turn = Partial<Record<Field, string>>;
 
 /** Parts what is said, and what is thought, by a blank line wherever tools have run in between. */
 class Words {
@@ -130,14 +120,25 @@ class Words {
     for (const field of this.#begun) this.#parted.add(field);
   }
 
-  /** The piece as it follows those before; none is empty. */
-  add(field: Field, piece: string): object | undefined {
+  /** The piece as it follows those before, or nothing. Thoughts are often a single line end. */
+  add(field: Field, piece: string): string {
     const isParted = this.#parted.has(field);
-    const text = isParted ? piece.trimStart() : piece;
-    if (text === "") return undefined;
-    this.#begun.add(field);
+    const isTrimmed = isParted || (field === "reasoning_content" && !this.#begun.has(field));
+    const text = isTrimmed ? piece.trimStart() : piece;
+    if (text === "") return "";
+    if (text.trim() !== "") this.#begun.add(field);
     this.#parted.delete(field);
-    return { [field]: isParted ? `\n\n${text}` : text };
+    return isParted ? `\n\n${text}` : text;
+  }
+
+  /** What whole turns say, as a stream would have it. */
+  join(field: Field, turns: readonly Turn[]): string {
+    let text = "";
+    for (const turn of turns) {
+      text += this.add(field, turn[field] ?? "");
+      this.part();
+    }
+    return text;
   }
 }
 
@@ -189,12 +190,12 @@ class ChunkEncoder {
   }
 
   #delta(field: Field, piece: string): string {
-    const delta = this.#words.add(field, piece);
-    return delta === undefined ? "" : this.#choice(delta);
+    const text = this.#words.add(field, piece);
+    return text === "" ? "" : this.#choice({ [field]: text });
   }
 
   /** What Open WebUI shows as the status of the answer. Clients would carry out what stands in `tool_calls`. */
-  #status(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent): string {
+  #status(event: ToolEvent): string {
     return `${this.#head},"choices":[],"event":${JSON.stringify({ type: "status", data: statusOf(event) })}}\n\n`;
   }
 
@@ -207,7 +208,7 @@ const LAST = "data: [DONE]\n\n";
 
 const idOf = (run: string): string => `chatcmpl-${run}`;
 
-function statusOf(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent) {
+function statusOf(event: ToolEvent) {
   if (event.type === "tool_progress") return { description: event.data.text, done: false };
   const { tool, title = tool } = event.data;
   return { description: inEnglish(title), done: event.type === "tool_result" };
@@ -221,14 +222,14 @@ function usageOf(usage: Usage): object {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    ...(isOfCache ? { prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written } } : {}),
-    ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+    ...(isOfCache && { prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written } }),
+    ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
 }
 
 /** The answer as one `chat.completion`. @throws ApiError when the run failed */
 async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promise<object> {
-  const turns = [{ content: "", thoughts: "" }];
+  const turns = [{ content: "", reasoning_content: "" }];
   let last: TerminalEvent | undefined;
   for await (const events of reader) {
     for (const event of events) {
@@ -237,25 +238,21 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
       if (event.type === "thinking") {
         // What its end has shown to be a thought comes again.
         if (event.data === turn.content) turn.content = "";
-        turn.thoughts += event.data;
+        turn.reasoning_content += event.data;
       }
-      if (event.type === "tool_call" || event.type === "tool_result") turns.push({ content: "", thoughts: "" });
+      if (event.type === "tool_call" || event.type === "tool_result")
+        turns.push({ content: "", reasoning_content: "" });
       if (isTerminal(event)) last = event;
     }
   }
   const done = doneEvent(last);
-  const content = joined([...turns.map((turn) => turn.content), wordsOf(done)]);
-  const thoughts = joined(turns.map((turn) => turn.thoughts));
+  const words = new Words();
+  const content = words.join("content", [...turns, { content: wordsOf(done) }]);
+  const thoughts = words.join("reasoning_content", turns);
   const message = { role: "assistant", content, refusal: null, ...(thoughts && { reasoning_content: thoughts }) };
   return {
     ...{ id: idOf(run), object: "chat.completion", created: seconds(), model: agent },
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(done) }],
     ...(done.usage === undefined ? {} : { usage: usageOf(done.usage) }),
   };
-}
-
-/** A blank line stands between turns, as in a stream. */
-function joined(texts: readonly string[]): string {
-  const said = texts.filter((text) => text.trim() !== "");
-  return said.map((text, index) => (index === 0 ? text : text.trimStart())).join("\n\n");
 }

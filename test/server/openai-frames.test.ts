@@ -72,7 +72,7 @@ const HEARD = {
     { description: "echo", done: true },
   ],
   usage: [5, 7],
-  waits: "Pay 5 euros?\n\nThis needs an approval, which cannot be given here. It was not done.",
+  waits: "Pay 5 euros?\n\nIt was not done: a person has to approve it, which is not possible here.",
   loop: ["Without your tools.", 0],
   refused: [502, "provider_auth"],
   cut: "No more.",

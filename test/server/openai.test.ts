@@ -121,6 +121,24 @@ test("in a whole answer the texts of all turns stand with a blank line between, 
   assert.deepEqual([content, reasoning_content], ["Let me look.\n\nIt is x.", "Look.\n\nSo."]);
 });
 
+test("a whole answer says what its stream says, also where a turn, or a thought, has nothing but line ends", async (t) => {
+  const turns = () => [
+    [think("\n"), say("\n"), call("a", "echo", { text: "x" })],
+    [think(" \nSo."), think("\n"), say("It"), say(" is x.\n"), call("b", "echo", { text: "y" })],
+    [think("\n"), say(" \n"), say("And y.")],
+  ];
+  const server = await start(t, { turns: [...turns(), ...turns()], agent: { tools: [echo] } });
+  const whole = JSON.parse((await post(server, {})).text).choices[0].message;
+  const deltas = readChunks((await post(server, { stream: true })).text).map(({ choices }) => choices[0]?.delta ?? {});
+  assert.ok(deltas.every(({ reasoning_content }) => reasoning_content !== ""));
+  for (const [field, text] of [
+    ["content", "\nIt is x.\n\n\nAnd y."],
+    ["reasoning_content", "So.\n"],
+  ] as const) {
+    assert.deepEqual([whole[field], deltas.map((delta) => delta[field] ?? "").join("")], [text, text]);
+  }
+});
+
 test("what its closing tag alone shows to be a thought is no part of a whole answer", async (t) => {
   const reply = ["I plan.", " So:</think>\n\nThe answer."].map((content) => ({ choices: [{ delta: { content } }] }));
   const end = { choices: [{ delta: {}, finish_reason: "stop" }] };
