@@ -7,12 +7,16 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { type NodeVersion, nodeFor } from "../agents/javascript.ts";
+import { REPOSITORY } from "../support/command.ts";
 import { PROCESS_MS } from "../support/deadline.ts";
 import { DOOR_ENV, KEY } from "../support/doors.ts";
+import { playFrames } from "../support/golden-frames.ts";
 import { installLiteLlm, pythonVersion, startLiteLlm } from "../support/litellm-proxy.ts";
+import { HEARD as HEARD_BEFORE, OPENAI_FRAMES } from "../support/openai-conversation.ts";
 import { call, end, fail, say, think } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
@@ -88,6 +92,16 @@ for (const { node, program, package: name, deaf } of ROWS) {
     await assertAnswered(server, run(path, [join(folder, program)], { env, timeout: PROCESS_MS }), deaf);
   });
 }
+
+test("openai on Node 22 understands what the door has said before", async (t) => {
+  const [path, folder] = places[22];
+  const at = (name: string) => pathToFileURL(join(REPOSITORY, name)).href;
+  const BASE_URL = await playFrames(t, "openai", OPENAI_FRAMES);
+  const env = { PATH: process.env.PATH, BASE_URL, CONVERSATION: at("test/support/openai-conversation.ts") };
+  const args = ["--import", at("node_modules/tsx/dist/esm/index.mjs"), join(folder, "frames.mjs")];
+  const { stdout } = await run(path, args, { env, timeout: PROCESS_MS });
+  assert.deepEqual(JSON.parse(stdout), HEARD_BEFORE);
+});
 
 const version = await pythonVersion();
 const skip = version === undefined && "there is no python3 here";

@@ -36,8 +36,7 @@ const here = (block: string): string => block.replaceAll("localhost:8080", host)
 
 const VERSIONS: NodeVersion[] = [20, 22];
 const places = new Map<NodeVersion, { node: string; folder: string }>();
-for (const version of VERSIONS)
-  places.set(version, { node: await nodeFor(version), folder: await install(version) });
+for (const version of VERSIONS) places.set(version, { node: await nodeFor(version), folder: await install(version) });
 
 for (const [version, { node, folder }] of places) {
   test(`on Node ${version}, the block of LangChain prints an answer`, async () => {
