@@ -271,7 +271,15 @@ function takeBack(
     const askedAt = late ? undefined : call.askedAt;
     const refused = decision.arguments;
     const why = decisions[Number(`${param}`.split("/")[2])]?.id === call.callId ? problems : undefined;
-    return { ...call, status, decision: undefined, refused, problems: why, askedAt, approval: { ...approval, ...late } };
+    return {
+      ...call,
+      status,
+      decision: undefined,
+      refused,
+      problems: why,
+      askedAt,
+      approval: { ...approval, ...late },
+    };
   });
 }
 
