@@ -182,7 +182,7 @@ test("on a phone the widget's panel fills the screen and closes by its own butto
   assert.equal(await page.getByRole("button", { name: "Open chat" }).isVisible(), true);
 });
 
-it("the buttons of the card are as wide as it, side by side, and a time stands nearer to its message than to the answer", async (t) => {
+it("the buttons of the card stand in one row that is as wide as it, and a time stands nearer to its message than to the answer", async (t) => {
   const pay = tool({
     name: "pay",
     description: "Pays.",
@@ -200,17 +200,18 @@ it("the buttons of the card are as wide as it, side by side, and a time stands n
   const boxOf = async (selector: string) => (await chat.page.locator(selector).boundingBox()) ?? assert.fail(selector);
   // Sending has made the message glide to the top.
   await standsAt(chat.messages);
-  const [card, decline, approve] = [
+  const [card, more, decline, approve] = [
     await boxOf(".asked"),
+    await boxOf('[part="show-arguments"]'),
     await boxOf('[part="decline"]'),
     await boxOf('[part="approve"]'),
   ];
   assert.equal(decline.y, approve.y);
-  // The padding of the card on both sides, and the gap between them.
-  assert.ok(
-    Math.abs(card.width - decline.width - approve.width - 2 * 16 - 8) <= 1,
-    `${decline.width}, ${approve.width}`,
-  );
+  assert.ok(Math.abs(more.y + more.height / 2 - approve.y - approve.height / 2) <= 1, "in the same row");
+  // Between the paddings of the card: what shows more, whose icon is in line with what is above, and two gaps.
+  const widths = [more.width - 8, 8, decline.width, 8, approve.width];
+  assert.ok(Math.abs(card.width - 2 * 16 - widths.reduce((sum, width) => sum + width)) <= 1, String(widths));
+  assert.ok(more.width >= 44 && more.height >= 44 && decline.height >= 44, "for fingers");
   const [bubble, time, answer] = [await boxOf(".bubble"), await boxOf(".said .time"), await boxOf(".markdown")];
   const [above, below] = [time.y - bubble.y - bubble.height, answer.y - time.y - time.height];
   assert.ok(above >= 0 && below >= 2 * above, `${above} px above, ${below} px below`);

@@ -406,7 +406,10 @@ const STATES: Record<string, State> = {
     await press(chat.part("decline").nth(1));
     await chat.part("input").fill("Not yet");
   }),
-  "approval-changed": asking(["write_to_customer"], (chat) => chat.part("edit-arguments").click()),
+  "approval-changed": asking(["write_to_customer"], async (chat) => {
+    await chat.part("edit-arguments").click();
+    await chat.root.locator(".fields").waitFor();
+  }),
   "approval-expired": asking(
     ["cancel_order"],
     async (chat, page) => {

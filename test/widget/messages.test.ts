@@ -221,7 +221,7 @@ test("a failure is said in its own words, or by its code, whatever stands beside
   assert.deepEqual(failed({ data: "", param, problems }), { ...error, data: "", param, problems });
 });
 
-test("what does not fit in changed arguments is known of their call alone, until it is sent again", () => {
+test("what does not fit in changed arguments is known of their call alone", () => {
   const asks = (id: string): RunEvent => {
     const data = { id, tool: "pay", arguments: '{"sum":1}', text: "Pay?", expires_at: "2030-01-01T00:00:00Z" };
     const schema = { type: "object", properties: { sum: { maximum: 9 } } };
@@ -237,7 +237,6 @@ test("what does not fit in changed arguments is known of their call alone, until
   const known = (answer: AssistantMessage) => (answer.blocks as readonly ToolBlock[]).map((it) => it.problems);
   assert.deepEqual(known(refused), [undefined, problems]);
   assert.equal((refused.blocks[1] as ToolBlock).refused, '{"sum":10}');
-  assert.deepEqual(known(reopenAnswer(refused, { approvals }, 7)), [undefined, undefined]);
 });
 
 test("an id that a model uses again is that of its last call", () => {

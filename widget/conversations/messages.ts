@@ -270,9 +270,16 @@ function takeBack(
     if (!approval || !decision || output !== undefined) return call;
     const askedAt = late ? undefined : call.askedAt;
     const refused = decision.arguments;
-    const index = decisions.findIndex(({ id }) => id === call.callId);
-    const found = { refused, problems: param === `/approvals/${index}/arguments` ? problems : undefined };
-    return { ...call, ...found, status, decision: undefined, askedAt, approval: { ...approval, ...late } };
+    const why = decisions[Number(`${param}`.split("/")[2])]?.id === call.callId ? problems : undefined;
+    return {
+      ...call,
+      status,
+      decision: undefined,
+      refused,
+      problems: why,
+      askedAt,
+      approval: { ...approval, ...late },
+    };
   });
 }
 
@@ -285,8 +292,7 @@ export function reopenAnswer(message: AssistantMessage, goesOn: GoingOn, now: nu
   const blocks = isSaidAgain ? rest.blocks.slice(0, Math.max(kept, lastCall + 1)) : rest.blocks;
   const reopened = mapCalls(blocks, (call) => {
     const decision = goesOn.approvals?.find(({ id }) => id === call.callId);
-    const status = decision?.approved ? "running" : "failed";
-    return decision ? { ...call, decision, decidedAt: now, status, problems: undefined } : call;
+    return decision ? { ...call, decision, decidedAt: now, status: decision.approved ? "running" : "failed" } : call;
   });
   return { ...rest, blocks: reopened, status: "streaming", goesOn, kept: reopened.length };
 }

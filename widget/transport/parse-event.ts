@@ -81,7 +81,7 @@ function eventOf(fields: Fields): SocketMessage | undefined {
         ...(isRecord(fields.state) && { state: stateOf(fields.state) }),
         ...(fields.continue === true && { continue: true }),
         // Read where they are shown.
-        ...(Array.isArray(fields.problems) && { param: `${fields.param}`, problems: fields.problems }),
+        ...(Array.isArray(fields.problems) && { param: fields.param as string, problems: fields.problems }),
         ...retryAfter(fields.retry_after),
       };
     case "cleared":

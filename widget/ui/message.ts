@@ -335,10 +335,8 @@ export class MessageElement extends ChatPart {
     return html`
       ${note === undefined ? nothing : html`<p part="note" class="note">${note} ${goOn}</p>`}
       ${
-        // The card says by itself that it can no longer be decided, and what does not fit.
-        message.failure && message.failure.code !== "approval_expired" && (!this.canDecide || this.#drawings)
-          ? this.#renderFailure(message.failure)
-          : nothing
+        // The card says by itself that it can no longer be decided.
+        message.failure && message.failure.code !== "approval_expired" ? this.#renderFailure(message.failure) : nothing
       }
       ${this.#renderActions(message)}
       ${this.canSuggest ? renderSuggestions(message.suggestions ?? [], this.context) : nothing}
@@ -371,8 +369,8 @@ export class MessageElement extends ChatPart {
       requestUpdate: () => this.requestUpdate(),
     };
     // Where a call waits, the answer has not ended.
-    const actions = this.canDecide ? [] : [...messageActions(context), ...context.messageActions];
-    const buttons = renderActions(actions, answer);
+    const actions = [...messageActions(context), ...context.messageActions];
+    const buttons = this.canDecide ? [] : renderActions(actions, answer);
     const alternatives = this.#renderAlternatives();
     if (buttons.length === 0 && !alternatives) return nothing;
     return html`
