@@ -141,3 +141,25 @@ test("a value that may be left out is left out when its field is emptied", async
   await type(fields, "");
   assert.deepEqual(fields.read(), { arguments: "{}" });
 });
+
+test("a list of objects takes another element, up to as many as it may have, and the first of its fields gets the focus", async () => {
+  const item = {
+    type: "object",
+    required: ["sku"],
+    properties: { sku: { type: "string" }, count: { type: "integer" } },
+  };
+  const fields = await fieldsFor([{ sku: "x", count: 1 }], { type: "array", maxItems: 2, items: item });
+  const button = () => fields.querySelector<HTMLButtonElement>('[part~="add-element"]');
+  assert.equal(button()?.getAttribute("aria-label"), "Add to A");
+  button()?.click();
+  await fields.updateComplete;
+  await fields.updateComplete;
+  const controls = [...fields.querySelectorAll("input")];
+  assert.equal(controls.length, 4);
+  assert.equal(document.activeElement, controls[2]);
+  assert.equal(button()?.disabled, true);
+  assert.equal(fields.read(), undefined, "its sku is required");
+  Object.assign(controls[2] as object, { value: "y" });
+  controls[2]?.dispatchEvent(new Event("input", { bubbles: true }));
+  assert.deepEqual(fields.read(), { arguments: '{"a":[{"sku":"x","count":1},{"sku":"y"}]}' });
+});

@@ -115,6 +115,8 @@ export const partTexts = {
   cannotBeUndone: "Cannot be undone",
   /** Below the name of a list, of which each line is an element. */
   onePerLine: "One per line",
+  /** The button below a list, with its name. */
+  addTo: (name: string) => `Add to ${name}`,
   /** Why a value does not fit. `limit` is a number, or `characters`. */
   atLeast: (limit: string) => `At least ${limit}.`,
   atMost: (limit: string) => `At most ${limit}.`,

@@ -53,6 +53,19 @@ export class ArgumentFields extends ChatPart {
   static override properties = { call: { attribute: false } };
   call!: ToolBlock;
   #root!: Field;
+  /** What is wrong is said at the fields, and not once more below the card. */
+  #message: Element | null = null;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.#message = this.closest(".message");
+    this.#message?.toggleAttribute("data-fields", true);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#message?.toggleAttribute("data-fields", false);
+  }
 
   protected override willUpdate(changed: PropertyValues): void {
     // What was typed stays, until the server has refused it.
@@ -107,7 +120,7 @@ export class ArgumentFields extends ChatPart {
     if (isMany(field)) {
       return html`<fieldset>
         <legend>${label} ${parent.kind === "list" ? this.#renderRemove(field, name, parent) : nothing}</legend>
-        ${renderWrong(field)} ${this.#renderChildren(field)}
+        ${renderWrong(field)} ${this.#renderChildren(field)} ${this.#renderAdd(field)}
       </fieldset>`;
     }
     return html`<div class=${field.kind === "flag" ? "argument flag" : "argument"}>
@@ -127,6 +140,27 @@ export class ArgumentFields extends ChatPart {
     return iconButton("remove-element", label, icons.close, remove, { disabled });
   }
 
+  /** For one more element, with the fields that its schema names. */
+  #renderAdd(list: Field): unknown {
+    const { kind, name, pointer, schema, children } = list;
+    const root = this.call.approval?.schema ?? {};
+    const names = Object.keys(Object(resolved(schema.items, root).properties));
+    if (kind !== "list" || names.length === 0) return nothing;
+    const add = async () => {
+      this.context.actions.holdScroll();
+      const blank = Object.fromEntries(names.map((it) => [it, undefined]));
+      count += 1;
+      const place = { root, pointer: `${pointer}/${count}`, depth: pointer.split("/").length, isRequired: true };
+      const element = fieldOf(`${count}`, blank, schema.items, place);
+      list.children = [...children, element];
+      this.requestUpdate();
+      await this.updateComplete;
+      this.querySelector<HTMLElement>(`#${element.children[0]?.id}`)?.focus();
+    };
+    const disabled = children.length >= Number(schema.maxItems ?? Number.POSITIVE_INFINITY);
+    return iconButton("add-element", this.context.strings.addTo(plain(labelOf(name))), icons.plus, add, { disabled });
+  }
+
   #renderControl(field: Field): unknown {
     const { strings } = this.context;
     const { id, kind, typed, wrong, schema } = field;
@@ -141,7 +175,7 @@ export class ArgumentFields extends ChatPart {
       if (wrong || isFolded || hasFolds(next)) this.requestUpdate();
     };
     const invalid = wrong !== undefined;
-    const about = wrong === undefined ? nothing : `${id}-wrong`;
+    const about = wrong === undefined ? nothing : wrongIdOf(id);
     if (kind === "flag") return html`<input id=${id} type="checkbox" .checked=${typed === true} @change=${input} />`;
     if (kind === "choice") {
       const isOptional = !field.isRequired || schema.nullable === true || field.text === "";
@@ -157,8 +191,9 @@ export class ArgumentFields extends ChatPart {
     // What is typed does not change the field under the hands.
     const first = `${field.text}`;
     if (kind === "lines" || kind === "json" || first.length > LONG_TEXT || first.includes("\n")) {
-      const hint = kind === "lines" ? html`<small id=${`${id}-hint`}>${strings.onePerLine}</small>` : nothing;
-      const described = invalid ? `${id}-wrong` : kind === "lines" ? `${id}-hint` : nothing;
+      const hintId = `${id}-hint`;
+      const hint = kind === "lines" ? html`<small id=${hintId}>${strings.onePerLine}</small>` : nothing;
+      const described = invalid ? about : kind === "lines" ? hintId : nothing;
       return html`${hint}${read}<textarea id=${id} class="field" rows=${rowsFor(text)} dir="auto" .value=${text} aria-invalid=${invalid} aria-describedby=${described} @input=${input}></textarea>`;
     }
     const isDate = schema.format === "date" && /^(\d{4}-\d\d-\d\d)?$/.test(first);
@@ -181,12 +216,14 @@ function isMany({ kind }: Field): boolean {
   return kind === "group" || kind === "list";
 }
 
+const wrongIdOf = (id: string): string => `${id}-wrong`;
+
 function renderWrong(field: Field): TemplateResult | typeof nothing {
   const { id, wrong } = field;
   if (wrong === undefined) return nothing;
   // What is said of several fields gets the focus itself.
   const tabindex = isMany(field) ? "-1" : nothing;
-  return html`<p class="wrong" id=${`${id}-wrong`} role="alert" tabindex=${tabindex}>${wrong}</p>`;
+  return html`<p class="wrong" id=${wrongIdOf(id)} role="alert" tabindex=${tabindex}>${wrong}</p>`;
 }
 
 interface Place {
@@ -294,6 +331,7 @@ function typedIn(field: Field, strings: Strings): unknown {
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
   }
   if (kind === "list") return children.map((it) => typedIn(it, strings));
+  if (typed === text && before === undefined && isRequired) field.wrong = strings.checkValue;
   if (typed === text) return before;
   if (typeof typed === "boolean") return typed;
   if (typed === "" && kind !== "text" && isRequired && schema.nullable) return null;

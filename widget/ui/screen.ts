@@ -83,6 +83,7 @@ export interface ScreenView {
  * @csspart cancel-decline - Its button that leads back from the reason of a decline.
  * @csspart edit-arguments - Its button that changes the arguments.
  * @csspart remove-element - A button that removes an element of a list in them.
+ * @csspart add-element - A button that adds an element to such a list.
  * @csspart show-arguments - Its button that shows the arguments as the tool gets them.
  * @csspart ask-me-again - Its button that has the agent ask once more.
  * @csspart note - A sentence about an answer that was cut short.

@@ -214,6 +214,7 @@ export const locale: Locale = {
   back: "رجوع",
   cannotBeUndone: "لا يمكن التراجع عنه",
   onePerLine: "عنصر واحد في كل سطر",
+  addTo: (name) => `إضافة إلى ${name}`,
   atLeast: (limit) => `${limit} على الأقل.`,
   atMost: (limit) => `${limit} على الأكثر.`,
   characters: (count) =>

@@ -201,6 +201,7 @@ export const locale: Locale = {
   back: "Zurück",
   cannotBeUndone: "Lässt sich nicht rückgängig machen",
   onePerLine: "Ein Eintrag pro Zeile",
+  addTo: (name) => `Zu ${name} hinzufügen`,
   atLeast: (limit) => `Mindestens ${limit}.`,
   atMost: (limit) => `Höchstens ${limit}.`,
   characters: (count) => plural(count, { other: "# Zeichen" }),

@@ -201,6 +201,7 @@ export const locale: Locale = {
   back: "Volver",
   cannotBeUndone: "No se puede deshacer",
   onePerLine: "Uno por línea",
+  addTo: (name) => `Añadir a ${name}`,
   atLeast: (limit) => `Como mínimo, ${limit}.`,
   atMost: (limit) => `Como máximo, ${limit}.`,
   characters: (count) => plural(count, { one: "# carácter", other: "# caracteres" }),

@@ -205,6 +205,7 @@ export const locale: Locale = {
   back: "Retour",
   cannotBeUndone: "Irréversible",
   onePerLine: "Un par ligne",
+  addTo: (name) => `Ajouter à ${name}`,
   atLeast: (limit) => `Au moins ${limit}.`,
   atMost: (limit) => `Au plus ${limit}.`,
   characters: (count) => plural(count, { one: "# caractère", other: "# caractères" }),

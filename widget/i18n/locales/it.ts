@@ -201,6 +201,7 @@ export const locale: Locale = {
   back: "Indietro",
   cannotBeUndone: "Non si può annullare",
   onePerLine: "Uno per riga",
+  addTo: (name) => `Aggiungi a ${name}`,
   atLeast: (limit) => `Almeno ${limit}.`,
   atMost: (limit) => `Al massimo ${limit}.`,
   characters: (count) => plural(count, { one: "# carattere", other: "# caratteri" }),

@@ -191,6 +191,7 @@ export const locale: Locale = {
   back: "戻る",
   cannotBeUndone: "元に戻せません",
   onePerLine: "1 行に 1 つ",
+  addTo: (name) => `${name}に追加`,
   atLeast: (limit) => `${limit}以上にしてください。`,
   atMost: (limit) => `${limit}以下にしてください。`,
   characters: (count) => `${count} 文字`,

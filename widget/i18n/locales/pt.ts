@@ -198,6 +198,7 @@ export const locale: Locale = {
   back: "Voltar",
   cannotBeUndone: "Não pode ser desfeito",
   onePerLine: "Um por linha",
+  addTo: (name) => `Adicionar a ${name}`,
   atLeast: (limit) => `No mínimo ${limit}.`,
   atMost: (limit) => `No máximo ${limit}.`,
   characters: (count) => plural(count, { one: "# caractere", other: "# caracteres" }),

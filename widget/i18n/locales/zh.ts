@@ -187,6 +187,7 @@ export const locale: Locale = {
   back: "返回",
   cannotBeUndone: "无法撤消",
   onePerLine: "每行一项",
+  addTo: (name) => `添加到${name}`,
   atLeast: (limit) => `至少 ${limit}。`,
   atMost: (limit) => `最多 ${limit}。`,
   characters: (count) => `${count} 个字符`,
