@@ -1,6 +1,7 @@
 /** What `chat` of an agent makes of the page at `/`, of elements on sites, and of the button in the corner. */
 
 import assert from "node:assert/strict";
+import type { IncomingHttpHeaders } from "node:http";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
 import type { ChatDefinition } from "../../server/agent/chat-definition.ts";
@@ -10,7 +11,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
-import { openChat, shown, watchAddresses } from "./chat-page.ts";
+import { hasFocus, openChat, shown, watchAddresses } from "./chat-page.ts";
 import { button, chatTag, PHONE, panel, script, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -408,4 +409,120 @@ test("a way in without an address tells the page, which signs the user in itself
   await script(page, `addEventListener("agent-chat-login-required", () => { document.title = "Asked"; })`);
   await way.click();
   assert.equal(await page.title(), "Asked");
+});
+
+/** Users of the tests by their cookie or token. */
+const USERS: Record<string, { id: string; name: string }> = {
+  ada: { id: "ada", name: "Ada Lovelace" },
+  bob: { id: "bob", name: "Bob" },
+};
+
+const usersOnly = ({ token = "", headers }: { token?: string | undefined; headers: IncomingHttpHeaders }) => {
+  const user = USERS[token || (/user=(\w+)/.exec(headers.cookie ?? "")?.[1] ?? "")];
+  if (!user) throw new Unauthorized();
+  return user;
+};
+
+/** A page of the server that sets or removes the cookie, and leads back. */
+const cookiePage = (cookie: string) => ({
+  contentType: "text/html",
+  body: `<script>document.cookie = "${cookie}; path=/"; location.replace("/")</script>`,
+});
+
+test("who signs in elsewhere comes back to what they have written, is named, and signs out for good", async (t) => {
+  const { page, input, greeting } = await openChat(t, browser, {
+    turns: [],
+    authenticate: usersOnly,
+    agent: { chat: { suggestions: ["My order"], signIn: { url: "/login" }, signOut: { url: "/logout" } } },
+    expectedComplaints: /401/,
+  });
+  await page.route("**/login", (route) => route.fulfill(cookiePage("user=ada")));
+  await page.route("**/logout", (route) => route.fulfill(cookiePage("user=; max-age=0")));
+  const way = page.getByRole("link", { name: "Sign in" });
+  await way.waitFor();
+  assert.equal(await page.locator('[part="suggestion"]').count(), 0);
+  await input.fill("Where is it?");
+  await input.press("Enter");
+  await hasFocus(way);
+  assert.equal(await input.inputValue(), "Where is it?");
+  await way.click();
+  const line = page.locator('[part="signed-in"]');
+  assert.match(await shown(line), /^Signed in as \u2068Ada Lovelace\u2069\s*Sign out$/);
+  assert.equal(await shown(greeting), "How can I help?");
+  assert.equal(await input.inputValue(), "Where is it?");
+  assert.equal(await page.locator('[part="suggestion"]').count(), 1);
+  assert.deepEqual(await axeFindings(page), []);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await way.waitFor();
+  assert.equal(await line.count(), 0);
+  assert.equal(await input.inputValue(), "");
+});
+
+test("an agent without chat has the way in, too: the page hears of it, and of who signs out where the owner offers that", async (t) => {
+  const plain = await visit(t, browser, { authenticate: usersOnly, body: chatTag(500), expectedComplaints: /401/ });
+  const way = plain.page.getByRole("button", { name: "Sign in" });
+  await way.waitFor();
+  assert.equal(await shown(plain.greeting), "How can I help?");
+  assert.equal(await plain.error.count(), 0);
+  await script(
+    plain.page,
+    `addEventListener("agent-chat-login-required", ({ target }) => { target.userToken = "bob"; })`,
+  );
+  await way.click();
+  assert.equal(await shown(plain.page.locator('[part="signed-in"]')), "Signed in as \u2068Bob\u2069");
+  assert.equal(await plain.page.locator('[part="sign-out"]').count(), 0);
+
+  const { page } = await visit(t, browser, {
+    authenticate: usersOnly,
+    agent: { chat: { signOut: { label: "Leave" } } },
+    body: chatTag(500),
+    expectedComplaints: /401/,
+  });
+  await script(page, `document.querySelector("agent-chat").userToken = () => "ada"`);
+  await script(
+    page,
+    `addEventListener("agent-chat-sign-out", ({ target }) => { document.title = "Left: " + target.userToken; })`,
+  );
+  await page.getByRole("button", { name: "Leave" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  await page.waitForFunction(() => document.title === "Left: undefined");
+});
+
+test("the page at / without an address to sign in says that this is done elsewhere, and loads again", async (t) => {
+  const { page, error } = await openChat(t, browser, {
+    turns: [],
+    authenticate: usersOnly,
+    expectedComplaints: /401/,
+  });
+  assert.equal(
+    await shown(page.locator('[part="sign-in"]')),
+    "Please sign in first, on the site that this chat belongs to. Then reload this page.\n\nReload the page",
+  );
+  assert.equal(await error.count(), 0);
+  await page.context().addCookies([{ name: "user", value: "bob", url: page.url() }]);
+  await page.getByRole("button", { name: "Reload the page" }).click();
+  await page.locator('[part="signed-in"]').waitFor();
+});
+
+test("a name is text in one line whatever it is, and stays while the server cannot say who is there", async (t) => {
+  const { page, site } = await visit(t, browser, {
+    authenticate: usersOnly,
+    body: chatTag(500),
+    expectedComplaints: /401/,
+  });
+  let more: object = { user_name: "<img src=x onerror=alert(1)>" };
+  await page.route("**/api/info", async (route) => {
+    const answer = await route.fetch({ headers: { ...route.request().headers(), "x-user-token": "ada" } });
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), ...more } });
+  });
+  await page.goto(site.url);
+  await script(page, `document.querySelector("agent-chat").userToken = "ada"`);
+  const line = page.locator('[part="signed-in"]');
+  assert.equal(await shown(line), "Signed in as \u2068<img src=x onerror=alert(1)>\u2069");
+  more = { user_pending: true, user: undefined, user_name: undefined };
+  const asked = page.waitForResponse("**/api/info");
+  await script(page, `document.querySelector("agent-chat").userToken = "ada2"`);
+  await asked;
+  await script(page, `document.querySelector("agent-chat").updateComplete`);
+  assert.equal(await line.count(), 1);
 });
