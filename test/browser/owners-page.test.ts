@@ -411,6 +411,10 @@ test("a way in without an address tells the page, which signs the user in itself
   assert.equal(await page.title(), "Asked");
 });
 
+/** A logo with the brand's name in letters, of a colour that its own dark page needs another one for. */
+const wordmark = (fill: string) =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 132 32"><path fill="${fill}" d="M4 26 16 5l12 21zM38 9h90v14H38z"/></svg>`;
+
 /** Users of the tests by their cookie or token. */
 const USERS: Record<string, { id: string; name: string }> = {
   ada: { id: "ada", name: "Ada Lovelace" },
@@ -526,3 +530,120 @@ test("a name is text in one line whatever it is, and stays while the server cann
   await script(page, `document.querySelector("agent-chat").updateComplete`);
   assert.equal(await line.count(), 1);
 });
+
+interface OwnersCase {
+  locale: string;
+  chat: ChatDefinition;
+  /** What the page says, from the name on. */
+  says: readonly string[];
+  isForUsers?: true;
+}
+
+const OWNERS_PAGES: Record<string, OwnersCase> = {
+  "with a wide logo and a dark brand colour": {
+    locale: "en",
+    chat: {
+      title: "Norden Help",
+      logo: { light: "light.svg", dark: "dark.svg" },
+      accent: "#14213d",
+      welcome: "Good to see you. What are you planning?",
+      suggestions: ["Find a tent", { label: "My order", prompt: "Where is my order?" }],
+      disclaimer: "Answers may be wrong. Check before you climb.",
+      links: [
+        { label: "Privacy", url: "/privacy" },
+        { label: "Imprint", url: "/imprint" },
+      ],
+    },
+    says: ["Norden Help", "Good to see you.", "Message Norden Help", "Find a tent", "Privacy"],
+  },
+  "in Arabic": {
+    locale: "ar",
+    chat: {
+      title: { ar: "مساعدة أكمي", en: "Acme Help" },
+      logo: "light.svg",
+      accent: "#5b21b6",
+      welcome: { ar: "مرحبا! كيف يمكننا المساعدة؟", en: "Hello!" },
+      placeholder: { ar: "اسألنا" },
+      suggestions: [{ label: { ar: "طلبي", en: "My order" }, prompt: "order" }],
+      links: [{ label: { ar: "الخصوصية", en: "Privacy" }, url: "/privacy" }],
+    },
+    says: ["مساعدة أكمي", "مرحبا!", "اسألنا", "طلبي", "الخصوصية"],
+  },
+  "of a shop with sign-in": {
+    locale: "de",
+    isForUsers: true,
+    chat: {
+      title: "Kachel & Co.",
+      accent: "#c2410c",
+      welcome: { en: "Hello!", de: "Hallo! Fragen Sie uns zu Ihren Bestellungen." },
+      suggestions: [{ label: { de: "Wo ist mein Paket?" }, prompt: "Paket?" }],
+      links: [{ label: "Datenschutz", url: "/datenschutz" }],
+      signIn: { label: { de: "Mit Kundenkonto anmelden" }, url: "/login" },
+      signOut: { url: "/logout" },
+    },
+    says: ["Kachel & Co.", "Hallo!", "Nachricht an Kachel & Co.", "Wo ist mein Paket?", "Datenschutz"],
+  },
+};
+
+/** Fails where something is cut, runs out of the chat, or is hard to read. */
+async function looksRight(chat: Locator): Promise<void> {
+  assert.deepEqual(await axeFindings(chat.page()), []);
+  const wrong = await chat.evaluate((it) => {
+    const root = it.shadowRoot as ShadowRoot;
+    const { left, right, top, bottom } = it.getBoundingClientRect();
+    const shown = root.querySelectorAll<HTMLElement>(
+      ".agent, .logo, .welcome, .sign-in, .way-in, .suggestions, .disclaimer, .links, .signed-in, agent-chat-composer *",
+    );
+    return [...shown].flatMap((node) => {
+      const box = node.getBoundingClientRect();
+      if (box.width < 2) return [];
+      const isIn = box.left >= left && box.right <= right && box.top >= top && box.bottom <= bottom;
+      return isIn && node.scrollWidth <= node.clientWidth + 1 ? [] : [`${node.className || node.localName}`];
+    });
+  });
+  assert.deepEqual(wrong, []);
+}
+
+for (const [name, { locale, chat: looks, says, isForUsers }] of Object.entries(OWNERS_PAGES)) {
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const place of ["the page at /", "a phone", "the panel"] as const) {
+      test(`an owner's page ${name} is whole, ${colorScheme}, in ${place}`, async (t) => {
+        const options = {
+          turns: [],
+          folder: temporaryProject(t, { "light.svg": wordmark("#14213d"), "dark.svg": wordmark("#e8edf7") }),
+          agent: { chat: looks },
+          browser: { ...(place === "a phone" && PHONE), locale, colorScheme },
+          ...(isForUsers && { authenticate: usersOnly, expectedComplaints: /401/ }),
+        };
+        const isPanel = place === "the panel";
+        const { page } = isPanel
+          ? await visit(t, browser, {
+              ...options,
+              html: `lang="${locale}"`,
+              head: "<style>:root { color-scheme: light dark }</style>",
+            })
+          : await openChat(t, browser, options);
+        if (isPanel) await button(page).click();
+        const chat = page.locator("agent-chat");
+        const [title, hello = "", placeholder, label = "", link] = says;
+        assert.equal((await shown(chat.locator(".welcome"))).startsWith(hello), true);
+        if (isForUsers) {
+          await chat.getByRole("link", { name: "Mit Kundenkonto anmelden" }).waitFor();
+          await looksRight(chat);
+          await page.evaluate(`document.querySelector("agent-chat-launcher, agent-chat").userToken = "ada"`);
+          assert.match(
+            await shown(chat.locator('[part="signed-in"]')),
+            /^Angemeldet als \u2068Ada Lovelace\u2069\s*Abmelden$/,
+          );
+        }
+        await chat.getByRole("button", { name: label, exact: true }).waitFor();
+        assert.equal(await chat.getByRole("heading").first().textContent(), title);
+        assert.equal(await chat.locator("textarea").getAttribute("placeholder"), placeholder);
+        assert.equal(await shown(chat.locator('[part="link"]').first()), link);
+        assert.equal(await chat.evaluate((it) => getComputedStyle(it).direction), locale === "ar" ? "rtl" : "ltr");
+        if (looks.logo) await chat.locator(".greeting .wide").waitFor();
+        await looksRight(chat);
+      });
+    }
+  }
+}

@@ -526,7 +526,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const known = this.#context;
     const context: ChatContext = {
       strings,
-      agent: this.client?.info?.agent ?? strings.fallbackAgent,
+      agent: (this.own ?? this.client?.info)?.agent ?? strings.fallbackAgent,
       modes: known && hasSameEntries(known.modes, modes) ? known.modes : modes,
       theme: this.#theme.theme,
       nextTheme: this.#theme.next,

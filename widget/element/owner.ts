@@ -177,7 +177,12 @@ function renderLogo(src: string): TemplateResult {
   const leave = ({ target }: Event) => {
     (target as HTMLElement).hidden = true;
   };
-  return html`<img part="logo" class="logo" alt="" src=${src} @error=${leave} />`;
+  // A wide one says the name in letters, and leaves no room for it in a narrow header.
+  const measure = ({ target }: Event) => {
+    const { naturalWidth, naturalHeight, classList } = target as HTMLImageElement;
+    classList.toggle("wide", naturalWidth > 2 * naturalHeight);
+  };
+  return html`<img part="logo" class="logo" alt="" src=${src} @load=${measure} @error=${leave} />`;
 }
 
 /** An address of http or https, wherever the server's own page is. */
