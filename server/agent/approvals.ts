@@ -8,6 +8,7 @@ import type { Settings } from "../config/settings.ts";
 import type { RunEvent, RunObserver } from "../observe/run-observer.ts";
 import type { ApprovalDecision, ToolApproval, ToolMessage, WaitingCall, WaitingCalls } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import { toJson } from "../protocol/json.ts";
 import { textContent, textOf } from "../providers/history.ts";
 import type { AskedCall, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Agent } from "./define.ts";
@@ -84,7 +85,7 @@ export async function askApproval(
 }
 
 function approvalOf(
-  { call, shown, text = "", danger, editable, question }: AskedCall,
+  { call, shown, text = "", danger, editable, schema, question }: AskedCall,
   expires_at: string,
 ): ToolApproval {
   return {
@@ -92,6 +93,7 @@ function approvalOf(
     text: plainText(text) || `The assistant wants to use "${call.name}".`,
     ...(danger ? { danger } : {}),
     ...(editable ? { editable } : {}),
+    ...(schema ? { schema } : {}),
     ...(question ? { question } : {}),
     expires_at,
   };
@@ -108,9 +110,16 @@ export async function askedCall(call: ToolCall, calling: Calling): Promise<Asked
     ...(hidden ?? { id: call.id, tool: call.name, arguments: call.arguments }),
     ...(tool?.title === undefined || hider?.expose === "none" ? {} : { title: tool.title }),
   };
+  const text = await questionOf(tool, call, calling);
   // A person can only change arguments that they can read.
-  return { call, shown, text: await questionOf(tool, call, calling), danger, editable: editable && !hider };
+  if (!editable || tool === undefined || hider) return { call, shown, text, danger };
+  const { json } = tool.parameters;
+  const schema = Buffer.byteLength(toJson(json)) <= MAX_SCHEMA_BYTES ? json : undefined;
+  return { call, shown, text, danger, editable, schema };
 }
+
+/** A longer schema is not sent: the server checks what people change in any case. */
+const MAX_SCHEMA_BYTES = 16 * 1024;
 
 async function questionOf(tool: Tool | undefined, call: ToolCall, calling: Calling): Promise<string> {
   const name = tool?.title === undefined && tool?.expose === "all" ? call.name : titleText(tool?.title);

@@ -13,7 +13,7 @@ export function parseMcpMessage(body: unknown): McpMessage {
     throw invalidRequest("", 'The body must be a request of JSON-RPC: {"jsonrpc": "2.0", "id": 1, "method": "…"}.');
   }
   const { id, method } = body;
-  if (id !== undefined && !isRequestId(id)) throw invalidRequest("/id", "id must be a string or a whole number.");
+  if (id !== undefined && !isRequestId(id)) throw invalidRequest("/id", "id must be a whole number or a short string.");
   const params = isRecord(body.params) ? body.params : {};
   const meta = isRecord(params._meta) ? params._meta : {};
   return {
@@ -29,8 +29,11 @@ export function parseMcpMessage(body: unknown): McpMessage {
   };
 }
 
+/** What a client names is repeated in each message to it. */
+const MAX_ID_CHARS = 1000;
+
 function isRequestId(value: unknown): value is RequestId {
-  return typeof value === "string" || Number.isSafeInteger(value);
+  return typeof value === "string" ? value.length <= MAX_ID_CHARS : Number.isSafeInteger(value);
 }
 
 function textIn(value: unknown): string | undefined {

@@ -1,24 +1,25 @@
 /** `POST /mcp`: the agent as one tool of the Model Context Protocol, over both eras of its specification. */
 
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Agent } from "../agent/define.ts";
 import type { ServedAgent } from "../agent/served-agent.ts";
+import { digestOf } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
 import { withBody } from "../http/body.ts";
 import { type RequestContext, traceHeaders } from "../http/request.ts";
 import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
 import type { Routes } from "../http/routes.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
-import type { ToolText } from "../protocol/chat.ts";
 import { ApiError, type ErrorCode, invalidField } from "../protocol/errors.ts";
 import { type DoneEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
 import type { McpMessage, RequestId } from "../routes/message.ts";
-import { messageRules } from "../routes/parse-message.ts";
+import { isGiven, messageRules } from "../routes/parse-message.ts";
 import type { Service } from "../routes/service.ts";
 import { admitMessage, admitReader, parseMessage, startMessage, visitOf } from "../routes/start-message.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
 import { MemoryStateStore, type StateStore } from "../runs/state-store.ts";
+import { inEnglish, waitingWords } from "./words.ts";
 
 export const routesOf = (service: Service): Routes => ({
   "POST /mcp": { access: "operator", handle: mcp(service, service.states ?? new MemoryStateStore()) },
@@ -28,7 +29,7 @@ export const routesOf = (service: Service): Routes => ({
 const MODERN = ["2026-07-28"];
 const OLDER = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
 
-// Of JSON-RPC, and of the specification. Other failures have their status as code.
+// Codes of JSON-RPC and of the specification. Other failures have their status as code.
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const HEADER_MISMATCH = -32020;
@@ -57,9 +58,11 @@ interface Received {
 /** A call of the tool. */
 interface Ask extends Received {
   readonly memory: MessageMemory;
-  /** Names the conversation, which may be a new one. */
-  readonly conversation: string;
   readonly sender: Caller;
+  /** Names the conversation, which may be a new one. */
+  conversation: string;
+  /** Version of the state that the call goes on from. */
+  from?: string;
 }
 
 function mcp(service: Service, states: StateStore) {
@@ -172,7 +175,7 @@ function toolOf({ agent }: Agent, suggestions: readonly string[] = []): object {
   return {
     name: TOOL,
     title: agent,
-    description: `Sends a message to the assistant "${agent}" and gives its answer.${example} It knows nothing of you but your messages. A conversation is kept for an hour after its last message.`,
+    description: `Sends a message to the assistant "${agent}" and gives its answer.${example} It knows nothing of you but your messages. Send the messages of one conversation one after the other; it is kept for an hour after the last.`,
     inputSchema: {
       type: "object",
       properties: { message: { type: "string", description: "What to say, in plain text." }, conversation: id },
@@ -209,11 +212,10 @@ function runNameOf({ headers }: IncomingMessage, id: RequestId | undefined): str
   return session === undefined || id === undefined ? undefined : digestOf([session, id]);
 }
 
-const digestOf = (parts: unknown[]) => createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
-
 /** Bound to the key and to the user. */
 const keyOf = ({ conversation, sender: { keyId, user } }: Ask) => digestOf([keyId, user?.id ?? null, conversation]);
 
+/** Models also leave the field empty. */
 function conversationOf({ arguments: { conversation } }: McpMessage): string | undefined {
   return typeof conversation === "string" && conversation !== "" ? conversation : undefined;
 }
@@ -250,8 +252,11 @@ async function readAsk(ask: Ask, service: Service, states: StateStore, context: 
   }
 }
 
-/** @throws ApiError `invalid_request` */
-function textOf({ message }: McpMessage["arguments"]): string {
+/** @throws ApiError `invalid_request` for arguments that do not fit */
+function textOf({ message, conversation }: McpMessage["arguments"]): string {
+  if (isGiven(conversation) && typeof conversation !== "string") {
+    throw invalidField("/conversation", "must be the text that came with an earlier answer, or absent");
+  }
   if (typeof message === "string" && message.trim() !== "") return message;
   throw invalidField("/message", "must be a text that is not empty");
 }
@@ -259,9 +264,17 @@ function textOf({ message }: McpMessage["arguments"]): string {
 /** JSON of the state that a call goes on from. @throws ApiError `conversation_expired` */
 async function stateOf(ask: Ask, states: StateStore): Promise<string> {
   if (conversationOf(ask.message) === undefined) return "{}";
-  const state = await states.load(keyOf(ask));
-  if (state === undefined) throw new ApiError("conversation_expired", "");
-  return state;
+  const kept = await states.load(keyOf(ask));
+  if (kept === undefined) throw new ApiError("conversation_expired", "");
+  ask.from = kept.version;
+  return kept.json;
+}
+
+/** An answer that another one of the same conversation has overtaken goes on as a conversation of its own: both are kept. */
+async function keepState(ask: Ask, states: StateStore, state: string): Promise<void> {
+  if (await states.save(keyOf(ask), state, ask.from)) return;
+  ask.conversation = randomUUID();
+  await states.save(keyOf(ask), state);
 }
 
 /** Sends the answer of a run: where the client takes a stream, with what is done until then. */
@@ -276,7 +289,7 @@ async function answer(
   await run.started;
   if (res.destroyed) return;
   res.setHeader("x-run-id", run.id);
-  const batches = keepingState(reader, (state) => states.save(keyOf(ask), state).catch(log.failure));
+  const batches = keepingState(reader, (state) => keepState(ask, states, state).catch(log.failure));
   if (/\btext\/event-stream\b|^$/.test(req.headers.accept ?? "")) {
     const times = { keepAliveMs: settings.keepAliveSeconds * 1000, sendMs: settings.sendSeconds * 1000 };
     await sendEventStream(res, times, batches, encoder(ask));
@@ -321,12 +334,8 @@ function encoder(ask: Ask): (event: NumberedEvent) => string {
 
 /** What people read of an event. */
 function doing(event: NumberedEvent): string | undefined {
-  if (event.type === "tool_call") return inEnglish(event.data.title) ?? event.data.tool;
+  if (event.type === "tool_call") return inEnglish(event.data.title ?? event.data.tool);
   return event.type === "tool_progress" ? event.data.text : undefined;
-}
-
-function inEnglish(title: ToolText | undefined): string | undefined {
-  return typeof title === "object" ? (title.en ?? Object.values(title)[0]) : title;
 }
 
 const resultOf = (ask: Ask, event: TerminalEvent): object =>
@@ -345,23 +354,19 @@ function failedBody(ask: Ask, code: ErrorCode, sentence: string, isKept = false)
 
 /** `code` says what has failed, if anything has. */
 function toolResult(ask: Ask, answer: string, code?: ErrorCode, isKept = true): object {
+  const { conversation } = ask;
+  // Many clients give their models the texts alone.
+  const texts = isKept ? [answer, `conversation: ${conversation}`] : [answer];
   const fields = {
-    content: [{ type: "text", text: answer }],
-    ...(isKept && { structuredContent: { answer, conversation: ask.conversation } }),
+    content: texts.map((text) => ({ type: "text", text })),
+    ...(isKept && { structuredContent: { answer, conversation } }),
     isError: code !== undefined,
   };
   return resultBody(ask, fields, code && { code });
 }
 
-const NOT_DONE =
-  "It was not done: a person has to approve it, which is not possible here. Any other message declines it.";
-
 /** The answer, and what it waits for. */
-function wordsOf({ data, approvals = [] }: DoneEvent): string {
-  const asked = approvals.map(({ text }) => text).filter((text) => !data.includes(text));
-  const isToApprove = approvals.some(({ question }) => question !== true);
-  return [data, ...asked, ...(isToApprove ? [NOT_DONE] : [])].join("\n\n");
-}
+const wordsOf = (event: DoneEvent): string => [event.data, ...waitingWords(event, event.data)].join("\n\n");
 
 function send({ res }: Pick<RequestContext, "res">, { status, body, headers = {} }: Reply): undefined {
   for (const header of Object.entries(headers)) res.setHeader(...header);

@@ -53,7 +53,7 @@ interface Content {
   files: ReceivedFile[];
 }
 
-/** Of the roles, these are read. `function` is what `tool` was called before. */
+/** Roles whose messages are left out. `function` is what `tool` was called before. */
 const LEFT_OUT = ["tool", "function"];
 
 function readConversation(messages: readonly unknown[], rules: MessageRules, ignored: Set<string>): Conversation {

@@ -1,26 +1,19 @@
 /** `GET /v1/models` and `POST /v1/chat/completions`: the agent as OpenAI's clients know a model. */
 
-import { createHash } from "node:crypto";
+import { digestOf } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
 import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
 import type { Routes } from "../http/routes.ts";
-import type { FinishReason, ToolText, Usage } from "../protocol/chat.ts";
+import type { FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, fieldOf, invalidRequest } from "../protocol/errors.ts";
-import {
-  type DoneEvent,
-  isTerminal,
-  type NumberedEvent,
-  type TerminalEvent,
-  type ToolCallEvent,
-  type ToolProgressEvent,
-  type ToolResultEvent,
-} from "../protocol/events.ts";
+import { type DoneEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
 import { answerAt, doneEvent, failureOf } from "../routes/chat.ts";
 import type { BegunAnswer, Door } from "../routes/door.ts";
 import type { Asked } from "../routes/message.ts";
 import type { Service } from "../routes/service.ts";
 import type { RunReader } from "../runs/run-handle.ts";
+import { inEnglish, waitingWords } from "./words.ts";
 
 const DOOR: Door = {
   parser: "openai",
@@ -47,7 +40,8 @@ export function routesOf(service: Service): Routes {
       async handle(context, caller) {
         try {
           await answer(context, caller);
-        } catch (error) {
+        } catch (thrown) {
+          const error = inOwnWords(thrown);
           // By its status alone, OpenAI's clients would send once more what would run tools again.
           if (error instanceof ApiError && !error.retryable) context.res.setHeader("x-should-retry", "false");
           throw error;
@@ -55,6 +49,12 @@ export function routesOf(service: Service): Routes {
       },
     },
   };
+}
+
+/** A client of OpenAI's knows of no run: the header has named it. */
+function inOwnWords(thrown: unknown): unknown {
+  if (!(thrown instanceof ApiError) || thrown.param !== "/run") return thrown;
+  return invalidRequest("", "This Idempotency-Key belongs to another message. Use a new one for each message.");
 }
 
 /** The body of an error, as OpenAI has it. */
@@ -73,17 +73,13 @@ const typeOf = (status: number): string => (status < 500 ? "invalid_request_erro
 
 const MAX_KEY_CHARS = 255;
 
-/** Who sends a message again with the same `Idempotency-Key` gets the answer that was begun. */
+/** A message that is sent again with the same `Idempotency-Key` gets the answer that was begun. */
 function nameOf({ req }: RequestContext, { keyId }: Caller): string | undefined {
   const key = req.headers["idempotency-key"]?.toString() ?? "";
   if (key.length > MAX_KEY_CHARS) {
     throw invalidRequest("", `The header Idempotency-Key must have at most ${MAX_KEY_CHARS} characters.`);
   }
-  return key === ""
-    ? undefined
-    : createHash("sha256")
-        .update(JSON.stringify([keyId, key]))
-        .digest("base64url");
+  return key === "" ? undefined : digestOf([keyId, key]);
 }
 
 /** More names than any client sends. */
@@ -106,19 +102,17 @@ const FINISH: Partial<Record<FinishReason, string>> = {
 
 const finishOf = ({ finish_reason: reason }: DoneEvent): string => FINISH[reason] ?? "stop";
 
-/** What waits for a person ends the answer in words: no decision can come by this door. */
-function wordsOf({ approvals }: DoneEvent): string {
-  if (approvals === undefined) return "";
-  const texts = approvals.map(({ text }) => text).join("\n");
-  return `${texts}\n\nThis needs an approval, which cannot be given here. It was not done.`;
-}
+/** What waits for a person ends the answer in words. */
+const wordsOf = (event: DoneEvent): string => waitingWords(event).join("\n\n");
 
+type ToolEvent = Extract<NumberedEvent, { type: "tool_call" | "tool_progress" | "tool_result" }>;
 type Field = "content" | "reasoning_content";
+type Turn = Partial<Record<Field, string>>;
 
 /** Parts what is said, and what is thought, by a blank line wherever tools have run in between. */
 class Words {
   readonly #begun = new Set<Field>();
-  /** Those that have begun before the tools that ran last. */
+  /** The fields that have begun before the tools that ran last. */
   readonly #parted = new Set<Field>();
 
   /** The tools of a turn run, or the answer ends otherwise. */
@@ -126,14 +120,25 @@ class Words {
     for (const field of this.#begun) this.#parted.add(field);
   }
 
-  /** The piece as it follows those before; none is empty. */
-  add(field: Field, piece: string): object | undefined {
+  /** The piece as it follows those before, or nothing. Thoughts are often a single line end. */
+  add(field: Field, piece: string): string {
     const isParted = this.#parted.has(field);
-    const text = isParted ? piece.trimStart() : piece;
-    if (text === "") return undefined;
-    this.#begun.add(field);
+    const isTrimmed = isParted || (field === "reasoning_content" && !this.#begun.has(field));
+    const text = isTrimmed ? piece.trimStart() : piece;
+    if (text === "") return "";
+    if (text.trim() !== "") this.#begun.add(field);
     this.#parted.delete(field);
-    return { [field]: isParted ? `\n\n${text}` : text };
+    return isParted ? `\n\n${text}` : text;
+  }
+
+  /** What whole turns say, as a stream would have it. */
+  join(field: Field, turns: readonly Turn[]): string {
+    let text = "";
+    for (const turn of turns) {
+      text += this.add(field, turn[field] ?? "");
+      this.part();
+    }
+    return text;
   }
 }
 
@@ -185,12 +190,12 @@ class ChunkEncoder {
   }
 
   #delta(field: Field, piece: string): string {
-    const delta = this.#words.add(field, piece);
-    return delta === undefined ? "" : this.#choice(delta);
+    const text = this.#words.add(field, piece);
+    return text === "" ? "" : this.#choice({ [field]: text });
   }
 
-  /** What Open WebUI shows as the status of the answer. Calls would be carried out by whoever reads `tool_calls`. */
-  #status(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent): string {
+  /** What Open WebUI shows as the status of the answer. Clients would carry out what stands in `tool_calls`. */
+  #status(event: ToolEvent): string {
     return `${this.#head},"choices":[],"event":${JSON.stringify({ type: "status", data: statusOf(event) })}}\n\n`;
   }
 
@@ -203,14 +208,10 @@ const LAST = "data: [DONE]\n\n";
 
 const idOf = (run: string): string => `chatcmpl-${run}`;
 
-function statusOf(event: ToolCallEvent | ToolProgressEvent | ToolResultEvent) {
+function statusOf(event: ToolEvent) {
   if (event.type === "tool_progress") return { description: event.data.text, done: false };
   const { tool, title = tool } = event.data;
   return { description: inEnglish(title), done: event.type === "tool_result" };
-}
-
-function inEnglish(text: ToolText): string {
-  return typeof text === "string" ? text : (text.en ?? Object.values(text)[0] ?? "");
 }
 
 function usageOf(usage: Usage): object {
@@ -221,14 +222,14 @@ function usageOf(usage: Usage): object {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    ...(isOfCache ? { prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written } } : {}),
-    ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+    ...(isOfCache && { prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written } }),
+    ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
 }
 
 /** The answer as one `chat.completion`. @throws ApiError when the run failed */
 async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promise<object> {
-  const turns = [{ content: "", thoughts: "" }];
+  const turns = [{ content: "", reasoning_content: "" }];
   let last: TerminalEvent | undefined;
   for await (const events of reader) {
     for (const event of events) {
@@ -237,27 +238,21 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
       if (event.type === "thinking") {
         // What its end has shown to be a thought comes again.
         if (event.data === turn.content) turn.content = "";
-        turn.thoughts += event.data;
+        turn.reasoning_content += event.data;
       }
-      if (event.type === "tool_call" || event.type === "tool_result") turns.push({ content: "", thoughts: "" });
+      if (event.type === "tool_call" || event.type === "tool_result")
+        turns.push({ content: "", reasoning_content: "" });
       if (isTerminal(event)) last = event;
     }
   }
   const done = doneEvent(last);
-  const content = joined([...turns.map((turn) => turn.content), wordsOf(done)]);
-  const thoughts = joined(turns.map((turn) => turn.thoughts));
-  const message = {
-    ...{ role: "assistant", content, refusal: null },
-    ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
-  };
+  const words = new Words();
+  const content = words.join("content", [...turns, { content: wordsOf(done) }]);
+  const thoughts = words.join("reasoning_content", turns);
+  const message = { role: "assistant", content, refusal: null, ...(thoughts && { reasoning_content: thoughts }) };
   return {
     ...{ id: idOf(run), object: "chat.completion", created: seconds(), model: agent },
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(done) }],
     ...(done.usage === undefined ? {} : { usage: usageOf(done.usage) }),
   };
-}
-
-/** A blank line stands between turns. */
-function joined(texts: readonly string[]): string {
-  return texts.filter((text) => text.trim() !== "").join("\n\n");
 }

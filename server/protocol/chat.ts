@@ -271,6 +271,8 @@ export interface ToolApproval {
   danger?: boolean;
   /** A decision may bring other arguments. */
   editable?: boolean;
+  /** JSON Schema of the arguments of an `editable` call, where it has no more than 16 KiB. */
+  schema?: Readonly<Record<string, unknown>>;
   /** The agent wants words: `reason` of a yes, or a plain message. */
   question?: boolean;
   /** ISO 8601, in UTC. */

@@ -239,6 +239,7 @@ function toolSchemas() {
       text: text("What the person is asked."),
       danger: optional(means("The call does what cannot be taken back.", BOOLEAN)),
       editable: optional(means("A decision may bring other arguments.", BOOLEAN)),
+      schema: optional(means("JSON Schema of the arguments of an editable call.", { type: "object" })),
       question: optional(means("The agent wants words.", BOOLEAN)),
       expires_at: text("In UTC.", { format: "date-time" }),
     }),
@@ -548,7 +549,7 @@ function schemesOf({ requiresKey, hasUsers }: Described) {
   };
 }
 
-function pathsOf({ open, limits, basePath }: Described): object {
+function pathsOf({ open, limits, basePath, requiresKey, hasUsers }: Described): object {
   const body = (name: SchemaName, description: string) => ({
     description,
     required: true,
@@ -568,7 +569,11 @@ function pathsOf({ open, limits, basePath }: Described): object {
   };
   return {
     ...Object.fromEntries(
-      Object.entries(OPEN_PATHS).map(([path, { get }]) => [path, { get: { ...get, security: [] } }]),
+      Object.entries(OPEN_PATHS).map(([path, { get }]) => {
+        // It also says who the user is.
+        const security = path === "/api/info" && hasUsers ? [{ user: [] }, {}] : [];
+        return [path, { get: { ...get, security } }];
+      }),
     ),
     "/api/chat": { post: chat },
     "/api/chat/runs/{id}": { get: { ...resume, parameters: [RUN_PARAMETER, AFTER] } },
@@ -588,7 +593,10 @@ function pathsOf({ open, limits, basePath }: Described): object {
     ...(open.mcp && { "/mcp": { post: mcp } }),
     ...(open.metrics && {
       // At the root, also where everything else is below a path.
-      "/metrics": { get: metrics, ...(basePath === "" ? {} : { servers: [{ url: "/" }] }) },
+      "/metrics": {
+        get: { ...metrics, security: requiresKey ? [{ key: [] }] : [] },
+        ...(basePath === "" ? {} : { servers: [{ url: "/" }] }),
+      },
     }),
   };
 }

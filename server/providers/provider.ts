@@ -67,6 +67,7 @@ export interface AskedCall {
   text?: string | undefined;
   danger?: boolean | undefined;
   editable?: boolean | undefined;
+  schema?: ToolApproval["schema"] | undefined;
   /** No tool is called: the agent that asks goes on with the answer. */
   isQuestion?: boolean | undefined;
   /** The agent wants words, not a decision. */

@@ -66,7 +66,7 @@ export interface McpMessage {
   /** Absent for a notification, which is not answered. */
   readonly id: RequestId | undefined;
   readonly method: string;
-  /** Of the tool that is called. */
+  /** Name of the tool that is called. */
   readonly name: string | undefined;
   readonly arguments: Readonly<Record<string, unknown>>;
   /** The version of the specification, as clients say it since 2026; absent for older ones. */
@@ -81,7 +81,7 @@ export interface McpMessage {
   readonly cancels: RequestId | undefined;
 }
 
-/** Of a request in JSON-RPC. */
+/** Names a request in JSON-RPC. */
 export type RequestId = string | number;
 
 /** How the body of a request is read. @throws ApiError */

@@ -126,7 +126,7 @@ export async function install(node: NodeVersion, agents: ReadonlyMap<string, Edi
 /** The Node that runs packages of a list: this one, if it is new enough. */
 export async function nodeFor(node: NodeVersion): Promise<string> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  if (node === 20 || major > 22 || (major === 22 && minor >= 13)) return process.execPath;
+  if (node === 20 || major > 22 || (major === 22 && minor >= 22)) return process.execPath;
   const folder = temporaryProject({ after } as Cleanup, { "package.json": "{}" });
   const name = `node-${process.platform}-${process.arch}`;
   await npm(folder, "install", `${name}@22`);

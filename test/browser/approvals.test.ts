@@ -7,6 +7,7 @@ import type { ApprovalDecision } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { approval, asked, startAskingSite } from "../support/asking-agent.ts";
+import { axeFindings } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { it, test } from "../support/rows.ts";
 import { call as callTool, say, type Turn } from "../support/scripted-provider.ts";
@@ -153,14 +154,14 @@ test("one call is sent with one press, also of two, and whatever the connection 
   await part("edit-arguments").click();
   const field = (name: string) => part("approval").getByLabel(name);
   await field("Sum").fill("eighty");
-  await field("Items").fill("[{");
+  await field("Id").fill("one");
   await press(part("approve"));
   assert.deepEqual(
     [await part("approval").getByRole("alert").count(), await field("Sum").getAttribute("aria-invalid")],
     [2, "true"],
   );
   await field("Sum").fill("80,5");
-  await field("Items").fill('[{"id":2}]');
+  await field("Id").fill("2");
   await untilSettled(part("approve"));
   await part("approve").dblclick();
   const first = await turn();
@@ -188,7 +189,7 @@ it("what nobody meant is not decided: by a key that is held, a value that does n
     asked(),
   );
   assert.match(await shown(card), /Where\s+–\s+Ids\s+–\s+User IBAN code\s+ad\\u200bmin\\u0007/);
-  await card.getByRole("button", { name: "Decline Write?", exact: true }).focus();
+  await card.getByRole("button", { name: "Decline… Write?", exact: true }).focus();
   await page.keyboard.down("Enter");
   await page.keyboard.down("Enter");
   await page.keyboard.up("Enter");
@@ -256,7 +257,7 @@ test("what is asked is what is seen: long values and names, many lines and value
     await shown(card),
     /^pay\\u202eyap\s+Sum\s+1\s+To\s+1\\u034f2\\u\{e0041\}\\u17b4👩\u200d💻\[◌\u0301 × 60,000\]/,
   );
-  await card.getByText("Details").click();
+  await card.getByRole("button", { name: "Details" }).click();
   await press(part("edit-arguments"));
   const field = card.getByLabel("To");
   await field.fill((await field.inputValue()).replace(/\u0301+/, "!"));
@@ -288,10 +289,10 @@ test("what would push the end of a value out of view is counted in words, whethe
   );
   const folds = card.locator("dd .fold");
   assert.deepEqual(await folds.allTextContents(), ["[249 empty lines]", "[5000 spaces]", "[.\t × 140]"]);
-  await card.getByText("Details").click();
+  await card.getByRole("button", { name: "Details" }).click();
   assert.match(await shown(card.locator("pre")), /\[\\n × 250\]\[5000 spaces\]; rm -rf/);
   await press(part("edit-arguments"));
-  const read = card.locator("label", { hasText: "Command" }).locator(".as-read");
+  const read = card.locator(".argument", { hasText: "Command" }).locator(".as-read");
   assert.match(await shown(read), /^ls\n\[249 empty lines\]\n\[5000 spaces\]; rm -rf \/$/);
   const field = card.getByLabel("Command");
   await field.fill(`cd${"\n".repeat(9)}ls`);
@@ -535,7 +536,7 @@ test("a tool of a real agent asks, runs once it is approved, also after its mess
   const refund = tool({
     name: "refund",
     description: "Pays back.",
-    parameters: { type: "object", properties: { sum: { type: "number", minimum: 1 } } },
+    parameters: { type: "object", properties: { sum: { type: "number", minimum: 1, multipleOf: 0.5 } } },
     needsApproval: true,
     editable: true,
     approvalText: ({ sum }) => `Refund ${sum} €?`,
@@ -559,12 +560,22 @@ test("a tool of a real agent asks, runs once it is approved, also after its mess
   await part("approval").getByLabel("Sum").fill("4");
   await page.reload();
   await part("edit-arguments").click();
-  await part("approval").getByLabel("Sum").fill("0");
+  const sum = part("approval").getByLabel("Sum");
+  await sum.fill("0");
   await press(part("approve"));
-  assert.equal(await shown(chat.error), "Please check this value.");
+  assert.equal(await shown(part("approval").getByRole("alert")), "At least 1.");
+  await sum.fill("1.3");
+  await press(part("approve"));
+  // What the server finds stands at its field, which has the focus.
+  assert.match(await shown(part("approval").getByRole("alert")), /^Please check this value\. .*1\.3/);
+  assert.equal(await chat.error.count(), 0);
   // Nobody has to type it again.
-  assert.equal(await part("approval").getByLabel("Sum").inputValue(), "0");
-  await part("approval").getByLabel("Sum").fill("3");
+  assert.equal(await sum.inputValue(), "1.3");
+  await page.waitForFunction(() => {
+    const focused = document.querySelector("agent-chat")?.shadowRoot?.activeElement;
+    return focused?.getAttribute("aria-invalid") === "true";
+  });
+  await sum.fill("3");
   await press(part("approve"));
   await chat.answer.getByText("Paid back.").waitFor();
   assert.deepEqual(ran, [{ sum: 3 }]);
@@ -588,3 +599,151 @@ test("a tool of a real agent asks, runs once it is approved, also after its mess
   await chat.answer.getByText("Paid again.").waitFor();
   assert.deepEqual(ran, [{ sum: 3 }, { sum: 5 }]);
 });
+
+const order = {
+  amount: 49.9,
+  method: "card",
+  notify: true,
+  tags: ["vip", "late"],
+  address: { street: "Main St 1" },
+  items: [
+    { sku: "A1", count: 1 },
+    { sku: "B2", count: 3 },
+  ],
+};
+
+const schema = {
+  type: "object",
+  required: ["amount", "method"],
+  properties: {
+    amount: { type: "number", minimum: 1, maximum: 100 },
+    method: { enum: ["card", "voucher"] },
+    notify: { type: "boolean" },
+    tags: { type: "array", items: { type: "string" }, minItems: 1 },
+    address: { type: "object", properties: { street: { type: "string" } } },
+    items: { type: "array", minItems: 1, items: { type: "object", properties: { count: { type: "integer" } } } },
+    note: { type: "string", maxLength: 9 },
+  },
+};
+
+test("by keyboard, each value is changed in a field of its own, and the server's problems stand at theirs", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await chat.say("Pay it back");
+  (await turn()).send(approval("1", "Pay it back?", order, { editable: true, schema }), asked());
+  await part("edit-arguments").focus();
+  await page.keyboard.press("Enter");
+  const card = part("approval");
+  await card.locator(":focus").and(card.getByLabel("Amount")).waitFor();
+  assert.deepEqual(await axeFindings(page), []);
+  assert.equal(await card.getByText(/[{}[\]]/).count(), 0, "no JSON");
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.type("500");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("v");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.type(" ");
+  await card.getByLabel("Note").fill("far too long");
+  await card.getByRole("button", { name: "Remove Items 1" }).press("Enter");
+  assert.equal(await card.getByRole("button", { name: "Remove Items 1" }).isDisabled(), true, "one has to stay");
+  await part("approve").press("Enter");
+  assert.deepEqual(await card.getByRole("alert").allInnerTexts(), [
+    "At most 100.",
+    "At least 1.",
+    "At most 9 characters.",
+  ]);
+  const amount = card.locator(":focus").and(card.getByLabel("Amount"));
+  await amount.waitFor();
+  assert.equal(await amount.evaluate((it) => it.ariaInvalid), "true");
+  assert.deepEqual(await axeFindings(page), []);
+  await amount.fill("50");
+  await card.getByLabel("Tags").fill("vip\n\nnew");
+  await card.getByLabel("Note").fill("now");
+  await part("approve").press("Enter");
+  const decided = await turn();
+  const [{ arguments: sent = "" } = {}] = decided.body.approvals as ApprovalDecision[];
+  assert.deepEqual(JSON.parse(sent), {
+    ...{ amount: 50, method: "voucher", notify: false, tags: ["vip", "new"], address: { street: "Main St 1" } },
+    ...{ items: [{ sku: "B2", count: 3 }], note: "now" },
+  });
+  const problems = [
+    { pointer: "/items/0/sku", message: "B2 was not bought." },
+    { pointer: "/address/street", message: "Unknown." },
+    { pointer: "/address", message: "Not ours." },
+  ];
+  const refused = { code: "invalid_request", retryable: false, param: "/approvals/0/arguments", problems } as const;
+  decided.send({ type: "error", data: "The arguments do not fit.", ...refused });
+  await card.getByText("B2 was not bought.").waitFor();
+  assert.equal(await card.locator('p.wrong[tabindex="-1"]:focus').count(), 1, "the first has the focus");
+  assert.deepEqual(
+    await card.locator("[aria-invalid=true]").evaluateAll((all) => all.map((it) => (it as HTMLInputElement).value)),
+    ["Main St 1", "B2"],
+  );
+  assert.equal(await chat.error.count(), 0);
+  await page.reload();
+  await card.getByText("B2 was not bought.").waitFor();
+  assert.equal(await card.locator(":focus").count(), 0, "after a reload, the focus is not taken");
+  await press(part("approve"));
+  const again = await turn();
+  assert.deepEqual(again.body.approvals, decided.body.approvals);
+  again.send(result("1"), done("Paid."));
+  await chat.answered();
+});
+
+test("a decline says that a reason may follow, has a way back, and is no failure", async (t) => {
+  const { page, part, chat, turn } = await openAskingChat(t);
+  await chat.say("Cancel it");
+  const danger = { danger: true, title: "Cancel the order" };
+  (await turn()).send(token("Well."), approval("1", "Cancel order 4711?", { order: 4711 }, danger), asked("Well."));
+  const card = part("approval");
+  assert.match(await shown(card), /^Cannot be undone\s+Cancel order 4711\?/);
+  assert.equal(await part("approve").getAttribute("aria-description"), "Cannot be undone");
+  assert.equal(
+    (await part("copy").count()) - (await chat.questions.locator('[part~="copy"]').count()),
+    0,
+    "no lone button",
+  );
+  assert.equal(await shown(part("decline")), "Decline…");
+  await press(part("decline"));
+  assert.deepEqual([await shown(part("decline")), await part("approve").count()], ["Decline", 0]);
+  await part("cancel-decline").click();
+  assert.equal(await part("decline").evaluate((it) => it.matches(":focus")), true);
+  assert.equal(await shown(part("approve")), "Cancel the order");
+  await press(part("decline"));
+  await untilSettled(part("decline"));
+  assert.deepEqual(await axeFindings(page), []);
+  await page.keyboard.type("Too late");
+  await press(part("decline"));
+  const decided = await turn();
+  assert.deepEqual(decided.body.approvals, [{ id: "1", approved: false, reason: "Too late" }]);
+  const heard = await listen(page);
+  decided.send(result("1", { status: "failed", declined: true }), token("As you like."), done("As you like."));
+  await chat.answered();
+  assert.match(await shown(chat.tools), /declined by you at/);
+  assert.equal(await chat.tools.getAttribute("data-status"), "stopped");
+  await untilHeard(page, heard, "As you like.");
+  assert.doesNotMatch(heard.join(), /failed/);
+});
+
+for (const lang of ["en", "ar"]) {
+  test(`on a phone, the buttons of a card stand in one row, and the page does not scroll sideways (${lang})`, async (t) => {
+    const { page, part, turn } = await openAskingChat(t, { lang });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.locator("agent-chat textarea").fill("Pay");
+    await page.keyboard.press("Enter");
+    (await turn()).send(approval("1", "Pay it back?", order, { editable: true, schema }), asked());
+    const names = ["edit-arguments", "show-arguments", "decline", "approve"];
+    await part("approve").waitFor();
+    const boxes = await Promise.all(names.map((name) => part(name).boundingBox()));
+    const middles = boxes.map((box) => Math.round((box?.y ?? 0) + (box?.height ?? 0) / 2));
+    assert.ok(Math.max(...middles) - Math.min(...middles) <= 1, JSON.stringify(boxes));
+    const starts = boxes.map((box) => box?.x ?? 0);
+    assert.deepEqual(starts, lang === "ar" ? starts.toSorted((a, b) => b - a) : starts.toSorted((a, b) => a - b));
+    await part("edit-arguments").click();
+    await part("approval").locator(".fields").waitFor();
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+    assert.deepEqual(await axeFindings(page), []);
+  });
+}

@@ -66,6 +66,7 @@ const inBrowser =
 /** Which blocks (a document or all, a language, a text that they contain), and what runs them. */
 const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/users.md", "sh", "curl ", asksAsAda],
+  ["docs/api.md", "sh", "Bearer $PARLEY_API_KEY", asksAtADoor],
   ["", "sh", "curl ", runCurl],
   ["", "sh", "npm start", startInTheClone],
   ["", "sh", "http.server", servesThePage],
@@ -95,6 +96,9 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/approvals.md", "ts", "", asksBeforeItsToolActs],
   ["docs/approvals.md", "js", "", approvesWhatWaits],
 
+  ["docs/chat-apps.md", "ini", "PARLEY_OPENAI_API", opensTheDoor],
+  ["docs/chat-apps.md", "yaml", "", dropsWhatIsLeftOut],
+
   ["docs/clients.md", "js", "const ask", printsTwoAnswers],
   ["docs/clients.md", "js", "getToken", printsAnAnswerOfAUser],
   ["docs/clients.md", "js", "OpenAI", printsAnAnswerByOpenAI],
@@ -110,6 +114,10 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/hosting.md", "ts", "get_order_status", runsItsTool],
   ["docs/hosting.md", "ts", "agUi(", asksAnAgent],
   ["docs/hosting.md", "js", "tool_progress", showsWhatItDoes],
+
+  ["docs/leaving-agent-builder.md", "js", "listItems", exportsThreads],
+  ["docs/leaving-agent-builder.md", "js", "cthr_1", goesOnWithAThread],
+  ["docs/leaving-agent-builder.md", "js", "", inBrowser(pages.runsInThePage)],
 
   ["docs/looks.md", "ts", "", looksAsItSays],
 
@@ -165,6 +173,21 @@ const FRAMEWORKS = [
 /** How the block begins that test/models runs, and compiles. */
 const MODEL_OBJECT = "import { anthropic }";
 
+/** How the blocks begin that test/doors runs with the packages that they import. */
+const DOORS = "It needs packages from a registry: npm run test:doors.";
+const CLIENTS = [
+  "import os\nfrom openai",
+  "import { ChatOpenAI }",
+  "model_list:",
+  "OTEL_BSP_SCHEDULE_DELAY",
+  'prompts: ["{{question}}"]',
+];
+const WORKFLOWS = [
+  'import { defineAgent } from "parley-agent";\nimport { runWorkflow }',
+  'import { run } from "@openai/agents"',
+  "import { assistant, user }",
+];
+
 const HOOKS_RECIPES = [
   "import { appendFile",
   'import { defineAgent } from "parley-agent";\n\nconst CARD',
@@ -193,6 +216,9 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/agents.md", "14:05:10", "It needs a model; test/cli/trace.test.ts has the same lines."],
   ["docs/agents.md", "sed -n 17p", "It needs jq; test/cli/trace.test.ts runs it."],
   ["docs/agents.md", '{\n  "time"', "It needs a model; test/cli/trace.test.ts compares it with a line of a trace."],
+  ["docs/chat-apps.md", "ENABLE_TITLE_GENERATION", "They are settings of Open WebUI."],
+  ...CLIENTS.map((begins): [string, string, string] => ["docs/clients.md", begins, DOORS]),
+  ...WORKFLOWS.map((begins): [string, string, string] => ["docs/leaving-agent-builder.md", begins, DOORS]),
   ["docs/deploying.md", "docker build", "It needs a Docker daemon and images from a registry."],
   ["docs/deploying.md", "location /support/", "It needs nginx: npm run test:proxies."],
   ["docs/deploying.md", "npm ci", "It takes minutes and a registry: npm run test:package."],
@@ -325,6 +351,12 @@ async function runCurl(_t: TestContext, { text, answer }: CodeBlock): Promise<vo
   if (answer?.language === "json") assertShown(JSON.parse(printed), JSON.parse(answer.text));
   else if (answer) assertShownEvents(eventsOf(printed), eventsOf(answer.text));
   else assert.match(printed, text.includes("x-user-token") ? /get_weather/ : /get_order_status/);
+}
+
+async function asksAtADoor(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { host } = await serveProject(t, undefined, { ...MCP_ENV, PARLEY_OPENAI_API: "on" });
+  const command = text.replace("curl ", "curl -sS ").replace("localhost:8080", host);
+  assert.match(await shell(command.replace("$PARLEY_API_KEY", KEY)), /`get_weather` \| \{\\"city\\":\\"Paris/);
 }
 
 async function startInTheClone(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -682,11 +714,74 @@ async function printsAnAnswer(_t: TestContext, { text }: CodeBlock): Promise<voi
   );
 }
 
+const DOOR_KEY = "a-key-of-the-programs";
+
+const withDoor = (t: TestContext) => serveProject(t, undefined, { PARLEY_OPENAI_API: "on", PARLEY_API_KEY: DOOR_KEY });
+
 async function printsAnAnswerByOpenAI(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const key = "a-key-of-the-programs";
-  const { host } = await serveProject(t, undefined, { PARLEY_OPENAI_API: "on", PARLEY_API_KEY: key });
-  const printed = await shell(`PARLEY_API_KEY=${key} ${NODE} -e '${text.replace("localhost:8080", host)}'`);
+  const { host } = await withDoor(t);
+  const printed = await shell(`PARLEY_API_KEY=${DOOR_KEY} ${NODE} -e '${text.replace("localhost:8080", host)}'`);
   assert.match(printed, /Here is what the tools answered:/);
+}
+
+async function opensTheDoor(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await serveProject(t, { "agent.ts": ORDERS, ".env": text });
+  const [, keys = ""] = /PARLEY_API_KEY=(\S+)/.exec(text) ?? [];
+  for (const key of keys.split(",")) {
+    const answer = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+    assert.equal((await answer.json()).data[0].name, "Acme Support");
+  }
+}
+
+/** With these settings LibreChat sends nothing that the agent decides itself: test/server/chat-apps.test.ts replays both requests. */
+function dropsWhatIsLeftOut(_t: TestContext, { text }: CodeBlock): void {
+  const fieldsOf = (name: string): string[] => {
+    const path = join(REPOSITORY, "test/fixtures/doors/requests", `${name}.json`);
+    return Object.keys(JSON.parse(readFileSync(path, "utf8")).body);
+  };
+  const kept = fieldsOf("librechat-dropped");
+  const [, dropped = ""] = /dropParams: (\[.*\])/.exec(text) ?? [];
+  assert.deepEqual(
+    JSON.parse(dropped),
+    fieldsOf("librechat").filter((name) => !kept.includes(name)),
+  );
+}
+
+/** A thread as OpenAI's API has it: what people wrote, and a widget. */
+const THREAD = [
+  { type: "chatkit.user_message", content: [{ type: "input_text", text: "My dog is Rex." }] },
+  { type: "chatkit.widget", widget: "{}" },
+  { type: "chatkit.assistant_message", content: [{ type: "output_text", text: "Noted.", annotations: [] }] },
+];
+
+const THREAD_FILE = {
+  title: "Rex",
+  user: "ada",
+  messages: [
+    { role: "user", content: "My dog is Rex." },
+    { role: "assistant", content: "Noted." },
+  ],
+};
+
+async function exportsThreads(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const listOf = (data: object[]) => JSON.stringify({ object: "list", data, has_more: false, last_id: null });
+  const api = createServer(({ url = "" }, res) => {
+    const items = THREAD.map((item, index) => ({ id: `cthi_${index}`, object: "chatkit.thread_item", ...item }));
+    const threads = [{ id: "cthr_1", object: "chatkit.thread", title: "Rex", user: "ada" }];
+    res.writeHead(200, { "content-type": "application/json" }).end(listOf(url.includes("/items") ? items : threads));
+  });
+  const cwd = temporaryProject(t, { "export.mjs": text });
+  symlinkSync(join(REPOSITORY, "node_modules"), join(cwd, "node_modules"));
+  await shell(`OPENAI_API_KEY=sk-of-a-test OPENAI_BASE_URL=${await listen(t, api)} node export.mjs`, { cwd });
+  assert.deepEqual(JSON.parse(readFileSync(join(cwd, "cthr_1.json"), "utf8")), THREAD_FILE);
+}
+
+async function goesOnWithAThread(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { host } = await withDoor(t);
+  const script = text.replace("localhost:8080", host);
+  const cwd = temporaryProject(t, { "go-on.mjs": script, "cthr_1.json": JSON.stringify(THREAD_FILE) });
+  symlinkSync(join(REPOSITORY, "node_modules"), join(cwd, "node_modules"));
+  assert.match(await shell(`PARLEY_API_KEY=${DOOR_KEY} node go-on.mjs`, { cwd }), /Here is what the tools answered:/);
 }
 
 async function printsAnAnswerInPython(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -782,7 +877,7 @@ function isOfAProject(_t: TestContext, { text }: CodeBlock): void {
 /** All at once, so that the compiler is started once. */
 async function compile(): Promise<void> {
   const files: Record<string, string> = {};
-  const recipes = [...USERS_RECIPES, ...HOOKS_RECIPES, ...FRAMEWORKS, MODEL_OBJECT];
+  const recipes = [...USERS_RECIPES, ...HOOKS_RECIPES, ...FRAMEWORKS, MODEL_OBJECT, ...WORKFLOWS];
   const isRecipe = (text: string) => recipes.some((begins) => text.startsWith(begins));
   for (const { path, language, text, line } of BLOCKS.filter((it) => it.language === "ts" && !isRecipe(it.text))) {
     const isFirst = text === blockOf(path, language);

@@ -116,7 +116,7 @@ test("an import while the chat runs is for what most chats never need, or not be
   for (const target of targets) {
     assert.match(
       target,
-      /\/(?:add-part-texts|all-conversations|alternatives|approval|check|clipboard|code-blocks|edit-in-place|highlight|footnote-list|feedback|message-fold|lightbox|owner|files|file-notes|key-prompt|read-file|export|http|identity|indexed-db|kept-files|send-queued|shrink|sign-in|site-diagnosis|steps|conversation-list|pending|plain-question|print|ratings|read-row|talk|warnings|ways-on)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
+      /\/(?:add-part-texts|all-conversations|alternatives|approval|argument-fields|check|clipboard|code-blocks|edit-in-place|highlight|footnote-list|feedback|message-fold|lightbox|owner|files|file-notes|key-prompt|read-file|export|http|identity|indexed-db|kept-files|send-queued|shrink|sign-in|site-diagnosis|steps|conversation-list|pending|plain-question|print|ratings|read-row|talk|warnings|ways-on)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
       target,
     );
   }

@@ -4,10 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { execFile, execFileSync } from "node:child_process";
-import { cpSync } from "node:fs";
+import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { promisify } from "node:util";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { type NodeVersion, nodeFor } from "../agents/javascript.ts";
@@ -16,22 +15,10 @@ import { DOOR_ENV, KEY } from "../support/doors.ts";
 import { installLiteLlm, pythonVersion, startLiteLlm } from "../support/litellm-proxy.ts";
 import { call, end, fail, say, think } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
-import { temporaryProject } from "../support/temporary-project.ts";
 import { echo } from "../support/test-tools.ts";
-import { twice } from "../support/twice.ts";
+import { install } from "./install.ts";
 
 const PROGRAMS = "test/doors/programs";
-const LISTS: Record<NodeVersion, string> = { 20: "test/doors", 22: "test/doors/node-22" };
-
-/** Installs the packages of a list in a folder of their own, beside the programs that use them. */
-async function install(node: NodeVersion): Promise<string> {
-  const folder = temporaryProject({ after } as Cleanup, {});
-  for (const name of ["package.json", "package-lock.json"]) cpSync(join(LISTS[node], name), join(folder, name));
-  cpSync(PROGRAMS, folder, { recursive: true });
-  const npmCi = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-  await twice(() => execFileSync("npm", npmCi, { cwd: folder }));
-  return folder;
-}
 
 /** A server whose model answers the four questions of a program, in their order. */
 const serveProgram = (t: Cleanup): Promise<TestServer> =>
@@ -89,8 +76,8 @@ const ROWS: Row[] = [
 ];
 
 const places: Record<NodeVersion, [node: string, folder: string]> = {
-  20: [await nodeFor(20), await install(20)],
-  22: [await nodeFor(22), await install(22)],
+  20: [await nodeFor(20), await install(20, PROGRAMS)],
+  22: [await nodeFor(22), await install(22, PROGRAMS)],
 };
 
 for (const { node, program, package: name, deaf } of ROWS) {

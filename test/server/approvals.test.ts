@@ -370,6 +370,30 @@ test("edited arguments are checked before anything is used, shown, and told to t
   assert.deepEqual(done, [["c1", "B2"]]);
 });
 
+test("what may be changed is asked with the schema of its arguments, if that is short and the call is not hidden", async (t) => {
+  const { cancel } = shop({ editable: true });
+  const asked = async (more: object, setup: Asking = {}) => {
+    const { events, approvals } = await ask(t, { ...setup, tools: [{ ...cancel, ...more }] });
+    assert.deepEqual(events.at(-2), { type: "tool_approval", data: approvals[0] });
+    return approvals[0];
+  };
+  const schema = { type: "object", properties: { order: { type: "string", maxLength: 9 } }, required: ["order"] };
+  const draft = { $schema: "https://json-schema.org/draft/2020-12/schema" };
+  assert.deepEqual((await asked({ parameters: { ...draft, ...schema } }))?.schema, schema);
+  const { properties } = Object((await asked({}))?.schema);
+  assert.deepEqual(properties, { order: { type: "string" } }, "also of a zod object");
+  const described = (length: number) => ({ ...schema, description: "é".repeat(length) });
+  const room = (16 * 1024 - JSON.stringify(described(0)).length) / 2;
+  assert.ok((await asked({ parameters: described(Math.floor(room)) }))?.schema);
+  for (const more of [
+    { parameters: described(Math.floor(room) + 1) },
+    { editable: false },
+    { expose: "title", title: "Cancel" },
+  ]) {
+    assert.equal((await asked(more))?.schema, undefined, JSON.stringify(more).slice(0, 80));
+  }
+});
+
 test("edited arguments are nested as deep as a message may be", async (t) => {
   const tree = { type: "array", items: { $ref: "#/$defs/tree" } };
   const parameters = { type: "object", properties: { order: { $ref: "#/$defs/tree" } }, $defs: { tree } } as const;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Progress } from "@modelcontextprotocol/client";
+import type { Client, Progress } from "@modelcontextprotocol/client";
 import type { RunInput } from "../../server/agent/run-function.ts";
 import { Unauthorized } from "../../server/auth/authenticate.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
@@ -180,6 +180,8 @@ for (const [era, mode] of Object.entries(ERAS)) {
       assert.equal(isError, true);
       assert.match(text, says);
     }
+    const { isError, text } = await ask(client, "Hi", 5);
+    assert.deepEqual([isError, /^conversation must be the text/.test(text)], [true, true]);
     await assert.rejects(client.callTool({ name: "tell", arguments: {} }), /Unknown tool: tell/);
   });
 
@@ -205,6 +207,39 @@ for (const [era, mode] of Object.entries(ERAS)) {
     await assert.rejects(ask(back, "D", answer.conversation), /not possible at the moment/);
   });
 }
+
+/** Two processes, or one twice, are asked at once in one conversation. */
+async function askAtOnce(t: Cleanup, servers: readonly [TestServer, TestServer], opened: () => void) {
+  const clients = await Promise.all(servers.map((server) => connectMcp(t, server, { mode: ERAS[2026] })));
+  const [one, other] = clients as [Client, Client];
+  const { conversation } = await ask(one, "A");
+  const asked = servers[0].model.nextAsked();
+  const slow = ask(one, "B", conversation);
+  await asked;
+  const fast = await ask(other, "C", conversation);
+  opened();
+  const late = await slow;
+  assert.deepEqual([fast.text, fast.conversation, late.text], ["Fast", conversation, "Slow"]);
+  assert.notEqual(late.conversation, conversation);
+  assert.equal((await ask(other, "D", late.conversation)).text, "Later");
+  const said = servers[1].model.asked.at(-1)?.messages.map(({ content }) => content);
+  assert.deepEqual(said, ["A", "Begun", "B", "Slow", "D"]);
+}
+
+test("of two messages at once in one conversation, the later answer begins a conversation of its own", async (t) => {
+  const { opened, open } = gate();
+  const turns = [[say("Begun")], [wait(opened), say("Slow")], [say("Fast")], [say("Later")]];
+  const server = await start(t, { turns });
+  await askAtOnce(t, [server, server], open);
+});
+
+testWithRedis("so it does where two processes are asked at once", async (t, redis) => {
+  const { opened, open } = gate();
+  const env = { ...MCP_ENV, PARLEY_REDIS_URL: redis.url };
+  const one = await startServer(t, { env, turns: [[say("Begun")], [wait(opened), say("Slow")]] });
+  const other = await startServer(t, { env, turns: [[say("Fast")], [say("Later")]] });
+  await askAtOnce(t, [one, other], open);
+});
 
 testWithRedis("a client of 2025 that cancels is heard by whichever process gets the notification", async (t, redis) => {
   const [owner, other] = await startTwo(t, redis, { env: MCP_ENV, turns: [[say("Well"), hang]] });
@@ -233,7 +268,13 @@ test("a client that takes no stream gets the answer in one body", async (t) => {
   const response = await post(server, body, { accept: "application/json" });
   assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
   const { id, result } = await response.json();
-  assert.deepEqual([id, result.content, result.isError], ["a", [{ type: "text", text: "Hello." }], false]);
+  const { structuredContent, isError } = result;
+  assert.deepEqual([id, structuredContent.answer, isError], ["a", "Hello.", false]);
+  // A model that gets the texts alone has to know how to go on, too.
+  assert.deepEqual(result.content, [
+    { type: "text", text: "Hello." },
+    { type: "text", text: `conversation: ${structuredContent.conversation}` },
+  ]);
 });
 
 test("a message that is large is read in the thread for those", async (t) => {
@@ -266,6 +307,7 @@ const REFUSED: [what: string, body: unknown, headers: Record<string, string>, st
   ["no JSON-RPC", { method: "ping", id: 1 }, {}, 400, -32600],
   ["several messages", [{ jsonrpc: "2.0", id: 1, method: "ping" }], {}, 400, -32600],
   ["an id that is none", { jsonrpc: "2.0", id: {}, method: "ping" }, {}, 400, -32600],
+  ["an id that is too long to be repeated", { ...request("ping"), id: "x".repeat(1001) }, {}, 400, -32600],
   ["a key that is none", request("ping"), { authorization: "Bearer wrong" }, 401, 401],
   ["another media type", request("ping"), { "content-type": "text/plain" }, 415, 415],
   ["another origin", request("ping"), { origin: "https://evil.example" }, 403, 403],
@@ -376,15 +418,19 @@ test("states are kept for an hour after their last use, a thousand of them, and 
   const store = new MemoryStateStore(() => now, { states: 3, bytes: 100 });
   for (const key of ["a", "b", "c"]) await store.save(key, key);
   now = STATE_MS - 1;
-  assert.equal(await store.load("a"), "a");
+  const kept = (...keys: string[]) => Promise.all(keys.map(async (key) => (await store.load(key))?.json));
+  assert.deepEqual(await kept("a"), ["a"]);
   await store.save("d", "d");
-  assert.deepEqual(await Promise.all(["a", "b", "c", "d"].map((key) => store.load(key))), ["a", undefined, "c", "d"]);
+  assert.deepEqual(await kept("a", "b", "c", "d"), ["a", undefined, "c", "d"]);
   now += STATE_MS - 1;
-  assert.equal(await store.load("c"), "c");
+  assert.deepEqual(await kept("c"), ["c"]);
   now += 1;
-  assert.deepEqual(await Promise.all(["a", "c", "d"].map((key) => store.load(key))), [undefined, "c", undefined]);
+  assert.deepEqual(await kept("a", "c", "d"), [undefined, "c", undefined]);
   await store.save("e", "x".repeat(100));
-  assert.deepEqual(await Promise.all(["c", "e"].map((key) => store.load(key))), [undefined, "x".repeat(100)]);
+  assert.deepEqual(await kept("c", "e"), [undefined, "x".repeat(100)]);
+  // What has no room drives nothing out.
+  await store.save("f", "x".repeat(101));
+  assert.deepEqual(await kept("e", "f"), ["x".repeat(100), undefined]);
 });
 
 test("a state that no client asks for goes after its hour, too", async (t) => {

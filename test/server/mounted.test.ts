@@ -208,12 +208,12 @@ test("an upgrade that is not Parley's is left alone, for the host's own WebSocke
       socket.eventNames().map((event) => socket.listenerCount(event)),
       before,
     );
-    own.handleUpgrade(req, socket, head, (ws) => ws.send(JSON.stringify({ type: "own" })));
+    own.handleUpgrade(req, socket, head, (ws) => ws.send(JSON.stringify({ type: "token", data: "own" })));
   });
   const { url, at } = await startOnPort(t, host);
   for (const path of ["/own", "/ws/chat", "/support/own", "/support/health"]) {
     const client = await connect(t, url.replace("http", "ws") + path);
-    assert.deepEqual(await client.next(), { type: "own" }, path);
+    assert.deepEqual(await client.next(), { type: "token", data: "own" }, path);
   }
   const client = await connect(t, at("/support").socketUrl);
   assert.equal((await client.run({ message: "Hi" })).at(-1)?.type, "done");

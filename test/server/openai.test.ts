@@ -114,11 +114,29 @@ test("a stream has the role first, a status for each tool, a blank line between 
 test("in a whole answer the texts of all turns stand with a blank line between, and so do the thoughts", async (t) => {
   const turns = [
     [think("Look."), say("Let me look."), call("a", "echo", { text: "x" })],
-    [think("So."), say("It is x.")],
+    [think("\nSo."), say("\n"), say("It is x.")],
   ];
   const { body } = await ask(t, { turns, agent: { tools: [echo] } });
   const { content, reasoning_content } = body.choices[0].message;
   assert.deepEqual([content, reasoning_content], ["Let me look.\n\nIt is x.", "Look.\n\nSo."]);
+});
+
+test("a whole answer says what its stream says, also where a turn, or a thought, has nothing but line ends", async (t) => {
+  const turns = () => [
+    [think("\n"), say("\n"), call("a", "echo", { text: "x" })],
+    [think(" \nSo."), think("\n"), say("It"), say(" is x.\n"), call("b", "echo", { text: "y" })],
+    [think("\n"), say(" \n"), say("And y.")],
+  ];
+  const server = await start(t, { turns: [...turns(), ...turns()], agent: { tools: [echo] } });
+  const whole = JSON.parse((await post(server, {})).text).choices[0].message;
+  const deltas = readChunks((await post(server, { stream: true })).text).map(({ choices }) => choices[0]?.delta ?? {});
+  assert.ok(deltas.every(({ reasoning_content }) => reasoning_content !== ""));
+  for (const [field, text] of [
+    ["content", "\nIt is x.\n\n\nAnd y."],
+    ["reasoning_content", "So.\n"],
+  ] as const) {
+    assert.deepEqual([whole[field], deltas.map((delta) => delta[field] ?? "").join("")], [text, text]);
+  }
 });
 
 test("what its closing tag alone shows to be a thought is no part of a whole answer", async (t) => {
@@ -136,8 +154,17 @@ test("what waits for approval ends the answer in words, behind what was said", a
   const { body } = await ask(t, { turns, agent: { tools: [pay] } });
   assert.equal(
     body.choices[0].message.content,
-    "One moment.\n\nPay 5 €?\nPay 5 €?\n\nThis needs an approval, which cannot be given here. It was not done.",
+    "One moment.\n\nPay 5 €?\n\nPay 5 €?\n\nIt was not done: a person has to approve it, which is not possible here.",
   );
+});
+
+test("a question of an agent that is written elsewhere ends the answer as it is", async (t) => {
+  const data = { id: "a", tool: "ask", arguments: "{}", text: "Which colour?", question: true };
+  async function* run() {
+    yield { type: "tool_approval", data };
+  }
+  const { text } = await post(await start(t, { agent: { model: undefined, run } as never }), {});
+  assert.equal(JSON.parse(text).choices[0].message.content, "Which colour?");
 });
 
 test("a silent stream is kept open by comments", async (t) => {
@@ -467,6 +494,12 @@ test("an Idempotency-Key may be any text of 255 characters, names the run of its
   const first = post(server, { stream: true }, name);
   await asked;
   const again = post(server, { stream: true }, name);
+  const taken = await post(server, { stream: true, messages: [user("Bye")] }, name);
+  assert.equal(taken.status, 400);
+  assert.deepEqual(JSON.parse(taken.text).error, {
+    message: "This Idempotency-Key belongs to another message. Use a new one for each message.",
+    ...{ type: "invalid_request_error", param: null, code: "invalid_request" },
+  });
   const other = await post(server, { stream: true }, { ...name, authorization: "Bearer a-second-key-of-programs" });
   assert.match(other.text, /Two/);
   open();

@@ -94,9 +94,13 @@ test("it says the agent's name, its limits, and what it takes", async (t) => {
   assert.deepEqual(Attachment.properties.mime_type.enum, ["image/png"]);
   assert.deepEqual(ErrorCode.enum, Object.keys(ERRORS));
   assert.deepEqual(security, [{ key: [], user: [] }, { key: [] }]);
-  assert.deepEqual(paths["/api/info"].get.security, []);
-  const { security: none, components: plain } = await documentOf(t);
+  const securityOf = (all: typeof paths, path: string) => all[path].get.security;
+  assert.deepEqual(securityOf(paths, "/health"), []);
+  assert.deepEqual(securityOf(paths, "/api/info"), [{ user: [] }, {}]);
+  assert.deepEqual(securityOf(paths, "/metrics"), [{ key: [] }]);
+  const { security: none, components: plain, paths: open } = await documentOf(t);
   assert.deepEqual([none, plain.securitySchemes], [undefined, undefined]);
+  assert.deepEqual([securityOf(open, "/api/info"), securityOf(open, "/metrics")], [[], []]);
 });
 
 test("below a path the addresses stand below it, but for the metrics, which stay at the root", async (t) => {

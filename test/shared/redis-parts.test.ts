@@ -10,6 +10,7 @@ import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { RedisConnection, type RedisPackage } from "../../server/redis/connection.ts";
 import { EventPublisher } from "../../server/redis/event-publisher.ts";
 import { RedisRunStore } from "../../server/redis/run-store.ts";
+import { RedisStateStore } from "../../server/redis/state-store.ts";
 import { EARLY_CANCELS, type MarkKind } from "../../server/runs/run-store.ts";
 import { post } from "../support/chat-transports.ts";
 import { run, start } from "../support/command.ts";
@@ -54,6 +55,52 @@ for (const [moment, sent] of [
     assert.deepEqual(changes, [true]);
   });
 }
+
+testWithRedis("a large state comes in pieces, between which other commands have their turn", async (t, redis) => {
+  const connection = await connected(t, redis);
+  const store = new RedisStateStore(connection);
+  const seen = await redis.monitor(t);
+  // One character of two UTF-16 units, so that a piece may not end anywhere.
+  const large = `"${"👋".repeat(1_000_000)}"`;
+  let isSaving = true;
+  const saving = store.save("a", large).finally(() => {
+    isSaving = false;
+  });
+  let others = 0;
+  for (; isSaving; others++) await connection.command("PING");
+  assert.equal(await saving, true);
+  const { json, version } = (await store.load("a")) ?? {};
+  assert.ok(json === large);
+  const pieces = seen()
+    .split("\n")
+    .filter((line) => /"SET" "parley:/.test(line)).length;
+  assert.ok(others > pieces / 2 && pieces > 5, `${others} commands beside ${pieces} pieces`);
+  assert.equal(await store.save("a", "{}", version), true);
+  // What is left of the one before goes soon.
+  const keys = (await redis.command("KEYS", "parley:*state*:*:*")).match(/parley:\S+/g) ?? [];
+  const times = await Promise.all(keys.map((key) => redis.command("PTTL", key)));
+  assert.ok(times.every((time) => Number(time.slice(1)) <= 10_000));
+  assert.equal(await store.save("a", large, version), false);
+  assert.equal((await store.load("a"))?.json, "{}");
+});
+
+testWithRedis("what Redis could not take is newer than what it has, until it is followed", async (t, redis) => {
+  const connection = await connected(t, redis);
+  const store = new RedisStateStore(connection);
+  await store.save("a", "1");
+  const first = await store.load("a");
+  redis.freeze();
+  assert.equal(await store.save("a", "2", first?.version), true);
+  assert.equal(await store.save("a", "another", first?.version), false);
+  const second = await store.load("a");
+  assert.equal(second?.json, "2");
+  const returned = new Promise<void>((resolve) => connection.onReturn(resolve));
+  redis.thaw();
+  await returned;
+  assert.equal(await store.save("a", "3", first?.version), false);
+  assert.equal(await store.save("a", "3", second?.version), true);
+  assert.equal((await new RedisStateStore(connection).load("a"))?.json, "3");
+});
 
 test("runs that have more to write each time do not keep others from being written", async () => {
   const written = new Set<string>();

@@ -34,13 +34,14 @@ export interface OpenedPage extends ChatElement {
   printed: string[];
 }
 
+const order = define("show_order", () => ({ order: "1007", state: "on its way" }));
 const weather = define("get_weather", () => ({ city: "Paris", celsius: 21 }));
 
 /** Opens a page with that content. Where it has the key of the documents, the server asks for it. */
 export async function openDocumented(t: TestContext, browser: Browser, options: DocumentedPage): Promise<OpenedPage> {
   const { body, head = "", policy = "", files = {}, turns = [[say("Hi.")]] } = options;
   const env: Record<string, string> = body.includes("YOUR_WIDGET_KEY") ? { PARLEY_WIDGET_KEY: "YOUR_WIDGET_KEY" } : {};
-  const server = await startServer(t, { turns, env, agent: { tools: [weather] } });
+  const server = await startServer(t, { turns, env, agent: { tools: [weather, order] } });
   const onServer = (text: string) =>
     text.replaceAll(/(http|ws)s(:\/\/)chat\.example\.com/g, `$1$2127.0.0.1:${server.port}`);
   const headers: Record<string, string> = policy ? { "content-security-policy": onServer(policy) } : {};
@@ -215,6 +216,15 @@ const SCRIPTS: Record<string, Omit<DocumentedPage, "body"> & { check(opened: Ope
       assert.deepEqual(await answer.getByRole("cell").allTextContents(), ["a", "b", "c", "d"]);
       await answer.locator("figure").getByText("lightgraph").waitFor();
       await answer.locator("code").getByText("x^2").waitFor();
+    },
+  },
+  show_order: {
+    turns: [[call("c1", "show_order", { order: "1007" })], [say("Here it is.")], [say("Where to?")]],
+    async check({ ask, page, replies }) {
+      await ask("Where is my order?", "Here it is.");
+      await page.getByText("Order 1007: on its way").waitFor();
+      await page.getByRole("button", { name: "Send it elsewhere" }).click();
+      await replies.getByText("Where to?").waitFor();
     },
   },
   get_weather: {

@@ -15,7 +15,7 @@ export const DOOR_ENV = { PARLEY_API_KEY: KEY, PARLEY_OPENAI_API: "on", PARLEY_M
 /** A message, or a text that is sent in its place as it is. */
 export type Sent = string | { message: unknown; goesOn?: Heard["goesOn"]; name?: string };
 
-/** Who sends it. */
+/** What names its sender. */
 export interface Sender {
   key?: string;
   origin?: string;

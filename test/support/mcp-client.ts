@@ -47,7 +47,7 @@ export interface ToolAnswer {
 export async function ask(
   client: Client,
   message: unknown,
-  conversation?: string,
+  conversation?: unknown,
   options: Parameters<Client["callTool"]>[1] = {},
 ): Promise<ToolAnswer> {
   const { content, isError, structuredContent } = await client.callTool(

@@ -6,6 +6,7 @@ import type { TemplateResult } from "lit";
 import type { ToolBlock } from "../../widget/conversations/messages.ts";
 import { en } from "../../widget/i18n/strings.ts";
 import { ApprovalElement } from "../../widget/ui/approval.ts";
+import { ArgumentFields } from "../../widget/ui/argument-fields.ts";
 import type { ChatActions, ChatContext } from "../../widget/ui/context.ts";
 import { PlainQuestion } from "../../widget/ui/plain-question.ts";
 import { it } from "../support/rows.ts";
@@ -13,8 +14,10 @@ import { it } from "../support/rows.ts";
 // Under names of their own, whatever another file of this process has defined.
 class Card extends ApprovalElement {}
 class Question extends PlainQuestion {}
+class Fields extends ArgumentFields {}
 customElements.define("x-card", Card);
 customElements.define("x-question", Question);
+customElements.define("x-fields", Fields);
 
 const LENGTH = 100_000;
 
@@ -72,7 +75,7 @@ const actions = new Proxy({} as ChatActions, { get: () => doNothing });
 const context = { strings: en, agent: "Ada", actions } as unknown as ChatContext;
 
 /** What a part would draw: its templates are made, but no elements, whose costs are those of a DOM. */
-function templateOf(part: ApprovalElement | PlainQuestion): TemplateResult {
+function templateOf(part: ApprovalElement | ArgumentFields | PlainQuestion): TemplateResult {
   return (part as unknown as { render(): TemplateResult }).render();
 }
 
@@ -84,6 +87,12 @@ function* valuesIn(value: unknown, tag = ""): Generator<{ value: unknown; tag: s
     return;
   }
   const { strings, values = [] } = (value ?? {}) as Partial<TemplateResult>;
+  const [items, , draw] = values;
+  // What `repeat` has been given.
+  if (strings === undefined && Array.isArray(items) && typeof draw === "function") {
+    for (const [index, it] of items.entries()) yield* valuesIn(draw(it, index));
+    return;
+  }
   let before = "";
   for (const [index, it] of values.entries()) {
     before = (before + strings?.[index]).replace(/^.*</s, "");
@@ -91,8 +100,8 @@ function* valuesIn(value: unknown, tag = ""): Generator<{ value: unknown; tag: s
   }
 }
 
-/** Has an event happen to the first element of a card with this in its tag. */
-function act(card: ApprovalElement, of: string, event: string, value?: string): void {
+/** Has an event happen to the first element of a part with this in its tag. */
+function act(card: ApprovalElement | ArgumentFields, of: string, event: string, value?: string): void {
   for (const { value: handler, tag } of valuesIn(templateOf(card))) {
     if (typeof handler !== "function" || !tag.endsWith(`@${event}=`) || !tag.includes(of)) continue;
     handler({ detail: 1, currentTarget: { value } });
@@ -106,11 +115,13 @@ function use(call: ToolBlock): number {
   act(card, 'part="approve"', "click");
   act(card, 'part="approve"', "click");
   const parts = [templateOf(card)];
-  act(card, 'part="edit-arguments"', "click");
-  act(card, "", "input", `${call.arguments}x`);
-  parts.push(templateOf(card));
-  act(card, "", "input", `${"1".repeat(call.arguments.length)}x`);
-  act(card, 'part="approve"', "click");
+  const fields = Object.assign(new Fields(), { context, call });
+  (fields as unknown as { willUpdate(changed: Map<string, unknown>): void }).willUpdate(new Map([["call", undefined]]));
+  act(fields, "", "input", `${call.arguments}x`);
+  parts.push(templateOf(fields));
+  act(fields, "", "input", `${"1".repeat(call.arguments.length)}x`);
+  fields.read();
+  parts.push(templateOf(fields));
   parts.push(templateOf(Object.assign(new Question(), { context, calls: [call], canDecide: true })));
   return [...valuesIn(parts)].reduce((sum, { value }) => sum + (typeof value === "string" ? value.length : 0), 0);
 }

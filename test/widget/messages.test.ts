@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  type AssistantMessage,
   answerText,
   applyEvent,
   emptyAnswer,
   failAnswer,
   joinedBlocks,
+  reopenAnswer,
   stopAnswer,
   type ToolBlock,
 } from "../../widget/conversations/messages.ts";
@@ -213,6 +215,29 @@ test("a failure is said in its own words, or by its code, whatever stands beside
   const error = { type: "error", code: "overloaded", retryable: false };
   assert.deepEqual(failed({ data: { message: "no" } }), { ...error, data: "" });
   assert.deepEqual(failed({ data: "Busy.", state: null }), { ...error, data: "Busy." });
+  const problem = { pointer: "/sum", message: "Too much." };
+  const param = "/approvals/0/arguments";
+  const problems = [7, { pointer: "/sum" }, problem];
+  assert.deepEqual(failed({ data: "", param, problems }), { ...error, data: "", param, problems });
+});
+
+test("what does not fit in changed arguments is known of their call alone, until it is sent again", () => {
+  const asks = (id: string): RunEvent => {
+    const data = { id, tool: "pay", arguments: '{"sum":1}', text: "Pay?", expires_at: "2030-01-01T00:00:00Z" };
+    const schema = { type: "object", properties: { sum: { maximum: 9 } } };
+    const event = parseEvent(JSON.stringify({ type: "tool_approval", data: { ...data, editable: true, schema } }));
+    assert.deepEqual(event?.type === "tool_approval" && event.data.schema, schema);
+    return event as RunEvent;
+  };
+  const approvals = ["1", "2"].map((id) => ({ id, approved: true, arguments: '{"sum":10}' }));
+  const sent = reopenAnswer(fold(asks("1"), asks("2")), { approvals }, 5);
+  const problems = [{ pointer: "/sum", message: "10 is greater than 9." }];
+  const fields = { code: "invalid_request", retryable: false, param: "/approvals/1/arguments", problems } as const;
+  const refused = applyEvent(sent, { type: "error", data: "", ...fields }, 6);
+  const known = (answer: AssistantMessage) => (answer.blocks as readonly ToolBlock[]).map((it) => it.problems);
+  assert.deepEqual(known(refused), [undefined, problems]);
+  assert.equal((refused.blocks[1] as ToolBlock).refused, '{"sum":10}');
+  assert.deepEqual(known(reopenAnswer(refused, { approvals }, 7)), [undefined, undefined]);
 });
 
 test("an id that a model uses again is that of its last call", () => {

@@ -9,7 +9,7 @@ import {
   type ToolText,
 } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
-import { unreachable } from "../../server/protocol/events.ts";
+import { type ErrorEvent, unreachable } from "../../server/protocol/events.ts";
 import type { ReceivedResult, RunEvent, StartRequest, ToolImage } from "../transport/transport.ts";
 
 /** A file as the conversation shows it. Its bytes stay with the session as long as the message can be sent again. */
@@ -133,7 +133,7 @@ export interface ToolBlock {
   readonly imagesOmitted?: number | undefined;
   readonly durationMs?: number;
   /** Present where the call needed approval: what the person is asked. */
-  readonly approval?: Pick<ToolApproval, "text" | "expires_at" | "danger" | "editable" | "question">;
+  readonly approval?: Pick<ToolApproval, "text" | "expires_at" | "danger" | "editable" | "schema" | "question">;
   /** When the person was asked, in milliseconds; absent where the server has said that this is too long ago. */
   readonly askedAt?: number | undefined;
   /** What the person has decided. It is sent when all calls that wait have a decision. */
@@ -142,6 +142,8 @@ export interface ToolBlock {
   readonly decidedAt?: number;
   /** Arguments as the person has changed them, which the server has refused. */
   readonly refused?: string | undefined;
+  /** Why, as the server has said it: `ArgumentProblem`s that nothing has checked. */
+  readonly problems?: readonly unknown[] | undefined;
   /** What it was doing last: one line. */
   readonly progress?: string;
   /** Calls that were made within it. */
@@ -228,7 +230,9 @@ export function applyEvent(
       return {
         ...failed,
         goesOn,
-        blocks: message.goesOn?.approvals ? takeBack(failed.blocks, code, now) : failed.blocks,
+        blocks: message.goesOn?.approvals
+          ? takeBack(failed.blocks, event, message.goesOn.approvals, now)
+          : failed.blocks,
       };
     }
     default:
@@ -252,7 +256,12 @@ export function stopAnswer(message: AssistantMessage, now: number): AssistantMes
  * Takes back decisions that the server has refused: others may have been made in their place, or they are to be
  * corrected. What was asked too long ago can no longer be decided.
  */
-function takeBack(blocks: readonly Block[], code: ErrorCode, now: number): readonly Block[] {
+function takeBack(
+  blocks: readonly Block[],
+  { code, param, problems }: ErrorEvent,
+  decisions: readonly ApprovalDecision[],
+  now: number,
+): readonly Block[] {
   if (!/^(approval_|invalid_request$)/.test(code)) return blocks;
   const status = code === "approval_used" ? "stopped" : "waiting";
   const late = code === "approval_expired" && { expires_at: new Date(now).toISOString() };
@@ -261,7 +270,9 @@ function takeBack(blocks: readonly Block[], code: ErrorCode, now: number): reado
     if (!approval || !decision || output !== undefined) return call;
     const askedAt = late ? undefined : call.askedAt;
     const refused = decision.arguments;
-    return { ...call, status, decision: undefined, refused, askedAt, approval: { ...approval, ...late } };
+    const index = decisions.findIndex(({ id }) => id === call.callId);
+    const found = { refused, problems: param === `/approvals/${index}/arguments` ? problems : undefined };
+    return { ...call, ...found, status, decision: undefined, askedAt, approval: { ...approval, ...late } };
   });
 }
 
@@ -274,7 +285,8 @@ export function reopenAnswer(message: AssistantMessage, goesOn: GoingOn, now: nu
   const blocks = isSaidAgain ? rest.blocks.slice(0, Math.max(kept, lastCall + 1)) : rest.blocks;
   const reopened = mapCalls(blocks, (call) => {
     const decision = goesOn.approvals?.find(({ id }) => id === call.callId);
-    return decision ? { ...call, decision, decidedAt: now, status: decision.approved ? "running" : "failed" } : call;
+    const status = decision?.approved ? "running" : "failed";
+    return decision ? { ...call, decision, decidedAt: now, status, problems: undefined } : call;
   });
   return { ...rest, blocks: reopened, status: "streaming", goesOn, kept: reopened.length };
 }

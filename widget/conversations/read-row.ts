@@ -235,7 +235,10 @@ const PART = either(
 );
 const DECISION = { approved: isFlag, reason: maybe(isText), arguments: maybe(isText) };
 
-const APPROVAL = has({ text: isText, expires_at: isText, danger: maybe(isFlag), editable: maybe(isFlag) });
+const APPROVAL = has({
+  ...{ text: isText, expires_at: isText, danger: maybe(isFlag), editable: maybe(isFlag) },
+  schema: maybe(isRecord),
+});
 
 /** Every field of a block, but its type. */
 type Fields<It> = { readonly [Name in Exclude<keyof It, "type">]-?: Check };
@@ -260,6 +263,7 @@ const BLOCKS: { readonly [Type in Block["type"]]: Fields<Extract<Block, { type: 
     decision: maybe(has(DECISION)),
     decidedAt: maybe(isTime),
     refused: maybe(isText),
+    problems: maybe(Array.isArray),
     progress: maybe(isText),
     steps: maybe(listOf((step) => CALL(step))),
   },

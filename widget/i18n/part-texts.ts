@@ -113,6 +113,15 @@ export const partTexts = {
   answer: "Answer",
   yourAnswer: "Your answer",
   details: "Details",
+  back: "Back",
+  /** Above what a tool's author calls dangerous. */
+  cannotBeUndone: "Cannot be undone",
+  /** Below the name of a list, of which each line is an element. */
+  onePerLine: "One per line",
+  /** Why a value does not fit. `limit` is a number, or `characters`. */
+  atLeast: (limit: string) => `At least ${limit}.`,
+  atMost: (limit: string) => `At most ${limit}.`,
+  characters: (count: number) => (count === 1 ? "1 character" : `${count} characters`),
   /** What `true` and `false` are called. */
   yes: "Yes",
   no: "No",

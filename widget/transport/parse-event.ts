@@ -46,10 +46,11 @@ function eventOf(fields: Fields): SocketMessage | undefined {
       return { type, data: { ...toolCall(object(data)), status: "running" } };
     case "tool_approval": {
       const call = object(data);
-      const { text, expires_at, danger, editable, question } = call;
+      const { text, expires_at, danger, editable, schema, question } = call;
       const flags = {
         ...(danger === true && { danger }),
         ...(editable === true && { editable }),
+        ...(isRecord(schema) && { schema }),
         ...(question === true && { question }),
       };
       return {
@@ -79,6 +80,8 @@ function eventOf(fields: Fields): SocketMessage | undefined {
         retryable: fields.retryable === true,
         ...(isRecord(fields.state) && { state: stateOf(fields.state) }),
         ...(fields.continue === true && { continue: true }),
+        // Read where they are shown.
+        ...(Array.isArray(fields.problems) && { param: `${fields.param}`, problems: fields.problems }),
         ...retryAfter(fields.retry_after),
       };
     case "cleared":

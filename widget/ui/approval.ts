@@ -6,21 +6,27 @@ import { expiryOf } from "../conversations/expiry.ts";
 import type { ToolBlock } from "../conversations/messages.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";
+import { lazy } from "../loading/lazy.ts";
 import styles from "../styles/approval.css";
 import { partSheets } from "../styles/part-sheets.ts";
-import { ChatPart } from "./chat-part.ts";
+import type { ArgumentFields } from "./argument-fields.ts";
+import { isObject, labelOf, parse, wordsOf } from "./argument-values.ts";
+import { ChatPart, definePart } from "./chat-part.ts";
 import { Standstill } from "./controllers/standstill.ts";
-import { beginningOf, type Folded, folded, hasFolds } from "./folded-text.ts";
+import { hasTouchKeyboard, smallButton } from "./controls.ts";
+import { beginningOf, type Folded, folded } from "./folded-text.ts";
 import { icon, icons } from "./icons.ts";
 import { isTaken, pressOnce } from "./keys.ts";
-import { plain, readBack, writtenOut } from "./plain-text.ts";
+import { plain } from "./plain-text.ts";
 import { toolName } from "./tool-text.ts";
 
 export { transcribeCall as transcribe } from "./tool-text.ts";
 
-const hand = icon(
-  "M8 12.5V6.3a1.4 1.4 0 0 1 2.8 0V11m0-.5V4.8a1.4 1.4 0 0 1 2.8 0V11m0-.3V6.1a1.4 1.4 0 0 1 2.8 0v6m0-2.5a1.4 1.4 0 0 1 2.8 0V15a5.8 5.8 0 0 1-5.8 5.8h-.9a6 6 0 0 1-4.9-2.5L4.4 14a1.5 1.5 0 0 1 2.3-1.9L8 13.5",
-);
+const warning = icon("M12 4.5L20.5 19.5h-17zM12 10v4.2m0 2.4v.1");
+const dots = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
+
+const fields = lazy(() => import("./argument-fields.ts"), "ArgumentFields");
+const FIELDS = "agent-chat-argument-fields";
 
 /** Longer values are shown by their beginning, and so are more values. */
 const LONG_VALUE = 300;
@@ -28,9 +34,6 @@ const MANY_VALUES = 20;
 
 /** Longer names of values are shown by their beginning, too. */
 const LONG_LABEL = 80;
-
-/** A longer text, or one with line breaks, is changed in a field of several lines: a phone would hide its end. */
-const LONG_TEXT = 20;
 
 /** Objects in objects are laid out so deep; what is deeper, or has a long name, which each row would repeat, is shown as JSON. */
 const DEEPEST = 3;
@@ -42,8 +45,8 @@ const MAX_ANSWER = 1_000;
 /** Timers take no more. A call that expires later is looked at again. */
 const MAX_TIMEOUT_MS = 3_600_000;
 
-/** What the person has typed in place of the arguments, by their names. */
-type Edits = Map<string, string | boolean>;
+/** Calls that were sent from here with other arguments: when they come back, the person is still there. */
+const sent = new Set<string>();
 
 /** The calls of an answer that wait, each with what it would do and the buttons that decide. The last decision sends all. */
 export class ApprovalElement extends ChatPart {
@@ -52,24 +55,23 @@ export class ApprovalElement extends ChatPart {
     calls: { attribute: false },
     canDecide: { attribute: false },
     declining: { state: true },
-    wrong: { state: true },
   };
   calls: readonly ToolBlock[] = [];
   /** Whether decisions can be sent: the run that asks has ended, and no other one has begun. */
   canDecide = false;
   /** Id of the call that is about to be declined. */
   private declining: string | undefined;
-  /** Names of the fields whose values do not fit. */
-  private wrong: readonly string[] = [];
-  /** By id of the call; present while its arguments are being changed. */
-  readonly #edits = new Map<string, Edits>();
+  /** Ids of the calls whose arguments are being changed. */
+  readonly #changing = new Set<string>();
+  /** Ids of those whose arguments are shown as the tool gets them. */
+  readonly #detailed = new Set<string>();
   /** What is shown to its end, by call and place, and whether that was not asked for: then the person is asked to look at it. */
   readonly #whole = new Map<string, boolean>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
     super();
-    new Standstill(this, ".choices button");
+    new Standstill(this, ".choices button:not(.tools *, [part=cancel-decline])");
   }
 
   override disconnectedCallback(): void {
@@ -80,16 +82,10 @@ export class ApprovalElement extends ChatPart {
   protected override willUpdate(changed: PropertyValues): void {
     if (!changed.has("calls")) return;
     const before: readonly ToolBlock[] = changed.get("calls") ?? [];
-    for (const { callId, arguments: input, refused, decidedAt } of this.calls) {
+    for (const { callId, refused, decidedAt } of this.calls) {
       const isSeen = before.some((it) => it.callId === callId && it.decidedAt === decidedAt);
-      if (refused === undefined || isSeen) continue;
       // They are corrected, not typed anew.
-      const asked = Object.fromEntries(entriesOf(input).map(([name, value]) => [name, textOf(value)]));
-      const differing = entriesOf(refused).filter(([name, value]) => textOf(value) !== asked[name]);
-      const edits = differing.map(
-        ([name, value]) => [name, typeof value === "boolean" ? value : textOf(value)] as const,
-      );
-      this.#edits.set(callId, new Map(edits));
+      if (refused !== undefined && !isSeen) void this.#change(callId, sent.delete(callId));
     }
   }
 
@@ -100,7 +96,6 @@ export class ApprovalElement extends ChatPart {
       this.#timer = setTimeout(() => this.requestUpdate(), Math.min(left + 1, MAX_TIMEOUT_MS));
     }
     if (changed.has("declining") && this.declining !== undefined) this.#reasonOf(this.declining)?.focus();
-    if (changed.has("wrong")) this.querySelector<HTMLElement>("[aria-invalid='true']")?.focus();
   }
 
   /** One that has expired holds up the others, which are decided together. */
@@ -133,17 +128,22 @@ export class ApprovalElement extends ChatPart {
     const { strings } = this.context;
     const { callId, tool, approval } = call;
     const id = `asked-${callId}`;
-    const isChanged = this.#edits.has(callId);
+    const danger = approval?.danger ? html`<p class="danger-note">${warning}${strings.cannotBeUndone}</p>` : nothing;
     return html`
       <div class=${approval?.danger ? "asked dangerous" : "asked"} role="group" aria-labelledby=${id}>
-        <p class="question">${hand}<bdi id=${id}>${folded(approval?.text || tool, strings)}</bdi></p>
-        ${isChanged ? this.#renderFields(call) : this.#renderValues(call)}
-        ${approval?.editable && !call.decision && !isExpired ? this.#renderChange(call, id) : nothing}
-        <details>
-          <summary>${strings.details}</summary>
-          <pre dir="ltr" tabindex="0" role="group" aria-label=${strings.toolArguments}>${folded(`${tool} ${formatJson(shownArguments(call))}`, strings)}</pre>
-        </details>
-        ${isExpired ? nothing : this.#renderButtons(call, id)}
+        ${danger}
+        <p class="question"><bdi id=${id}>${folded(approval?.text || tool, strings)}</bdi></p>
+        ${
+          this.#isChanging(callId)
+            ? html`<agent-chat-argument-fields .context=${this.context} .call=${call}></agent-chat-argument-fields>`
+            : this.#renderValues(call)
+        }
+        ${
+          this.#detailed.has(callId)
+            ? html`<pre dir="ltr" tabindex="0" role="group" aria-label=${strings.toolArguments}>${folded(`${tool} ${formatJson(shownArguments(call))}`, strings)}</pre>`
+            : nothing
+        }
+        ${isExpired ? nothing : this.#renderChoices(call, id)}
       </div>
     `;
   }
@@ -195,7 +195,7 @@ export class ApprovalElement extends ChatPart {
   /** Nothing is approved that was not opened. Returns whether something was cut, which is shown whole now. */
   #openCut(calls: readonly ToolBlock[]): boolean {
     const keys = calls
-      .filter(({ callId }) => !this.#edits.has(callId))
+      .filter(({ callId }) => !this.#isChanging(callId))
       .flatMap((call) => {
         const { shown, more } = this.#rowsOf(call);
         const cut = shown.filter(({ size }) => size !== undefined).map(({ key }) => key);
@@ -205,67 +205,47 @@ export class ApprovalElement extends ChatPart {
     return keys.length > 0;
   }
 
-  #renderChange({ callId, arguments: input }: ToolBlock, id: string): TemplateResult | typeof nothing {
-    if (entriesOf(input).length === 0) return nothing;
-    return html`
+  /** What can be done with the values besides deciding. */
+  #renderTools(call: ToolBlock, id: string): TemplateResult {
+    const { strings } = this.context;
+    const { callId, approval, decision } = call;
+    const value = approval?.editable && !decision ? parse(call.arguments) : undefined;
+    const canChange = isObject(value) && (approval?.schema !== undefined || Object.keys(value).length > 0);
+    const isDetailed = this.#detailed.has(callId);
+    const showDetails = () => {
+      this.context.actions.holdScroll();
+      if (!this.#detailed.delete(callId)) this.#detailed.add(callId);
+      this.requestUpdate();
+    };
+    return html`<div class="tools">
+      ${
+        canChange
+          ? html`<button
+              type="button"
+              part="edit-arguments"
+              title=${strings.change}
+              id=${`change-${callId}`}
+              class="small-button"
+              aria-pressed=${this.#isChanging(callId)}
+              aria-labelledby=${`change-${callId} ${id}`}
+              ?disabled=${!this.canDecide}
+              @click=${() => this.#toggleChange(callId)}
+            >
+              ${icons.edit}<span>${strings.change}</span>
+            </button>`
+          : nothing
+      }
       <button
         type="button"
-        part="edit-arguments"
-        id=${`change-${callId}`}
-        class="small-button change"
-        aria-pressed=${this.#edits.has(callId)}
-        aria-labelledby=${`change-${callId} ${id}`}
-        ?disabled=${!this.canDecide}
-        @click=${() => this.#toggleEdit(callId)}
+        part="show-arguments"
+        class="icon-button"
+        aria-label=${strings.details}
+        title=${strings.details}
+        aria-expanded=${isDetailed}
+        @click=${showDetails}
       >
-        ${icons.edit}${this.context.strings.change}
+        ${dots}
       </button>
-    `;
-  }
-
-  /** A field for each argument, of the kind that its value has; for what is made of others, its JSON. */
-  #renderFields(call: ToolBlock): TemplateResult {
-    const { strings } = this.context;
-    const { callId } = call;
-    const edits = this.#edits.get(callId);
-    return html`<div class="fields">
-      ${entriesOf(call.arguments).map(([name, value]) => {
-        const key = `${callId} ${name}`;
-        const isWrong = this.wrong.includes(key);
-        const raw = String(edits?.get(name) ?? textOf(value));
-        const text = writtenOut(raw);
-        const isFolded = hasFolds(raw);
-        const input = ({ currentTarget }: Event) => {
-          const field = currentTarget as HTMLInputElement;
-          const typed = text === raw ? field.value : readBack(field.value);
-          edits?.set(name, field.type === "checkbox" ? field.checked : typed);
-          if (isFolded || hasFolds(typed)) this.requestUpdate();
-        };
-        // What is typed does not change the field under the hands.
-        const isLong = typeof value === "object" || textOf(value).length > LONG_TEXT || textOf(value).includes("\n");
-        return html`
-          <label>
-            <bdi>${folded(labelOf(name), strings)}</bdi>
-            ${isFolded ? html`<bdi class="as-read">${folded(raw, strings)}</bdi>` : nothing}
-            ${
-              typeof value === "boolean"
-                ? html`<input type="checkbox" .checked=${(edits?.get(name) ?? value) === true} @change=${input} />`
-                : isLong
-                  ? html`<textarea class="field" rows=${rowsFor(text)} dir="auto" .value=${text} aria-invalid=${isWrong} @input=${input}></textarea>`
-                  : html`<input
-                      type="text"
-                      class="field"
-                      inputmode=${typeof value === "number" ? "decimal" : "text"}
-                      dir="auto"
-                      .value=${text}
-                      aria-invalid=${isWrong}
-                      @input=${input}
-                    />`
-            }
-            ${isWrong ? this.#renderCheck() : nothing}
-          </label>
-        `;
-      })}
     </div>`;
   }
 
@@ -285,17 +265,20 @@ export class ApprovalElement extends ChatPart {
     />`;
   }
 
-  #renderButtons(call: ToolBlock, id: string): TemplateResult {
+  #renderChoices(call: ToolBlock, id: string): TemplateResult {
     const { strings } = this.context;
     const { approval, decision, callId } = call;
     const isOne = this.calls.length === 1;
     // Where there are several, the page may have drawn the others itself.
     const pressed = (approved: boolean) => (isOne && !decision ? nothing : decision?.approved === approved);
     const isDeclining = this.declining === callId;
-    const filled = isDeclining || decision?.approved === false ? "" : " filled";
+    const filled = decision?.approved === false ? "" : " filled";
     return html`
       <div class="choices">
+        ${isDeclining ? nothing : this.#renderTools(call, id)}
         ${approval?.question || isDeclining ? this.#renderReason(call) : nothing}
+        <div class="decisions">
+        ${isDeclining ? smallButton("cancel-decline", strings.back, () => this.#leaveDecline()) : nothing}
         <button
           type="button"
           part="decline"
@@ -306,20 +289,29 @@ export class ApprovalElement extends ChatPart {
           ?disabled=${!this.canDecide}
           @click=${(event: MouseEvent) => this.#pressDecline(call, event)}
         >
-          ${decision && !decision.approved ? icons.check : nothing}${strings.decline}
+          ${decision && !decision.approved ? icons.check : nothing}${strings.decline}${
+            // Says that the reason may follow.
+            approval?.question || decision?.approved === false || isDeclining ? nothing : "…"
+          }
         </button>
-        <button
-          type="button"
-          part="approve"
-          id=${`approve-${callId}`}
-          class=${`small-button${filled}${approval?.danger ? " danger" : ""}`}
-          aria-pressed=${pressed(true)}
-          aria-labelledby=${`approve-${callId} ${id}`}
-          ?disabled=${!this.canDecide}
-          @click=${(event: MouseEvent) => this.#pressApprove(call, event)}
-        >
-          ${decision?.approved ? icons.check : nothing}${this.#nameOfYes(call)}
-        </button>
+        ${
+          isDeclining
+            ? nothing
+            : html`<button
+                type="button"
+                part="approve"
+                id=${`approve-${callId}`}
+                class=${`small-button${filled}${approval?.danger ? " danger" : ""}`}
+                aria-pressed=${pressed(true)}
+                aria-labelledby=${`approve-${callId} ${id}`}
+                aria-description=${approval?.danger ? strings.cannotBeUndone : nothing}
+                ?disabled=${!this.canDecide}
+                @click=${(event: MouseEvent) => this.#pressApprove(call, event)}
+              >
+                ${decision?.approved ? icons.check : nothing}${this.#nameOfYes(call)}
+              </button>`
+        }
+        </div>
       </div>
     `;
   }
@@ -362,17 +354,13 @@ export class ApprovalElement extends ChatPart {
   /** The second click of two meant the same as the first. */
   #pressApprove(call: ToolBlock, { detail }: MouseEvent): void {
     if (detail > 1) return;
-    this.wrong = [];
     if (!call.decision?.approved && this.#openCut([call])) return;
     if (call.approval?.question && !call.decision?.approved) {
       this.#answer(call);
       return;
     }
-    const changed = this.#changedArguments(call);
-    if (this.wrong.length > 0) return;
-    this.declining = undefined;
-    const approved = { approved: true, ...(changed !== undefined && { arguments: changed }) };
-    this.#decide(call, call.decision?.approved ? undefined : approved);
+    const [changed] = this.#readAll([call]) ?? [];
+    if (changed) this.#decide(call, call.decision?.approved ? undefined : { approved: true, ...changed });
   }
 
   #pressDecline(call: ToolBlock, { detail }: MouseEvent): void {
@@ -406,24 +394,33 @@ export class ApprovalElement extends ChatPart {
   }
 
   #decide({ callId }: ToolBlock, decision: ToolBlock["decision"]): void {
-    if (decision) this.#edits.delete(callId);
+    if (decision) this.#changing.delete(callId);
+    if (decision?.arguments !== undefined) sent.add(callId);
     void this.context.actions.decide(callId, decision);
   }
 
   readonly #approveAll = ({ detail }: MouseEvent): void => {
     if (detail > 1) return;
-    this.wrong = [];
     // One that was marked is as it was marked.
     const open = this.calls.filter(({ decision }) => !decision);
     if (this.#openCut(open)) return;
-    const changed = open.map((call) => this.#changedArguments(call));
-    if (this.wrong.length > 0) return;
-    this.declining = undefined;
-    open.forEach((call, index) => {
-      const edited = changed[index];
-      this.#decide(call, { approved: true, ...(edited !== undefined && { arguments: edited }) });
-    });
+    const changed = this.#readAll(open);
+    if (changed) this.declining = undefined;
+    for (const [index, call] of changed ? open.entries() : []) {
+      this.#decide(call, { approved: true, ...changed?.[index] });
+    }
   };
+
+  /** The changed arguments of each call; `undefined` where some do not fit, of which the first gets the focus. */
+  #readAll(calls: readonly ToolBlock[]): readonly { readonly arguments?: string }[] | undefined {
+    const read = calls.map(({ callId }) => {
+      const own = this.#fieldsOf(callId);
+      return own ? own.read() : {};
+    });
+    const wrong = calls[read.indexOf(undefined)];
+    if (wrong) void this.#fieldsOf(wrong.callId)?.focusField();
+    return wrong ? undefined : read.filter((it) => it !== undefined);
+  }
 
   #reasonKey(event: KeyboardEvent, call: ToolBlock): void {
     if (isTaken(event) || event.repeat || !/^(Enter|Escape)$/.test(event.key)) return;
@@ -434,35 +431,41 @@ export class ApprovalElement extends ChatPart {
     if (event.key === "Enter" && isQuestion) this.#answer(call);
     else if (event.key === "Enter") this.#decline(call);
     else {
-      const group = (event.target as Element).closest(".asked");
-      group?.querySelector<HTMLElement>('[part="decline"]')?.focus({ preventScroll: true });
-      this.declining = undefined;
+      this.#leaveDecline();
     }
   }
 
-  #toggleEdit(callId: string): void {
-    this.context.actions.holdScroll();
-    if (!this.#edits.delete(callId)) this.#edits.set(callId, new Map());
-    this.wrong = [];
-    this.requestUpdate();
+  /** The focus goes back to where it came from. */
+  #leaveDecline(): void {
+    const id = `decline-${this.declining}`;
+    const buttons = [...this.querySelectorAll<HTMLElement>('[part="decline"]')];
+    buttons.find((button) => button.id === id)?.focus({ preventScroll: true });
+    this.declining = undefined;
   }
 
-  /** The arguments as the person has changed them, as JSON; absent where they are as they were. */
-  #changedArguments({ callId, arguments: input }: ToolBlock): string | undefined {
-    const edits = this.#edits.get(callId);
-    if (!edits?.size) return undefined;
-    const entries = entriesOf(input);
-    const wrong: string[] = [];
-    const values = entries.map(([name, value]) => {
-      const edit = edits.get(name);
-      if (edit === undefined) return [name, value] as const;
-      const read = typedValue(edit, value);
-      if (read === undefined) wrong.push(`${callId} ${name}`);
-      return [name, read] as const;
-    });
-    this.wrong = [...this.wrong, ...wrong];
-    const changed = JSON.stringify(Object.fromEntries(values));
-    return changed === JSON.stringify(Object.fromEntries(entries)) ? undefined : changed;
+  #isChanging(callId: string): boolean {
+    return this.#changing.has(callId) && customElements.get(FIELDS) !== undefined;
+  }
+
+  #toggleChange(callId: string): void {
+    this.context.actions.holdScroll();
+    if (this.#changing.delete(callId)) this.requestUpdate();
+    else void this.#change(callId, !hasTouchKeyboard());
+  }
+
+  /** Turns the values of a call into fields, of which one gets the focus: the first that does not fit, if any. */
+  async #change(callId: string, isFocused: boolean): Promise<void> {
+    this.#changing.add(callId);
+    const module = await fields.loadEventually();
+    if (!module) return;
+    definePart(FIELDS, module.ArgumentFields);
+    this.requestUpdate();
+    await this.updateComplete;
+    if (isFocused) this.#fieldsOf(callId)?.focusField();
+  }
+
+  #fieldsOf(callId: string): ArgumentFields | undefined {
+    return [...this.querySelectorAll<ArgumentFields>(FIELDS)].find(({ call }) => call.callId === callId);
   }
 
   #showWhole(keys: readonly string[], isUnasked = false): void {
@@ -477,48 +480,6 @@ function shownArguments({ arguments: input, decision }: ToolBlock): string {
   return decision?.arguments ?? input;
 }
 
-/** The value of a JSON text; `undefined` where it has none, or where the text says more than the value. */
-function parse(json: string): unknown {
-  try {
-    const value: unknown = JSON.parse(json);
-    const tokens = json.match(/"(?:[^"\\]|\\.)*"|:|-?\d[\d.eE+-]*/g) ?? [];
-    const names = tokens.filter((token) => token === ":").length;
-    const isWhole = namesIn(value) === names && tokens.every((token) => !/^[-\d]/.test(token) || isExact(token));
-    return isWhole ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Fewer than the text has where two are equal. */
-function namesIn(value: unknown): number {
-  if (!isObject(value)) return 0;
-  const inner = Object.values(value);
-  return inner.reduce<number>((sum, it) => sum + namesIn(it), Array.isArray(value) ? 0 : inner.length);
-}
-
-/** Whether a number is not rounded when it is read. */
-function isExact(number: string): boolean {
-  return digitsOf(number) === digitsOf(String(Number(number)));
-}
-
-function digitsOf(number: string): string | undefined {
-  const [, sign, whole = "", part = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? [];
-  const digits = (whole + part).replace(/^0+/, "");
-  const short = digits.replace(/(?<!0)0+$/, "");
-  if (sign === undefined) return undefined;
-  return short === "" ? "0" : `${sign}${short}e${Number(power) - part.length + digits.length - short.length}`;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
-}
-
-function entriesOf(json: string): [string, unknown][] {
-  const value = parse(json);
-  return isObject(value) && !Array.isArray(value) ? Object.entries(value) : [];
-}
-
 interface Row {
   readonly label: string;
   readonly value: string;
@@ -530,11 +491,6 @@ interface ShownRow {
   readonly value: Folded;
   /** Present where not all of it is shown. */
   readonly size?: string | undefined;
-}
-
-/** So many lines of a field show all of a text. */
-function rowsFor(text: string): number {
-  return text.split("\n").reduce((rows, { length }) => rows + 1 + Math.floor(length / LONG_TEXT), 2);
 }
 
 /** The arguments as people read them: every value with a label. */
@@ -557,37 +513,6 @@ function rowsIn(value: object, before: string, strings: Strings, depth: number):
     }
     return [{ label, value: wordsOf(inner, strings) }];
   });
-}
-
-function wordsOf(value: unknown, { yes, no }: Strings): string {
-  if (typeof value === "boolean") return value ? yes : no;
-  const isEmpty = value === null || value === "" || (isObject(value) && Object.keys(value).length === 0);
-  return isEmpty ? "–" : textOf(value);
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
-}
-
-/** "order_id" and "orderId" as "Order id". */
-function labelOf(name: string): string {
-  const words = name
-    .replace(/(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, " ")
-    .replace(/[_\-.\s]+/g, " ")
-    .trim();
-  if (words === "") return name;
-  const lower = words.replace(/\p{Lu}(?=\p{Ll})/gu, (letter) => letter.toLowerCase());
-  return lower.charAt(0).toUpperCase() + lower.slice(1);
-}
-
-/** What was typed, as a value of the kind that was there; `undefined` where it is none. */
-function typedValue(edit: string | boolean, before: unknown): unknown {
-  if (typeof edit === "boolean" || typeof before === "string") return edit;
-  if (typeof before !== "number") return parse(edit);
-  const digits = edit.trim().replace(/[\u0660-\u0669]/g, (digit) => `${digit.charCodeAt(0) - 0x660}`);
-  // "1,500" is more than a thousand to some people, and less than two to others.
-  if (!/^[-+]?(?:\d*[.,\u066b])?\d+$/.test(digits) || /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(digits)) return undefined;
-  return Number(digits.replace(/[,\u066b]/, "."));
 }
 
 function formatJson(json: string): string {

@@ -335,8 +335,10 @@ export class MessageElement extends ChatPart {
     return html`
       ${note === undefined ? nothing : html`<p part="note" class="note">${note} ${goOn}</p>`}
       ${
-        // The card says by itself that it can no longer be decided.
-        message.failure && message.failure.code !== "approval_expired" ? this.#renderFailure(message.failure) : nothing
+        // The card says by itself that it can no longer be decided, and what does not fit.
+        message.failure && message.failure.code !== "approval_expired" && (!this.canDecide || this.#drawings)
+          ? this.#renderFailure(message.failure)
+          : nothing
       }
       ${this.#renderActions(message)}
       ${this.canSuggest ? renderSuggestions(message.suggestions ?? [], this.context) : nothing}
@@ -368,7 +370,9 @@ export class MessageElement extends ChatPart {
       drawn: () => this.querySelectorAll(".markdown"),
       requestUpdate: () => this.requestUpdate(),
     };
-    const buttons = renderActions([...messageActions(context), ...context.messageActions], answer);
+    // Where a call waits, the answer has not ended.
+    const actions = this.canDecide ? [] : [...messageActions(context), ...context.messageActions];
+    const buttons = renderActions(actions, answer);
     const alternatives = this.#renderAlternatives();
     if (buttons.length === 0 && !alternatives) return nothing;
     return html`

@@ -80,7 +80,10 @@ export interface ScreenView {
  * @csspart approve - Its button that approves a call.
  * @csspart approve-all - Its button that approves all of them.
  * @csspart decline - Its button that declines a call.
+ * @csspart cancel-decline - Its button that leads back from the reason of a decline.
  * @csspart edit-arguments - Its button that changes the arguments.
+ * @csspart remove-element - A button that removes an element of a list in them.
+ * @csspart show-arguments - Its button that shows the arguments as the tool gets them.
  * @csspart ask-me-again - Its button that has the agent ask once more.
  * @csspart note - A sentence about an answer that was cut short.
  * @csspart error - A failure.

@@ -124,7 +124,8 @@ export class StepsElement extends ChatPart {
     const calls = this.steps.filter((step) => step.type === "tool");
     const hasAnswerFailed = this.message?.role === "assistant" && this.message.status === "failed";
     if (calls.some(hasFailed)) return hasAnswerFailed ? "failed" : "coped";
-    return calls.at(-1)?.status ?? "completed";
+    const last = calls.at(-1);
+    return last ? outcomeOf(last) : "completed";
   }
 
   /** Steps that the page wants to be open are not folded away, nor those of an answer that comes. */
@@ -190,7 +191,8 @@ class StepElement extends ChatPart {
   }
 
   #renderTool(call: ToolBlock): TemplateResult {
-    const { status, arguments: input, output, progress, steps } = call;
+    const { arguments: input, output, progress, steps } = call;
+    const status = outcomeOf(call);
     const doing = isRunning(call) ? progress : undefined;
     const { strings, modes } = this.context;
     const opens = modes.tools !== "titles" && (!call.title || /[^{}]/.test(input) || !!output);
@@ -318,8 +320,12 @@ export function transcribe(step: Step, strings: Strings, modes: ChatModes): Tran
 }
 
 /** A call that the person has declined has not failed. */
+function outcomeOf({ status, decision }: ToolBlock): ToolStatus {
+  return status === "failed" && decision?.approved === false ? "stopped" : status;
+}
+
 function hasFailed(step: Step): boolean {
-  return step.type === "tool" && step.status === "failed" && step.decision?.approved !== false;
+  return step.type === "tool" && outcomeOf(step) === "failed";
 }
 
 function isRunning(step: Step): step is ToolBlock {

@@ -214,6 +214,13 @@ export const locale: Locale = {
   answer: "إجابة",
   yourAnswer: "إجابتك",
   details: "التفاصيل",
+  back: "رجوع",
+  cannotBeUndone: "لا يمكن التراجع عنه",
+  onePerLine: "عنصر واحد في كل سطر",
+  atLeast: (limit) => `${limit} على الأقل.`,
+  atMost: (limit) => `${limit} على الأكثر.`,
+  characters: (count) =>
+    plural(count, { one: "محرف واحد", two: "محرفان", few: "# محارف", many: "# محرفًا", other: "# محرف" }),
   askMeAgain: "السؤال من جديد",
   pleaseAskAgain: "من فضلك اسألني مرة أخرى.",
   checkValue: "يُرجى التحقق من هذه القيمة.",

@@ -28,12 +28,12 @@ export class CallAnnouncer {
     this.#announcer = announcer;
     this.#context = context;
     this.#answer = answer;
-    for (const { callId, status } of toolCalls(answer)) this.#said.set(callId, status);
+    for (const { callId, status } of callsOf(answer)) this.#said.set(callId, status);
   }
 
   /** To be called with the answer after every change of its calls. */
   watch(answer: AssistantMessage): void {
-    const [known, calls] = [toolCalls(this.#answer), toolCalls(answer)];
+    const [known, calls] = [callsOf(this.#answer), callsOf(answer)];
     // The next turn of the model: what was before is spoken of by itself.
     if (calls.length > known.length && !known.some(isOpen)) this.say();
     this.#answer = answer;
@@ -46,7 +46,7 @@ export class CallAnnouncer {
   #sayProgress(): void {
     this.#progressTimer = undefined;
     const { strings, modes } = this.#context();
-    const running = modes.tools === "hidden" ? [] : toolCalls(this.#answer).filter(isRunning);
+    const running = modes.tools === "hidden" ? [] : callsOf(this.#answer).filter(isRunning);
     const call = running.findLast(({ progress, steps }) => progress || steps?.some(isRunning));
     const step = call?.steps?.findLast(isRunning);
     const text = call && (step ? toolName(step, strings) : `${toolName(call, strings)} ${call.progress}`);
@@ -65,7 +65,7 @@ export class CallAnnouncer {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const { strings, modes } = this.#context();
-    const calls = modes.tools === "hidden" ? [] : toolCalls(this.#answer);
+    const calls = modes.tools === "hidden" ? [] : callsOf(this.#answer);
     const isOver = !calls.some(isRunning);
     const changed = calls.filter(({ callId, status }) => this.#said.get(callId) !== status);
     const begun = changed.filter(({ callId, status }) => status !== "waiting" && !this.#said.has(callId));
@@ -88,6 +88,11 @@ export class CallAnnouncer {
     for (const { callId } of begun) this.#said.set(callId, "running");
     for (const { callId, status } of [...ended, ...named]) this.#said.set(callId, status);
   }
+}
+
+/** Those of which there is something to say: the person knows what they have declined. */
+function callsOf(answer: AssistantMessage): readonly ToolBlock[] {
+  return toolCalls(answer).filter(({ decision }) => decision?.approved !== false);
 }
 
 function isOpen({ status }: ToolBlock): boolean {

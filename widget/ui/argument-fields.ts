@@ -1,0 +1,356 @@
+/** Fields in which a person changes the arguments of a call, one for each value. Loaded when they are asked for. */
+
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import { isRecord } from "../../server/protocol/json.ts";
+import "../i18n/add-part-texts.ts";
+import type { ToolBlock } from "../conversations/messages.ts";
+import type { Strings } from "../i18n/strings.ts";
+import styles from "../styles/argument-fields.css";
+import { partSheets } from "../styles/part-sheets.ts";
+import { isObject, labelOf, parse, textOf, wordsOf } from "./argument-values.ts";
+import { ChatPart } from "./chat-part.ts";
+import { iconButton } from "./controls.ts";
+import { folded, hasFolds } from "./folded-text.ts";
+import { icons } from "./icons.ts";
+import { plain, readBack, writtenOut } from "./plain-text.ts";
+
+/** A longer text, or one with line breaks, is changed in a field of several lines: a phone would hide its end. */
+const LONG_TEXT = 20;
+
+/** Objects and lists with more values than that, and what lies deeper, are changed as JSON. */
+const MANY_FIELDS = 40;
+const DEEPEST = 4;
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** `lines`: a list of texts or numbers, each on a line of its own. `group` and `list` have fields in them. */
+type Kind = "text" | "number" | "flag" | "choice" | "lines" | "json" | "group" | "list";
+
+/** One value, and what was typed in its place. */
+interface Field {
+  readonly id: string;
+  readonly name: string;
+  /** JSON pointer into the arguments that are changed. */
+  readonly pointer: string;
+  readonly kind: Kind;
+  readonly schema: Schema;
+  /** `undefined` where the call does not have it. */
+  readonly before: unknown;
+  /** What stood in it at first. */
+  readonly text: string | boolean;
+  readonly isRequired: boolean;
+  children: readonly Field[];
+  typed: string | boolean;
+  /** Why the value does not fit. */
+  wrong?: string | undefined;
+}
+
+let count = 0;
+
+export class ArgumentFields extends ChatPart {
+  static override readonly sheets = partSheets(styles);
+  static override properties = { call: { attribute: false } };
+  call!: ToolBlock;
+  #root!: Field;
+
+  protected override willUpdate(changed: PropertyValues): void {
+    // What was typed stays, until the server has refused it.
+    const before: ToolBlock | undefined = changed.get("call");
+    if (!changed.has("call") || (before && before.decidedAt === this.call.decidedAt)) return;
+    const { arguments: input, refused, approval } = this.call;
+    const { problems = refused === undefined ? [] : [""] } = this.call;
+    const schema = approval?.schema ?? {};
+    this.#root = fieldOf("", parse(refused ?? input), schema, {
+      root: schema,
+      pointer: "",
+      depth: 0,
+      isRequired: true,
+    });
+    for (const problem of problems) {
+      const { pointer = "", message = "" } = Object(problem);
+      const said = `${this.context.strings.checkValue} \u2068${plain(`${message}`)}\u2069`;
+      fieldAt(this.#root, `${pointer}`).wrong = said;
+    }
+  }
+
+  /** The arguments, if they were changed; `undefined` where one of them does not fit, at which it is said why. */
+  read(): { readonly arguments?: string } | undefined {
+    const value = typedIn(this.#root, this.context.strings);
+    this.requestUpdate();
+    if (hasWrong(this.#root)) return undefined;
+    const json = JSON.stringify(value);
+    return json === JSON.stringify(parse(this.call.arguments)) ? {} : { arguments: json };
+  }
+
+  /** Puts the focus on the first field that does not fit, else on the first one. */
+  async focusField(): Promise<void> {
+    await this.updateComplete;
+    const wrong = this.querySelector<HTMLElement>('[aria-invalid="true"], p.wrong');
+    (wrong ?? this.querySelector<HTMLElement>("input, select, textarea"))?.focus();
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="fields">${renderWrong(this.#root)} ${this.#renderChildren(this.#root)}</div>`;
+  }
+
+  #renderChildren(field: Field): unknown {
+    return repeat(
+      field.children,
+      ({ id }) => id,
+      (child, index) => this.#renderField(child, field.kind === "list" ? `${index + 1}` : child.name, field),
+    );
+  }
+
+  #renderField(field: Field, name: string, parent: Field): TemplateResult {
+    const label = html`<bdi>${folded(labelOf(name), this.context.strings)}</bdi>`;
+    if (isMany(field)) {
+      return html`<fieldset>
+        <legend>${label} ${parent.kind === "list" ? this.#renderRemove(field, name, parent) : nothing}</legend>
+        ${renderWrong(field)} ${this.#renderChildren(field)}
+      </fieldset>`;
+    }
+    return html`<div class=${field.kind === "flag" ? "argument flag" : "argument"}>
+      <label for=${field.id}>${label}</label>
+      ${this.#renderControl(field)} ${renderWrong(field)}
+    </div>`;
+  }
+
+  #renderRemove(field: Field, name: string, list: Field): TemplateResult {
+    const remove = () => {
+      this.context.actions.holdScroll();
+      list.children = list.children.filter((it) => it !== field);
+      this.requestUpdate();
+    };
+    const label = this.context.strings.remove(plain(`${labelOf(list.name)} ${name}`));
+    const disabled = list.children.length <= Number(list.schema.minItems ?? 0);
+    return iconButton("remove-element", label, icons.close, remove, { disabled });
+  }
+
+  #renderControl(field: Field): unknown {
+    const { strings } = this.context;
+    const { id, kind, typed, wrong, schema } = field;
+    const raw = `${typed}`;
+    const text = writtenOut(raw);
+    const isFolded = hasFolds(raw);
+    const input = ({ currentTarget }: Event) => {
+      const control = currentTarget as HTMLInputElement;
+      const next = text === raw ? control.value : readBack(control.value);
+      field.typed = kind === "flag" ? control.checked : next;
+      field.wrong = undefined;
+      if (wrong || isFolded || hasFolds(next)) this.requestUpdate();
+    };
+    const invalid = wrong !== undefined;
+    const about = wrong === undefined ? nothing : `${id}-wrong`;
+    if (kind === "flag") return html`<input id=${id} type="checkbox" .checked=${typed === true} @change=${input} />`;
+    if (kind === "choice") {
+      const isOptional = !field.isRequired || schema.nullable === true || field.text === "";
+      const options = isOptional ? [undefined, ...choicesOf(schema)] : choicesOf(schema);
+      return html`<select id=${id} class="field" aria-invalid=${invalid} aria-describedby=${about} @change=${input}>
+        ${options.map((it) => {
+          const json = it === undefined ? "" : JSON.stringify(it);
+          return html`<option value=${json} .selected=${json === typed}>${plain(wordsOf(it, strings))}</option>`;
+        })}
+      </select>`;
+    }
+    const read = isFolded ? html`<bdi class="as-read">${folded(raw, strings)}</bdi>` : nothing;
+    // What is typed does not change the field under the hands.
+    const first = `${field.text}`;
+    if (kind === "lines" || kind === "json" || first.length > LONG_TEXT || first.includes("\n")) {
+      const hint = kind === "lines" ? html`<small id=${`${id}-hint`}>${strings.onePerLine}</small>` : nothing;
+      const described = invalid ? `${id}-wrong` : kind === "lines" ? `${id}-hint` : nothing;
+      return html`${hint}${read}<textarea id=${id} class="field" rows=${rowsFor(text)} dir="auto" .value=${text} aria-invalid=${invalid} aria-describedby=${described} @input=${input}></textarea>`;
+    }
+    const isDate = schema.format === "date" && /^(\d{4}-\d\d-\d\d)?$/.test(first);
+    return html`${read}<input
+        id=${id}
+        type=${isDate ? "date" : "text"}
+        class="field"
+        inputmode=${kind === "number" ? "decimal" : "text"}
+        dir="auto"
+        .value=${text}
+        aria-invalid=${invalid}
+        aria-describedby=${about}
+        @input=${input}
+      />`;
+  }
+}
+
+/** Whether it is no value by itself. */
+function isMany({ kind }: Field): boolean {
+  return kind === "group" || kind === "list";
+}
+
+function renderWrong(field: Field): TemplateResult | typeof nothing {
+  const { id, wrong } = field;
+  if (wrong === undefined) return nothing;
+  // What is said of several fields gets the focus itself.
+  const tabindex = isMany(field) ? "-1" : nothing;
+  return html`<p class="wrong" id=${`${id}-wrong`} role="alert" tabindex=${tabindex}>${wrong}</p>`;
+}
+
+interface Place {
+  /** The schema of all arguments. */
+  readonly root: Schema;
+  readonly pointer: string;
+  readonly depth: number;
+  readonly isRequired: boolean;
+}
+
+function fieldOf(name: string, before: unknown, written: unknown, place: Place): Field {
+  const { root, pointer, depth, isRequired } = place;
+  const schema = resolved(written, root);
+  const kind = kindOf(before, schema, depth);
+  const text = firstText(kind, before);
+  count += 1;
+  const field = { id: `argument-${count}`, name, pointer, kind, schema, before, text, isRequired, typed: text };
+  const { properties, required, items } = schema;
+  const own: object = kind === "group" || kind === "list" ? Object(before) : {};
+  // What the call leaves out can be filled in, if it is one value.
+  const absent = kind === "group" ? Object.keys(Object(properties)).filter((key) => !Object.hasOwn(own, key)) : [];
+  const child = (key: string, value: unknown) =>
+    fieldOf(key, value, kind === "list" ? items : Object(properties)[key], {
+      root,
+      pointer: `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+      depth: depth + 1,
+      // Without a schema, nothing may be left out.
+      isRequired: kind === "list" || !isRecord(properties) || (Array.isArray(required) && required.includes(key)),
+    });
+  const added = absent.map((key) => child(key, undefined)).filter((it) => it.kind !== "json");
+  return { ...field, children: [...Object.entries(own).map(([key, value]) => child(key, value)), ...added] };
+}
+
+function firstText(kind: Kind, before: unknown): string | boolean {
+  if (kind === "flag") return before === true;
+  if (before === undefined || (before === null && kind !== "json")) return "";
+  if (kind === "choice") return JSON.stringify(before);
+  return kind === "lines" ? (before as unknown[]).join("\n") : textOf(before);
+}
+
+/** With what references lead to; `nullable` in place of `null` beside one other schema or type. */
+function resolved(written: unknown, root: Schema, level = 0): Schema {
+  const schema = isRecord(written) && level <= DEEPEST ? written : {};
+  const { $ref, anyOf, oneOf, type, items } = schema;
+  if (typeof $ref === "string") {
+    const steps = $ref.replace(/^#\/?/, "").split("/").filter(Boolean);
+    return resolved(
+      steps.reduce<unknown>((at, step) => Object(at)[step], root),
+      root,
+      level + 1,
+    );
+  }
+  const all: readonly unknown[] = [anyOf, oneOf].find(Array.isArray) ?? [];
+  const others = all.filter((it) => Object(it).type !== "null");
+  const nullable = schema.nullable === true || others.length < all.length || [type].flat().includes("null");
+  if (others.length === 1) return { ...resolved(others[0], root, level + 1), nullable };
+  const consts = others.map((it) => Object(it).const);
+  if (others.length > 1 && !consts.includes(undefined)) return { enum: consts, nullable };
+  const types = [type].flat().filter((it) => it !== "null");
+  const own = types.length === 1 ? types[0] : undefined;
+  return { ...schema, type: own, nullable, ...(items !== undefined && { items: resolved(items, root, level + 1) }) };
+}
+
+function choicesOf({ enum: all, type }: Schema): readonly unknown[] {
+  if (Array.isArray(all)) return all.some(isObject) ? [] : all.filter((it) => it !== null);
+  return type === "boolean" ? [true, false] : [];
+}
+
+/** By the value, and by the schema where there is none. */
+function kindOf(value: unknown, schema: Schema, depth: number): Kind {
+  if (typeof value === "boolean") return "flag";
+  if (!isObject(value) && choicesOf(schema).length > 0) return "choice";
+  if (isObject(value)) return kindOfObject(value, Object(schema.items), depth);
+  const type = value === undefined || value === null ? schema.type : typeof value;
+  return type === "string" ? "text" : type === "number" || type === "integer" ? "number" : "json";
+}
+
+function kindOfObject(value: object, items: Schema, depth: number): Kind {
+  const isList = Array.isArray(value);
+  const type = items.type === "integer" ? "number" : (items.type ?? (isList && typeof value[0]));
+  const isLine = (it: unknown) => typeof it === type && /^.*\S.*$/.test(`${it}`);
+  if (isList && (type === "string" || type === "number") && value.every(isLine)) return "lines";
+  if (depth > 0 && (depth >= DEEPEST || sizeOf(value) > MANY_FIELDS)) return "json";
+  if (!isList) return depth === 0 || Object.keys(value).length > 0 ? "group" : "json";
+  return value.length > 0 && value.every(isRecord) ? "list" : "json";
+}
+
+/** How many values are in it, counted as far as they matter. */
+function sizeOf(value: unknown): number {
+  if (!isObject(value)) return 1;
+  let size = 0;
+  for (const it of Object.values(value)) {
+    size += sizeOf(it);
+    if (size > MANY_FIELDS) break;
+  }
+  return size;
+}
+
+/** What was typed in a field, and in those in it. Those whose values do not fit say why. */
+function typedIn(field: Field, strings: Strings): unknown {
+  const { kind, typed, text, before, children, isRequired, schema } = field;
+  field.wrong = undefined;
+  if (kind === "group") {
+    const entries = children.map((it) => [it.name, typedIn(it, strings)] as const);
+    return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  }
+  if (kind === "list") return children.map((it) => typedIn(it, strings));
+  if (typed === text) return before;
+  if (typeof typed === "boolean") return typed;
+  if (typed === "" && kind !== "text" && isRequired && schema.nullable) return null;
+  if (typed === "" && !isRequired) return undefined;
+  const value = typedValue(kind, typed, before, schema);
+  field.wrong = value === undefined ? strings.checkValue : limitOf(value, schema, strings);
+  return value;
+}
+
+/** What was typed, as a value; `undefined` where it is none. */
+function typedValue(kind: Kind, typed: string, before: unknown, { type, items }: Schema): unknown {
+  if (kind === "text") return typed;
+  if (kind === "number") return numberOf(typed, type);
+  return kind === "lines" ? linesOf(typed, before, Object(items)) : parse(typed);
+}
+
+function linesOf(typed: string, before: unknown, items: Schema): readonly unknown[] | undefined {
+  const isOfTexts = items.type === "string" || (Array.isArray(before) && typeof before[0] === "string");
+  const lines = typed.split("\n").filter((line) => line.trim() !== "");
+  const values = isOfTexts ? lines : lines.map((line) => numberOf(line, items.type));
+  const choices = choicesOf(items);
+  return values.every((it) => (choices.length > 0 ? choices.includes(it) : it !== undefined)) ? values : undefined;
+}
+
+function numberOf(typed: string, type: unknown): number | undefined {
+  const digits = typed.trim().replace(/[\u0660-\u0669]/g, (digit) => `${digit.charCodeAt(0) - 0x660}`);
+  // "1,500" is more than a thousand to some people, and less than two to others.
+  if (!/^[-+]?(?:\d*[.,\u066b])?\d+$/.test(digits) || /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(digits)) return undefined;
+  const number = Number(digits.replace(/[,\u066b]/, "."));
+  return type === "integer" && !Number.isInteger(number) ? undefined : number;
+}
+
+/** Which limit of its schema a value exceeds. */
+function limitOf(value: unknown, schema: Schema, strings: Strings): string | undefined {
+  const isText = typeof value === "string";
+  const [size, [least, most]] =
+    typeof value === "number"
+      ? [value, [schema.minimum, schema.maximum]]
+      : isText
+        ? [[...value].length, [schema.minLength, schema.maxLength]]
+        : [Array.isArray(value) ? value.length : Number.NaN, [schema.minItems, schema.maxItems]];
+  const words = (limit: number) => (isText ? strings.characters(limit) : limit.toLocaleString(strings.lang));
+  if (typeof least === "number" && size < least) return strings.atLeast(words(least));
+  return typeof most === "number" && size > most ? strings.atMost(words(most)) : undefined;
+}
+
+/** The field that a problem is about, or the one around it. */
+function fieldAt(field: Field, pointer: string): Field {
+  const child = field.children.find((it) => pointer === it.pointer || pointer.startsWith(`${it.pointer}/`));
+  return child ? fieldAt(child, pointer) : field;
+}
+
+function hasWrong({ wrong, children }: Field): boolean {
+  return wrong !== undefined || children.some(hasWrong);
+}
+
+/** So many lines of a field show all of a text. */
+function rowsFor(text: string): number {
+  return text.split("\n").reduce((rows, { length }) => rows + 1 + Math.floor(length / LONG_TEXT), 2);
+}
