@@ -218,7 +218,8 @@ const HOOKS = ["onRunEnd", "onFeedback", "onMessage", "onAnswer"] as const;
 
 /** The fields of `chat`. */
 const CHAT_FIELDS = fieldNames<ChatDefinition>({
-  ...{ title: true, welcome: true, placeholder: true, disclaimer: true, suggestions: true, links: true, signIn: true },
+  ...{ title: true, welcome: true, placeholder: true, disclaimer: true, suggestions: true, links: true },
+  ...{ signIn: true, signOut: true },
   ...{ accent: true, logo: true, favicon: true, font: true, corners: true, theme: true, density: true },
   ...{ conversations: true, feedback: true, tools: true, thinking: true, button: true },
 });

@@ -76,7 +76,7 @@ export function checkPage(chat: unknown, folder: string, warn: (sentence: string
     ...{ title: textAt, welcome: textAt, placeholder: textAt, disclaimer: textAt },
     suggestions: listOf(MAX_SUGGESTIONS, suggestionAt),
     links: listOf(MAX_LINKS, (link, at) => objectAt(link, at, { label: textAt, url: urlAt }, true)),
-    signIn: (value, at) => objectAt(value, at, { label: textAt, url: urlAt }),
+    ...{ signIn: wayAt, signOut: wayAt },
     accent: (value, at) => accentAt(value, at, warn),
     ...{ logo: image, favicon: image, font: fontAt },
     ...{ corners: oneOf(CHOICES.corners), theme: oneOf(CHOICES.theme), density: oneOf(CHOICES.density) },
@@ -101,6 +101,8 @@ export function checkPage(chat: unknown, folder: string, warn: (sentence: string
     button: JSON.stringify(attributesOf(page)),
   };
 }
+
+const wayAt: Check = (value, at) => objectAt(value, at, { label: textAt, url: urlAt });
 
 function iconsOf({ light, dark }: ByTheme): string {
   const link = (address: string, media = "") => `<link rel="icon" href="${address}"${media}>`;

@@ -197,6 +197,8 @@ export interface OwnersPage {
   links?: { label: ToolText; url: string }[];
   /** How people sign in, where the agent has to know them. */
   signIn?: { label?: ToolText; url?: string };
+  /** How they sign out again. Without it, no button is shown. */
+  signOut?: { label?: ToolText; url?: string };
   /** Colours of the form `#rrggbb`. */
   accent?: ByTheme;
   /** Addresses of images, relative to the server's. */

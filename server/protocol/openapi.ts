@@ -312,6 +312,7 @@ function answerSchemas() {
 /** What `chat` of the agent may say. */
 function ownersSchemas() {
   const byTheme = (description: string) => optional(object<ByTheme>({ light: STRING, dark: STRING }, { description }));
+  const way = optional(object<{ label?: string; url?: string }>({ label: optional(TEXTS), url: optional(STRING) }));
   return {
     OwnersPage: object<OwnersPage>({
       title: optional(TEXTS),
@@ -320,7 +321,8 @@ function ownersSchemas() {
       disclaimer: optional(TEXTS),
       suggestions: optional(list(object<{ label: string; prompt: string }>({ label: TEXTS, prompt: TEXTS }))),
       links: optional(list(object<{ label: string; url: string }>({ label: TEXTS, url: STRING }))),
-      signIn: optional(object<{ label?: string; url?: string }>({ label: optional(TEXTS), url: optional(STRING) })),
+      signIn: way,
+      signOut: way,
       accent: byTheme("Colours of the form `#rrggbb`."),
       logo: byTheme("Addresses of images, relative to the server's."),
       favicon: byTheme("Addresses of images, relative to the server's."),

@@ -1,6 +1,7 @@
 /** What `chat` of an agent makes of the page at `/`, of elements on sites, and of the button in the corner. */
 
 import assert from "node:assert/strict";
+import type { IncomingHttpHeaders } from "node:http";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
 import type { ChatDefinition } from "../../server/agent/chat-definition.ts";
@@ -10,7 +11,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
-import { openChat, shown, watchAddresses } from "./chat-page.ts";
+import { hasFocus, openChat, shown, watchAddresses } from "./chat-page.ts";
 import { button, chatTag, PHONE, panel, script, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -409,3 +410,240 @@ test("a way in without an address tells the page, which signs the user in itself
   await way.click();
   assert.equal(await page.title(), "Asked");
 });
+
+/** A logo with the brand's name in letters, of a colour that its own dark page needs another one for. */
+const wordmark = (fill: string) =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 132 32"><path fill="${fill}" d="M4 26 16 5l12 21zM38 9h90v14H38z"/></svg>`;
+
+/** Users of the tests by their cookie or token. */
+const USERS: Record<string, { id: string; name: string }> = {
+  ada: { id: "ada", name: "Ada Lovelace" },
+  bob: { id: "bob", name: "Bob" },
+};
+
+const usersOnly = ({ token = "", headers }: { token?: string | undefined; headers: IncomingHttpHeaders }) => {
+  const user = USERS[token || (/user=(\w+)/.exec(headers.cookie ?? "")?.[1] ?? "")];
+  if (!user) throw new Unauthorized();
+  return user;
+};
+
+/** A page of the server that sets or removes the cookie, and leads back. */
+const cookiePage = (cookie: string) => ({
+  contentType: "text/html",
+  body: `<script>document.cookie = "${cookie}; path=/"; location.replace("/")</script>`,
+});
+
+test("who signs in elsewhere comes back to what they have written, is named, and signs out for good", async (t) => {
+  const { page, input, greeting } = await openChat(t, browser, {
+    turns: [],
+    authenticate: usersOnly,
+    agent: { chat: { suggestions: ["My order"], signIn: { url: "/login" }, signOut: { url: "/logout" } } },
+    expectedComplaints: /401/,
+  });
+  await page.route("**/login", (route) => route.fulfill(cookiePage("user=ada")));
+  await page.route("**/logout", (route) => route.fulfill(cookiePage("user=; max-age=0")));
+  const way = page.getByRole("link", { name: "Sign in" });
+  await way.waitFor();
+  assert.equal(await page.locator('[part="suggestion"]').count(), 0);
+  await input.fill("Where is it?");
+  await input.press("Enter");
+  await hasFocus(way);
+  assert.equal(await input.inputValue(), "Where is it?");
+  await way.click();
+  const line = page.locator('[part="signed-in"]');
+  assert.match(await shown(line), /^Signed in as \u2068Ada Lovelace\u2069\s*Sign out$/);
+  assert.equal(await shown(greeting), "How can I help?");
+  assert.equal(await input.inputValue(), "Where is it?");
+  assert.equal(await page.locator('[part="suggestion"]').count(), 1);
+  assert.deepEqual(await axeFindings(page), []);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await way.waitFor();
+  assert.equal(await line.count(), 0);
+  assert.equal(await input.inputValue(), "");
+});
+
+test("an agent without chat has the way in, too: the page hears of it, and of who signs out where the owner offers that", async (t) => {
+  const plain = await visit(t, browser, { authenticate: usersOnly, body: chatTag(500), expectedComplaints: /401/ });
+  const way = plain.page.getByRole("button", { name: "Sign in" });
+  await way.waitFor();
+  assert.equal(await shown(plain.greeting), "How can I help?");
+  assert.equal(await plain.error.count(), 0);
+  await script(
+    plain.page,
+    `addEventListener("agent-chat-login-required", ({ target }) => { target.userToken = "bob"; })`,
+  );
+  await way.click();
+  assert.equal(await shown(plain.page.locator('[part="signed-in"]')), "Signed in as \u2068Bob\u2069");
+  assert.equal(await plain.page.locator('[part="sign-out"]').count(), 0);
+
+  const { page } = await visit(t, browser, {
+    authenticate: usersOnly,
+    agent: { chat: { signOut: { label: "Leave" } } },
+    body: chatTag(500),
+    expectedComplaints: /401/,
+  });
+  await script(page, `document.querySelector("agent-chat").userToken = () => "ada"`);
+  await script(
+    page,
+    `addEventListener("agent-chat-sign-out", ({ target }) => { document.title = "Left: " + target.userToken; })`,
+  );
+  await page.getByRole("button", { name: "Leave" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  await page.waitForFunction(() => document.title === "Left: undefined");
+});
+
+test("the page at / without an address to sign in says that this is done elsewhere, and loads again", async (t) => {
+  const { page, error } = await openChat(t, browser, {
+    turns: [],
+    authenticate: usersOnly,
+    expectedComplaints: /401/,
+  });
+  assert.equal(
+    await shown(page.locator('[part="sign-in"]')),
+    "Please sign in first, on the site that this chat belongs to. Then reload this page.\n\nReload the page",
+  );
+  assert.equal(await error.count(), 0);
+  await page.context().addCookies([{ name: "user", value: "bob", url: page.url() }]);
+  await page.getByRole("button", { name: "Reload the page" }).click();
+  await page.locator('[part="signed-in"]').waitFor();
+});
+
+test("a name is text in one line whatever it is, and stays while the server cannot say who is there", async (t) => {
+  const { page, site } = await visit(t, browser, {
+    authenticate: usersOnly,
+    body: chatTag(500),
+    expectedComplaints: /401/,
+  });
+  let more: object = { user_name: "<img src=x onerror=alert(1)>" };
+  await page.route("**/api/info", async (route) => {
+    const answer = await route.fetch({ headers: { ...route.request().headers(), "x-user-token": "ada" } });
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), ...more } });
+  });
+  await page.goto(site.url);
+  await script(page, `document.querySelector("agent-chat").userToken = "ada"`);
+  const line = page.locator('[part="signed-in"]');
+  assert.equal(await shown(line), "Signed in as \u2068<img src=x onerror=alert(1)>\u2069");
+  more = { user_pending: true, user: undefined, user_name: undefined };
+  const asked = page.waitForResponse("**/api/info");
+  await script(page, `document.querySelector("agent-chat").userToken = "ada2"`);
+  await asked;
+  await script(page, `document.querySelector("agent-chat").updateComplete`);
+  assert.equal(await line.count(), 1);
+});
+
+interface OwnersCase {
+  locale: string;
+  chat: ChatDefinition;
+  /** What the page says, from the name on. */
+  says: readonly string[];
+  isForUsers?: true;
+}
+
+const OWNERS_PAGES: Record<string, OwnersCase> = {
+  "with a wide logo and a dark brand colour": {
+    locale: "en",
+    chat: {
+      title: "Norden Help",
+      logo: { light: "light.svg", dark: "dark.svg" },
+      accent: "#14213d",
+      welcome: "Good to see you. What are you planning?",
+      suggestions: ["Find a tent", { label: "My order", prompt: "Where is my order?" }],
+      disclaimer: "Answers may be wrong. Check before you climb.",
+      links: [
+        { label: "Privacy", url: "/privacy" },
+        { label: "Imprint", url: "/imprint" },
+      ],
+    },
+    says: ["Norden Help", "Good to see you.", "Message Norden Help", "Find a tent", "Privacy"],
+  },
+  "in Arabic": {
+    locale: "ar",
+    chat: {
+      title: { ar: "مساعدة أكمي", en: "Acme Help" },
+      logo: "light.svg",
+      accent: "#5b21b6",
+      welcome: { ar: "مرحبا! كيف يمكننا المساعدة؟", en: "Hello!" },
+      placeholder: { ar: "اسألنا" },
+      suggestions: [{ label: { ar: "طلبي", en: "My order" }, prompt: "order" }],
+      links: [{ label: { ar: "الخصوصية", en: "Privacy" }, url: "/privacy" }],
+    },
+    says: ["مساعدة أكمي", "مرحبا!", "اسألنا", "طلبي", "الخصوصية"],
+  },
+  "of a shop with sign-in": {
+    locale: "de",
+    isForUsers: true,
+    chat: {
+      title: "Kachel & Co.",
+      accent: "#c2410c",
+      welcome: { en: "Hello!", de: "Hallo! Fragen Sie uns zu Ihren Bestellungen." },
+      suggestions: [{ label: { de: "Wo ist mein Paket?" }, prompt: "Paket?" }],
+      links: [{ label: "Datenschutz", url: "/datenschutz" }],
+      signIn: { label: { de: "Mit Kundenkonto anmelden" }, url: "/login" },
+      signOut: { url: "/logout" },
+    },
+    says: ["Kachel & Co.", "Hallo!", "Nachricht an Kachel & Co.", "Wo ist mein Paket?", "Datenschutz"],
+  },
+};
+
+/** Fails where something is cut, runs out of the chat, or is hard to read. */
+async function looksRight(chat: Locator): Promise<void> {
+  assert.deepEqual(await axeFindings(chat.page()), []);
+  const wrong = await chat.evaluate((it) => {
+    const root = it.shadowRoot as ShadowRoot;
+    const { left, right, top, bottom } = it.getBoundingClientRect();
+    const shown = root.querySelectorAll<HTMLElement>(
+      ".agent, .logo, .welcome, .sign-in, .way-in, .suggestions, .disclaimer, .links, .signed-in, agent-chat-composer *",
+    );
+    return [...shown].flatMap((node) => {
+      const box = node.getBoundingClientRect();
+      if (box.width < 2) return [];
+      const isIn = box.left >= left && box.right <= right && box.top >= top && box.bottom <= bottom;
+      return isIn && node.scrollWidth <= node.clientWidth + 1 ? [] : [`${node.className || node.localName}`];
+    });
+  });
+  assert.deepEqual(wrong, []);
+}
+
+for (const [name, { locale, chat: looks, says, isForUsers }] of Object.entries(OWNERS_PAGES)) {
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const place of ["the page at /", "a phone", "the panel"] as const) {
+      test(`an owner's page ${name} is whole, ${colorScheme}, in ${place}`, async (t) => {
+        const options = {
+          turns: [],
+          folder: temporaryProject(t, { "light.svg": wordmark("#14213d"), "dark.svg": wordmark("#e8edf7") }),
+          agent: { chat: looks },
+          browser: { ...(place === "a phone" && PHONE), locale, colorScheme },
+          ...(isForUsers && { authenticate: usersOnly, expectedComplaints: /401/ }),
+        };
+        const isPanel = place === "the panel";
+        const { page } = isPanel
+          ? await visit(t, browser, {
+              ...options,
+              html: `lang="${locale}"`,
+              head: "<style>:root { color-scheme: light dark }</style>",
+            })
+          : await openChat(t, browser, options);
+        if (isPanel) await button(page).click();
+        const chat = page.locator("agent-chat");
+        const [title, hello = "", placeholder, label = "", link] = says;
+        assert.equal((await shown(chat.locator(".welcome"))).startsWith(hello), true);
+        if (isForUsers) {
+          await chat.getByRole("link", { name: "Mit Kundenkonto anmelden" }).waitFor();
+          await looksRight(chat);
+          await page.evaluate(`document.querySelector("agent-chat-launcher, agent-chat").userToken = "ada"`);
+          assert.match(
+            await shown(chat.locator('[part="signed-in"]')),
+            /^Angemeldet als \u2068Ada Lovelace\u2069\s*Abmelden$/,
+          );
+        }
+        await chat.getByRole("button", { name: label, exact: true }).waitFor();
+        assert.equal(await chat.getByRole("heading").first().textContent(), title);
+        assert.equal(await chat.locator("textarea").getAttribute("placeholder"), placeholder);
+        assert.equal(await shown(chat.locator('[part="link"]').first()), link);
+        assert.equal(await chat.evaluate((it) => getComputedStyle(it).direction), locale === "ar" ? "rtl" : "ltr");
+        if (looks.logo) await chat.locator(".greeting .wide").waitFor();
+        await looksRight(chat);
+      });
+    }
+  }
+}

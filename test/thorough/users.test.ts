@@ -241,7 +241,7 @@ test("a session cookie of the server's own site says who is there, without a tok
   assert.deepEqual(users, ["ada", "bob"]);
   await page.context().clearCookies();
   await page.reload();
-  await page.getByText(SIGN_IN).waitFor();
+  await page.getByText("Please sign in first, on the site that this chat belongs to.").waitFor();
   await page.waitForFunction(() => !Object.keys(localStorage).some((name) => name.startsWith("agent-chat-user")));
   assert.doesNotMatch(await drawn(page), /Bob here/);
   await signIn("ada");

@@ -200,7 +200,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
             rows="1"
             aria-label=${edits ? strings.editMessage : strings.composerLabel}
             aria-describedby=${edits ? "editing" : nothing}
-            placeholder=${this.isAsking ? strings.decideOrWrite : this.info ? strings.placeholder(this.info.agent) : strings.composerLabel}
+            placeholder=${this.isAsking ? strings.decideOrWrite : this.info ? strings.placeholder(this.context.agent) : strings.composerLabel}
             .value=${this.#text}
             @input=${this.#input}
             @keydown=${this.#keyDown}

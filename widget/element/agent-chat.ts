@@ -48,7 +48,8 @@ const ChatElement = LitElement as unknown as Pick<typeof LitElement, keyof typeo
  * @fires {AgentChatToolEvent} agent-chat-tool - A tool call has started (`running`), waits for approval (`waiting`) or has ended (`completed`, `failed`, `stopped`).
  * @fires {AgentChatDoneEvent} agent-chat-done - An answer has ended; `finishReason` is `stopped` if the user stopped it, `suggestions` what the agent offers to say next.
  * @fires {AgentChatErrorEvent} agent-chat-error - An answer has failed.
- * @fires {Event} agent-chat-login-required - The agent does not know the user, and the chat asks them to sign in.
+ * @fires {Event} agent-chat-login-required - The agent does not know the user, and the chat asks them to sign in; also when they press the button for that.
+ * @fires {Event} agent-chat-sign-out - The user has signed out with the chat's button.
  * @fires {AgentChatFeedbackEvent} agent-chat-feedback - The user has rated an answer, given a reason, or taken the rating back.
  * @slot header-start - Before the agent's name.
  * @slot avatar - Replaces the mark beside the agent's name.
@@ -77,7 +78,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** @internal What the page of the server knows of its agent from the start. */
   pageInfo: AgentInfo | undefined;
-  /** @internal What the agent's owner wants; absent where they say nothing of the chat. */
+  /** @internal What the agent's owner wants, and who is signed in; absent where there is nothing of that. */
   own: OwnersView | undefined;
   /** @internal See `ChatContext`. */
   images: ChatContext["images"] = "ask";
@@ -300,7 +301,9 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   protected override async scheduleUpdate(): Promise<void> {
     if (!this.hasUpdated) await this.#locale.ready;
     else if (this.client?.session.busy) await nextFrame();
-    if ((this.pageInfo ?? this.client?.info)?.chat) await this.#needOwner();
+    const { client } = this;
+    const { chat, user_name } = this.pageInfo ?? client?.info ?? {};
+    if (chat || user_name || client?.phase === "login_required") await this.#needOwner();
     super.scheduleUpdate();
   }
 
@@ -433,7 +436,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     return this.#talkTried;
   }
 
-  /** Loads what makes the chat its owner's. Resolves after the first time. */
+  /** Loads what makes the chat its owner's, and what signs people in and out. Resolves after the first time. */
   #needOwner(): Promise<void> {
     this.#ownerTried ??= tried(owners, ({ Owner }) => {
       this.#owner = new Owner(this, { theme: this.#theme, locale: this.#locale, clients: this.#clients });
@@ -523,7 +526,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const known = this.#context;
     const context: ChatContext = {
       strings,
-      agent: this.client?.info?.agent ?? strings.fallbackAgent,
+      agent: (this.own ?? this.client?.info)?.agent ?? strings.fallbackAgent,
       modes: known && hasSameEntries(known.modes, modes) ? known.modes : modes,
       theme: this.#theme.theme,
       nextTheme: this.#theme.next,

@@ -1,6 +1,6 @@
 /**
  * Has an element speak, look and behave as the agent's owner wants it (`chat` of `/api/info`), where the page says nothing
- * else. Loaded where an agent has that.
+ * else. Loaded where an agent has that, and where people sign in or are signed in.
  */
 
 import { html, type TemplateResult } from "lit";
@@ -15,18 +15,20 @@ import type { ClientController } from "./client-controller.ts";
 import type { LocaleController } from "./locale.ts";
 import { CHAT, initialValue, isValid } from "./properties.ts";
 import type { ChatProperties } from "./public-types.ts";
-import type { renderSignIn } from "./sign-in.ts";
+import type { Way } from "./sign-in.ts";
 import type { ThemeWatcher } from "./theme.ts";
 
 const sheet = sheetOf(ownerStyles);
 
-const signIns = lazy(() => import("./sign-in.ts"), "renderSignIn");
+/** The way in and out. */
+const ways = lazy(() => import("./sign-in.ts"));
 
 /** Properties whose defaults an owner sets. */
 const DEFAULTS = ["theme", "density", "corners", "tools", "thinking"] as const;
 
 interface OwnedElement extends HTMLElement, ChatProperties {
   requestUpdate(): void;
+  signOut(): Promise<void>;
   readonly renderRoot: Node;
   /** What the client reads of what the owner wants. */
   own: OwnersView | undefined;
@@ -53,9 +55,10 @@ export class Owner {
   /** The defaults that were set. A property that has another value by now is the page's, or the person's. */
   readonly #set = new Map<string, unknown>();
   #key: readonly unknown[] = [];
-  /** Draws the way in, once somebody has needed it. */
-  #signIn: typeof renderSignIn | undefined;
-  #signInLoading: Promise<void> | undefined;
+  /** Draws the way in and out, once somebody has needed it. */
+  #ways: typeof import("./sign-in.ts") | undefined;
+  #waysLoading: Promise<void> | undefined;
+  #userName: string | undefined;
 
   constructor(host: OwnedElement, parts: OwnerParts) {
     this.#host = host;
@@ -64,15 +67,19 @@ export class Owner {
   }
 
   /** To be called before each drawing: looks for what has changed. */
-  update({ info, server, refusal }: Pick<Client, "info" | "server" | "refusal">): void {
-    if (info?.chat?.signIn && refusal?.code === "login_required") this.#needSignIn();
+  update({ info, server, phase, isHidden }: Pick<Client, "info" | "server" | "phase" | "isHidden">): void {
+    const isSignedOut = phase === "login_required";
+    // While the server cannot say who is there, it is who it was.
+    if (!info?.user_pending) this.#userName = info?.user_name;
+    const userName = isHidden ? undefined : this.#userName;
+    if (isSignedOut || userName) this.#needWays();
     const { accent, strings } = this.#host;
     const { theme, locale, clients } = this.#parts;
     const { tag } = locale;
-    const key = [info, tag, theme.theme, accent, strings, this.#signIn, locale.strings];
+    const key = [info, tag, theme.theme, accent, strings, this.#ways, locale.strings, userName, isSignedOut];
     if (key.every((value, index) => value === this.#key[index])) return;
     this.#key = key;
-    const own = this.#viewOf(info, server, tag);
+    const own = this.#viewOf(info, server, tag, userName, isSignedOut);
     const isKept = own?.conversations === this.#host.own?.conversations;
     this.#host.own = own;
     if (!isKept) clients.persistChanged();
@@ -80,16 +87,35 @@ export class Owner {
     locale.override(placeholder === undefined ? strings : { placeholder, ...strings });
   }
 
-  #needSignIn(): void {
-    this.#signInLoading ??= signIns.loadEventually().then((module) => {
-      this.#signIn = module?.renderSignIn;
+  #needWays(): void {
+    this.#waysLoading ??= ways.loadEventually().then((module) => {
+      this.#ways = module;
       this.#host.requestUpdate();
     });
   }
 
-  #viewOf(info: AgentInfo | undefined, server: URL, tag: string): OwnersView | undefined {
+  #viewOf(
+    info: AgentInfo | undefined,
+    server: URL,
+    tag: string,
+    userName: string | undefined,
+    isSignedOut: boolean,
+  ): OwnersView | undefined {
+    if (!info) return undefined;
+    const { chat } = info;
+    const { strings } = this.#parts.locale;
+    const wayOf = (way: OwnersPage["signIn"] = {}): Way => ({
+      label: way.label === undefined ? undefined : textFor(way.label, tag),
+      href: way.url === undefined ? undefined : addressOf(way.url, server),
+    });
     try {
-      return info?.chat && this.#drawn(info, info.chat, server, tag);
+      const view = chat
+        ? this.#drawn(info, chat, server, tag)
+        : { ...info, conversations: undefined, feedback: undefined };
+      if (isSignedOut) return { ...view, signIn: this.#ways?.renderSignIn(this.#host, wayOf(chat?.signIn), strings) };
+      if (!userName) return chat && view;
+      const out = chat?.signOut && wayOf(chat.signOut);
+      return { ...view, who: this.#ways?.renderUser(this.#host, userName, out, strings) };
     } catch (error) {
       // A server of another version may say it in another form: its plain texts are shown.
       console.warn("<agent-chat> cannot read what the server says of the chat:", error);
@@ -105,8 +131,6 @@ export class Owner {
     const title = text(chat.title);
     if (title && this.#host.page && !this.#host.embed) document.title = title;
     const logo = chat.logo && imageAt(chat.logo, this.#parts.theme.theme, server);
-    const { label, url = "" } = chat.signIn ?? {};
-    const way = { label: text(label), href: url && addressOf(url, server) };
     return {
       name: title ?? info.name,
       agent: title ?? info.agent,
@@ -114,7 +138,6 @@ export class Owner {
       disclaimer: text(chat.disclaimer),
       suggestions: (chat.suggestions ?? []).map(({ label, prompt }) => [textFor(label, tag), textFor(prompt, tag)]),
       links: renderLinks(chat.links ?? [], server, tag),
-      signIn: chat.signIn && this.#signIn?.(this.#host, way, this.#parts.locale.strings),
       logo: logo ? renderLogo(logo) : undefined,
       conversations: chat.conversations,
       feedback: chat.feedback,
@@ -154,7 +177,12 @@ function renderLogo(src: string): TemplateResult {
   const leave = ({ target }: Event) => {
     (target as HTMLElement).hidden = true;
   };
-  return html`<img part="logo" class="logo" alt="" src=${src} @error=${leave} />`;
+  // A wide one says the name in letters, and leaves no room for it in a narrow header.
+  const measure = ({ target }: Event) => {
+    const { naturalWidth, naturalHeight, classList } = target as HTMLImageElement;
+    classList.toggle("wide", naturalWidth > 2 * naturalHeight);
+  };
+  return html`<img part="logo" class="logo" alt="" src=${src} @load=${measure} @error=${leave} />`;
 }
 
 /** An address of http or https, wherever the server's own page is. */

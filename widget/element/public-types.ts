@@ -381,6 +381,7 @@ declare global {
     "agent-chat-error": AgentChatErrorEvent;
     "agent-chat-feedback": AgentChatFeedbackEvent;
     "agent-chat-login-required": Event;
+    "agent-chat-sign-out": Event;
     "agent-chat-open": Event;
     "agent-chat-close": Event;
   }

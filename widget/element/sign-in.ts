@@ -1,28 +1,60 @@
-/** The way in for visitors whom the agent has to know: a card below the greeting. Loaded when somebody is signed out. */
+/**
+ * The way in for visitors whom the agent has to know, and for those who are signed in their name with the way out. Loaded
+ * when somebody is signed out, or has a name.
+ */
 
 import "../i18n/add-part-texts.ts";
-import { html, type TemplateResult } from "lit";
+import { html, nothing, type TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
 import { fireEvent } from "./events.ts";
 
-interface SignIn {
-  /** Where people sign in; absent where the page itself does that. */
+export interface Way {
+  /** Where it leads; absent where the page itself signs people in and out. */
   readonly href: string | undefined;
   readonly label: string | undefined;
 }
 
-export function renderSignIn(host: HTMLElement, { href, label }: SignIn, strings: Strings): TemplateResult {
+interface Host extends HTMLElement {
+  readonly page: boolean;
+  signOut(): Promise<void>;
+}
+
+/** A card below the greeting. */
+export function renderSignIn(host: Host, { href, label }: Way, strings: Strings): TemplateResult {
+  // No page of a site hears the event there: people have to sign in elsewhere.
+  const isElsewhere = host.page && !href;
   const text = label ?? strings.signInNow;
   const press = () => fireEvent(host, "agent-chat-login-required", {});
   return html`
-    <div part="sign-in" class="sign-in">
-      <p dir="auto">${strings.signInNeeded}</p>
+    <div part="sign-in" class="sign-in" role="group" aria-labelledby="sign-in">
+      <p id="sign-in" dir="auto">${isElsewhere ? strings.signInElsewhere : strings.signInNeeded}</p>
       ${
-        // A frame in another site's page is no place for a password.
-        href
-          ? html`<a part="sign-in-button" class="small-button filled" href=${href} target="_top" @click=${press}>${text}</a>`
-          : html`<button type="button" part="sign-in-button" class="small-button filled" @click=${press}>${text}</button>`
+        isElsewhere
+          ? html`<button type="button" part="sign-in-button" class="small-button filled way-in" @click=${() => location.reload()}>${strings.reload}</button>`
+          : href
+            ? // A frame in another site's page is no place for a password.
+              html`<a part="sign-in-button" class="small-button filled way-in" href=${href} target="_top" dir="auto" @click=${press}>${text}</a>`
+            : html`<button type="button" part="sign-in-button" class="small-button filled way-in" dir="auto" @click=${press}>${text}</button>`
       }
     </div>
+  `;
+}
+
+/** A line below everything. */
+export function renderUser(host: Host, name: string, out: Way | undefined, strings: Strings): TemplateResult {
+  const leave = async () => {
+    await host.signOut();
+    fireEvent(host, "agent-chat-sign-out", {});
+    if (out?.href) window.open(out.href, "_top");
+  };
+  return html`
+    <p part="signed-in" class="signed-in">
+      <span>${strings.signedInAs(`\u2068${name}\u2069`)}</span>
+      ${
+        out
+          ? html`<button type="button" part="sign-out" dir="auto" @click=${leave}>${out.label ?? strings.signOutNow}</button>`
+          : nothing
+      }
+    </p>
   `;
 }

@@ -11,6 +11,9 @@ export const partTexts = {
   siteForbidden: "This chat may not be used on this site.",
   signInNeeded: "Please sign in to write here.",
   signInNow: "Sign in",
+  signInElsewhere: "Please sign in first, on the site that this chat belongs to. Then reload this page.",
+  signedInAs: (name: string) => `Signed in as ${name}`,
+  signOutNow: "Sign out",
   userUnknown: "It could not be checked who you are. Please try again.",
 
   // Why the server has not answered, where it said nothing, or in another language.

@@ -32,6 +32,8 @@ export interface ShownAgent {
   readonly links?: TemplateResult | undefined;
   /** The way in, where the agent has to know its users. */
   readonly signIn?: TemplateResult | undefined;
+  /** Who is signed in, below everything. */
+  readonly who?: TemplateResult | undefined;
   /** In place of the mark. */
   readonly logo?: TemplateResult | undefined;
 }

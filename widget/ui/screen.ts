@@ -136,6 +136,8 @@ export interface ScreenView {
  * @csspart disclaimer - The sentence below the composer.
  * @csspart sign-in - The card with the way in, where the user has to sign in first.
  * @csspart sign-in-button - Its button.
+ * @csspart signed-in - The line that says who is signed in.
+ * @csspart sign-out - Its button.
  * @csspart links - The links of the agent's owner below it.
  * @csspart link - One of them.
  * @csspart logo - The owner's logo, in the header and in the greeting.
@@ -200,6 +202,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
           }
           ${screen.shown?.links}
         </slot>
+        ${screen.shown?.who}
       </div>
       ${
         // Beside an open message it would hide where else files can go.
@@ -272,8 +275,7 @@ function renderStart({ client, context, shown }: ScreenView): TemplateResult | t
   if (client.library.absent?.why === "unreadable") return renderFailure(context.strings.notShown, context);
   if (client.phase === "ready") return renderGreeting(shown, context);
   const { refusal } = client;
-  if (refusal?.code === "login_required" && shown?.signIn)
-    return html`${renderGreeting(shown, context)} ${shown.signIn}`;
+  if (refusal?.code === "login_required") return html`${renderGreeting(shown, context)} ${shown?.signIn}`;
   const retry = refusal?.retryable ? () => void client.ask() : undefined;
   if (refusal) return renderFailure(failureText(refusal, context.strings), context, retry);
   return renderUnreachable(context, () => client.reconnect.retryNow());
@@ -393,7 +395,7 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
   const { info, session } = client;
   const { context, suggested } = screen;
   const asksForKey = client.key.prompt !== undefined;
-  const maySuggest = isEmpty || (!session.busy && !client.library.isRestoring);
+  const maySuggest = !client.refusal && (isEmpty || (!session.busy && !client.library.isRestoring));
   // What the agent suggests at the start is for the first message of the person.
   const offered = suggested.length > 0 || (!isEmpty && session.lastQuestion) ? suggested : screen.shown?.suggestions;
   const suggestions = (maySuggest && offered) || [];

@@ -149,6 +149,10 @@ export const locale: Locale = {
   siteForbidden: "Dieser Chat darf auf dieser Website nicht verwendet werden.",
   signInNeeded: "Bitte melden Sie sich an, um hier zu schreiben.",
   signInNow: "Anmelden",
+  signInElsewhere:
+    "Bitte melden Sie sich zuerst auf der Website an, zu der dieser Chat gehört. Laden Sie dann diese Seite neu.",
+  signedInAs: (name) => `Angemeldet als ${name}`,
+  signOutNow: "Abmelden",
   userUnknown: "Es konnte nicht geprüft werden, wer Sie sind. Bitte versuchen Sie es noch einmal.",
   unreachable: "Der Chat-Server ist nicht erreichbar.",
   offline: "Sie sind offline. Was Sie schreiben, wird aufbewahrt und später gesendet.",
