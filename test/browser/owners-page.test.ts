@@ -11,7 +11,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
-import { hasFocus, openChat, shown, watchAddresses } from "./chat-page.ts";
+import { openChat, shown, watchAddresses } from "./chat-page.ts";
 import { button, chatTag, PHONE, panel, script, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -447,7 +447,7 @@ test("who signs in elsewhere comes back to what they have written, is named, and
   assert.equal(await page.locator('[part="suggestion"]').count(), 0);
   await input.fill("Where is it?");
   await input.press("Enter");
-  await hasFocus(way);
+  await way.waitFor();
   assert.equal(await input.inputValue(), "Where is it?");
   await way.click();
   const line = page.locator('[part="signed-in"]');

@@ -301,9 +301,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   protected override async scheduleUpdate(): Promise<void> {
     if (!this.hasUpdated) await this.#locale.ready;
     else if (this.client?.session.busy) await nextFrame();
-    const { client } = this;
-    const { chat, user_name } = this.pageInfo ?? client?.info ?? {};
-    if (chat || user_name || client?.phase === "login_required") await this.#needOwner();
+    const info = this.pageInfo ?? this.client?.info;
+    if (info?.chat || info?.user || this.client?.refusal) await this.#needOwner();
     super.scheduleUpdate();
   }
 

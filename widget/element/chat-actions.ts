@@ -138,9 +138,8 @@ export class ElementActions implements ChatActions {
     // The element has another server or conversation now, or has left the page.
     const isOver = !client || client !== this.#host.client || !this.#host.isConnected || opened !== this.#opened;
     if (isOver) return "busy";
-    // In place of a conversation that is not shown stands an alert already, or the way in.
+    // In place of a conversation that is not shown stands an alert already.
     if (refusal && !(client.isHidden && client.refusal)) this.alert(failureText(refusal, texts));
-    else if (refusal) this.#host.shadowRoot?.querySelector<HTMLElement>(".way-in")?.focus();
     return refusal && "refused";
   }
 

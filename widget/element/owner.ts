@@ -112,7 +112,9 @@ export class Owner {
       const view = chat
         ? this.#drawn(info, chat, server, tag)
         : { ...info, conversations: undefined, feedback: undefined };
-      if (isSignedOut) return { ...view, signIn: this.#ways?.renderSignIn(this.#host, wayOf(chat?.signIn), strings) };
+      // Nothing can be sent.
+      if (isSignedOut)
+        return { ...view, suggestions: [], signIn: this.#ways?.renderSignIn(this.#host, wayOf(chat?.signIn), strings) };
       if (!userName) return chat && view;
       const out = chat?.signOut && wayOf(chat.signOut);
       return { ...view, who: this.#ways?.renderUser(this.#host, userName, out, strings) };

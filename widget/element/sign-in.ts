@@ -4,7 +4,7 @@
  */
 
 import "../i18n/add-part-texts.ts";
-import { html, nothing, type TemplateResult } from "lit";
+import { html, type TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
 import { fireEvent } from "./events.ts";
 
@@ -51,9 +51,8 @@ export function renderUser(host: Host, name: string, out: Way | undefined, strin
     <p part="signed-in" class="signed-in">
       <span>${strings.signedInAs(`\u2068${name}\u2069`)}</span>
       ${
-        out
-          ? html`<button type="button" part="sign-out" dir="auto" @click=${leave}>${out.label ?? strings.signOutNow}</button>`
-          : nothing
+        out &&
+        html`<button type="button" part="sign-out" dir="auto" @click=${leave}>${out.label ?? strings.signOutNow}</button>`
       }
     </p>
   `;

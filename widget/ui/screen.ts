@@ -268,14 +268,13 @@ function renderList({ context, client, list }: ScreenView): TemplateResult | typ
 }
 
 /** What a conversation without messages shows. */
-function renderStart({ client, context, shown }: ScreenView): TemplateResult | typeof nothing {
+function renderStart({ client, context, shown }: ScreenView): unknown {
   if (!client) return renderUnreachable(context);
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
   if (client.library.absent?.why === "unreadable") return renderFailure(context.strings.notShown, context);
-  if (client.phase === "ready") return renderGreeting(shown, context);
+  if (/ready|login/.test(client.phase)) return [renderGreeting(shown, context), shown?.signIn];
   const { refusal } = client;
-  if (refusal?.code === "login_required") return html`${renderGreeting(shown, context)} ${shown?.signIn}`;
   const retry = refusal?.retryable ? () => void client.ask() : undefined;
   if (refusal) return renderFailure(failureText(refusal, context.strings), context, retry);
   return renderUnreachable(context, () => client.reconnect.retryNow());
@@ -395,7 +394,7 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
   const { info, session } = client;
   const { context, suggested } = screen;
   const asksForKey = client.key.prompt !== undefined;
-  const maySuggest = !client.refusal && (isEmpty || (!session.busy && !client.library.isRestoring));
+  const maySuggest = isEmpty || (!session.busy && !client.library.isRestoring);
   // What the agent suggests at the start is for the first message of the person.
   const offered = suggested.length > 0 || (!isEmpty && session.lastQuestion) ? suggested : screen.shown?.suggestions;
   const suggestions = (maySuggest && offered) || [];
