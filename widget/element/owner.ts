@@ -79,6 +79,7 @@ export class Owner {
     const key = [info, tag, theme.theme, accent, strings, this.#ways, locale.strings, userName, isSignedOut];
     if (key.every((value, index) => value === this.#key[index])) return;
     this.#key = key;
+    this.#host.shadowRoot?.firstElementChild?.toggleAttribute("data-signed-out", isSignedOut);
     const own = this.#viewOf(info, server, tag, userName, isSignedOut);
     const isKept = own?.conversations === this.#host.own?.conversations;
     this.#host.own = own;
