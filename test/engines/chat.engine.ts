@@ -75,11 +75,11 @@ engineTest("an answer that was coming goes on after a reload", async (page, t) =
 
 /** Holds back what a server answers for such a path. */
 function hold({ server: { http } }: TestServer, path: RegExp, until: Promise<void>): void {
-  const [answer] = http.listeners("request") as RequestListener[];
+  const listeners = http.listeners("request") as RequestListener[];
   http.removeAllListeners("request");
   http.on("request", async (req, res) => {
     if (path.test(req.url ?? "")) await until;
-    answer?.(req, res);
+    for (const listener of listeners) listener(req, res);
   });
 }
 
