@@ -46,7 +46,7 @@ interface Checking {
 
 const MAX_SUGGESTIONS = 8;
 const MAX_LINKS = 4;
-const MAX_TEXT_CHARS = 4_000;
+const MAX_TEXT_CHARS = 20_000;
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_MS = 999_999_999;
 

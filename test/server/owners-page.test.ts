@@ -34,7 +34,7 @@ const MISTAKES: [chat: unknown, sentence: RegExp][] = [
   [{ title: { en: 5 } }, /^chat\.title\.en must be a text/],
   [{ title: { "not a language": "x" } }, /^chat\.title has a text for "not a language", which is no language/],
   [{ placeholder: ["x"] }, NO_TEXT],
-  [{ disclaimer: "x".repeat(4001) }, /^chat\.disclaimer must be at most 4000 characters\.$/],
+  [{ disclaimer: "x".repeat(20_001) }, /^chat\.disclaimer must be at most 20000 characters\.$/],
   [{ suggestions: "x" }, /^chat\.suggestions must be an array\.$/],
   [{ suggestions: Array(9).fill("x") }, /^chat\.suggestions must have at most 8 entries, but has 9\.$/],
   [{ suggestions: [{ label: "x" }] }, /^chat\.suggestions\[0\]\.prompt is missing\.$/],
