@@ -14,8 +14,6 @@ interface Command {
   usage: string;
   /** What it does, in one line. */
   summary: string;
-  /** What its arguments, options and examples mean: the rest of its help. */
-  help: string;
   options: ParseArgsConfig["options"] & {};
   /** What an option means without its value, where that may be left out. */
   bare?: Readonly<Record<string, string>>;
@@ -28,21 +26,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   start: {
     usage: "start [project] [--port 8080] [--host 127.0.0.1] [--workers 1] [--open]",
     summary: "Serves an agent.",
-    help: `  project         Folder with an agent.ts (or .mts, .js, .mjs) and, if needed, a .env file.
-                  Default: the working directory or, if it has no agent, a built-in demo
-                  agent that needs no key and no network.
-
-Options
-  --port <port>   Port to listen on; 0 picks a free one. Environment: PORT.
-  --host <host>   Address to listen on; 0.0.0.0 lets other machines connect. Environment: HOST.
-  --workers <n>   Number of processes that share the port; auto starts one per processor.
-                  More than one needs Redis. Environment: PARLEY_WORKERS, PARLEY_REDIS_URL.
-  --open          Open the chat page in your browser.
-
-Examples
-  parley start --open
-  parley start ./my-agent --port 3000
-`,
     options: {
       port: { type: "string" },
       host: { type: "string" },
@@ -55,20 +38,6 @@ Examples
   dev: {
     usage: "dev [project] [--port 8080] [--no-open] [--trace] [--inspect[=9229]]",
     summary: "Serves an agent while you write it, and reloads it when a file changes.",
-    help: `  project         Folder with an agent.ts (or .mts, .js, .mjs) and, if needed, a .env file.
-                  Default: the working directory.
-
-Options
-  --port <port>   Port to listen on, on this machine only; 0 picks a free one. Environment: PORT.
-  --no-open       Do not open the chat page in your browser. Without a terminal it stays closed.
-  --trace         Write each request to a model, and its answer, to .parley/trace.jsonl in the
-                  project's folder. It holds what people write, and no key.
-  --inspect[=<port>]  Let a debugger in, such as Chrome's (chrome://inspect) or your editor's.
-
-Examples
-  parley dev
-  parley dev ./my-agent --port 3000 --inspect
-`,
     options: {
       port: { type: "string" },
       "no-open": { type: "boolean" },
@@ -93,9 +62,10 @@ async function main([name, ...args]: string[]): Promise<void> {
   if (command === undefined) throw new UsageError(`There is no command "${name}". ${adviceFor(name)}`);
   const { values, positionals } = readArguments(name, args, command);
   if (values.version) return print(`${readVersion()}\n`);
-  if (values.help) return print(helpOf(command));
+  if (values.help) return print((await import("./server/commands/help.ts")).helpOf(name, command));
   const [project, ...extra] = positionals;
   if (extra.length > 0) throw new UsageError(`Too many arguments: parley ${name} takes one project folder.`);
+  if (process.env.npm_command !== undefined) (await import("./server/commands/npm.ts")).endWithNpm();
   await command.run(project, values);
 }
 
@@ -109,10 +79,6 @@ Options
   -h, --help      Show the help, also of a command: parley start --help.
   -v, --version   Show the version.
 `;
-}
-
-function helpOf({ usage, summary, help }: Command): string {
-  return `Usage: parley ${usage}\n\n${summary}\n\n${help}`;
 }
 
 function adviceFor(command: string): string {

@@ -55,7 +55,8 @@ const server = {
 function licensesOf(inputs) {
   const folders = Object.keys(inputs).map((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
   const packages = [...new Set(folders)].filter((folder) => folder !== undefined).sort();
-  return packages.map(licenseOf).join(`\n${"-".repeat(80)}\n\n`);
+  const fonts = `STIX Two Math (OFL-1.1), in parts\n\n${readFileSync("widget/markdown/math-font/OFL.txt", "utf8")}`;
+  return [...packages.map(licenseOf), fonts].join(`\n${"-".repeat(80)}\n\n`);
 }
 
 function licenseOf(folder) {

@@ -9,7 +9,9 @@ import { en } from "../widget/i18n/strings.ts";
 import { LAUNCHER } from "../widget/launcher/properties.ts";
 import { customElementsManifest } from "./manifest.mjs";
 
-const minifiedCss = (source) => transformSync(source, { loader: "css", minify: true }).code.trim();
+/** Without nesting: older browsers lose declarations that are nested in rules for `:host` and pseudo-elements. */
+const minifiedCss = (source) =>
+  transformSync(source, { loader: "css", minify: true, supported: { nesting: false } }).code.trim();
 
 /** Style sheets are imported as text. */
 const css = {
@@ -76,6 +78,7 @@ const common = {
   legalComments: "none",
   charset: "utf8",
   metafile: true,
+  loader: { ".woff2": "base64" },
   plugins: [css, templates],
 };
 

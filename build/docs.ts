@@ -1,4 +1,4 @@
-/** Writes the tables of docs/settings.md and docs/widget.md anew, from the code: npm run docs */
+/** Writes the tables of docs/settings.md and of the pages on the element anew, from the code: npm run docs */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,9 +12,13 @@ const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
 
 /** Files by path, each with its text and with what it should be. */
 export function renderAll(): Map<string, { text: string; rendered: string }> {
+  const element = elementCells();
+  const ofElement = (page: string) => renderTables(page, element);
   const renderers = {
     "docs/settings.md": (page: string) => renderTables(page, new Map([["variable", settingCells()]])),
-    "docs/widget.md": (page: string) => renderTables(page, elementCells()),
+    "docs/widget.md": ofElement,
+    "docs/customize.md": ofElement,
+    "docs/element.md": ofElement,
   };
   const files = Object.entries(renderers).map(([path, render]) => {
     const text = readFileSync(join(REPOSITORY, path), "utf8");
@@ -104,7 +108,7 @@ function valuesOf(attribute: string): string {
   return choices.map((it, index) => code(String(it)) + (index === 0 ? " (default)" : "")).join(", ");
 }
 
-const said = ({ description }: Described) => escaped(description.replaceAll("(docs/widget.md#", "(#"));
+const said = ({ description }: Described) => escaped(description.replaceAll("](docs/", "]("));
 const escaped = (text: string) => text.replaceAll("|", "\\|");
 const code = (text: string) => `\`${escaped(text)}\``;
 

@@ -29,7 +29,7 @@ const ELEMENTS = [
 
 /** The manifest as an object: https://github.com/webcomponents/custom-elements-manifest, schema 1.0.0. */
 export function customElementsManifest() {
-  return { schemaVersion: "1.0.0", readme: "docs/widget.md", modules: ELEMENTS.map(moduleOf) };
+  return { schemaVersion: "1.0.0", readme: "docs/element.md", modules: ELEMENTS.map(moduleOf) };
 }
 
 function moduleOf(element) {
@@ -77,12 +77,12 @@ function tagsOf(path) {
   return [...lines].map(({ groups: { type, ...rest } }) => ({ ...rest, ...(type && { type: { text: type } }) }));
 }
 
-/** Its comment in one line. `@see` names a section of the documentation. */
+/** Its comment in one line. `@see` is a link to the documentation. */
 function commentOf(node) {
   const text = ts.getTextOfJSDocComment(ts.getJSDocCommentsAndTags(node)[0]?.comment)?.replace(/\s+/g, " ");
   // TypeScript takes the first word for the name of something.
-  const [, title] = ts.getJSDocTags(node).flatMap((tag) => /^@see (.+)/.exec(tag.getText()) ?? []);
-  return title ? `${text} See [${title}](docs/widget.md#${title.toLowerCase().replaceAll(" ", "-")}).` : text;
+  const [, link] = ts.getJSDocTags(node).flatMap((tag) => /^@see (.+)/.exec(tag.getText()) ?? []);
+  return link ? `${text} See ${link}.` : text;
 }
 
 /** The class or interface of this name in a file. */

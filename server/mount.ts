@@ -4,10 +4,10 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { AGENT_FIELDS, type AgentModule, checkModule } from "./agent/define.ts";
+import { meantField } from "./agent/fields.ts";
 import { approvalNotice, stateSecretWarning } from "./agent/served-agent.ts";
 import { mountedEnvironment, unknownNames } from "./config/environment.ts";
 import { basePath as basePathKind } from "./config/kinds.ts";
-import { nearestName } from "./config/nearest-name.ts";
 import { loadOpenTelemetry, loadOptionalPackage } from "./config/optional-package.ts";
 import { readSettings, UNKNOWN_HOST } from "./config/settings.ts";
 import { ConfigError } from "./errors.ts";
@@ -125,7 +125,7 @@ function checkOptions(options: Partial<ParleyOptions> | null | undefined) {
   const module = readModule(agent, authenticate);
   if (basePath === undefined || basePath === "") return { module, given: settings };
   if (settings.PARLEY_BASE_PATH !== undefined) {
-    throw new ConfigError("Say the path once: take PARLEY_BASE_PATH out of settings, or leave basePath out.");
+    throw new ConfigError("Give the path once: take PARLEY_BASE_PATH out of settings, or leave basePath out.");
   }
   const given = { ...settings, PARLEY_BASE_PATH: basePathKind.parse(String(basePath), "basePath") };
   return { module, given };
@@ -136,8 +136,8 @@ function placeOf(name: string): string {
   if (Object.hasOwn(AGENT_FIELDS, name)) return `It is a field of the agent: defineAgent({ ${name}, … }).`;
   if (name === "close") return "Export it beside the agent, and pass the module, as import * as agent has it.";
   if (/^[A-Z_]+$/.test(name)) return `It is a setting: settings: { ${name}: "…" }.`;
-  const near = nearestName(name, OPTIONS, 3);
-  return near === undefined ? `Its options are ${OPTIONS.join(", ")}.` : `Did you mean ${near}?`;
+  const meant = meantField(name, OPTIONS);
+  return meant === undefined ? `Its options are ${OPTIONS.join(", ")}.` : `Did you mean ${meant}?`;
 }
 
 /** @throws ConfigError */
@@ -166,6 +166,8 @@ function handleOf(handler: Handler, basePath: string, log: Log): Parley["handle"
     log.warning(`Parley is mounted at ${baseUrl} but ${now}: pass basePath: "${baseUrl}" to createParley.`);
   };
   return (req, res, next) => {
+    if (req === undefined)
+      throw new ConfigError("parley.handle is the listener itself: pass it on without calling it.");
     if (next === undefined || handler.owns(req)) {
       handler.request(req, res);
       return;

@@ -39,4 +39,5 @@ export { agUi, type RemoteOptions, responses } from "./hosted/remote.ts";
 export { toModelMessages, toResume, toRunState } from "./hosted/to-framework.ts";
 export type { AttachedFile, RecordedUsage } from "./observe/run-observer.ts";
 export type { ApprovalDecision, ByTheme, OwnersButton, ToolApproval, ToolText, Usage } from "./protocol/chat.ts";
+export type { ResultSource } from "./protocol/sources.ts";
 export type { AiSdkLanguageModel } from "./providers/ai-sdk/language-model.ts";

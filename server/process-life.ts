@@ -1,5 +1,5 @@
 /**
- * A server's life in its process: it listens, SIGHUP has it read the live settings anew, and another signal or a stray error
+ * A server's life in its process: it listens, on SIGHUP it reloads the live settings, and another signal or an uncaught error
  * ends it.
  */
 
@@ -9,7 +9,8 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isatty } from "node:tty";
 import { secretsOf } from "./config/secrets.ts";
-import { type Environment, type Flags, isLive, readSettings, type Settings } from "./config/settings.ts";
+import type { Environment, Flags, Settings } from "./config/settings.ts";
+import { applyOfProviders, isLive, isOfAgent, readSettings } from "./config/settings.ts";
 import { ConfigError } from "./errors.ts";
 import { describeFailure } from "./observe/describe-failure.ts";
 import { framesIn } from "./project/load-project.ts";
@@ -26,7 +27,7 @@ export async function listen(http: Server, { port, host, basePath }: Settings): 
   return `${originOf(http.address() as AddressInfo)}${basePath}/`;
 }
 
-/** A browser cannot open an address that stands for all of them. */
+/** A browser cannot open an address that means all addresses of the machine. */
 function originOf({ address, port }: AddressInfo): string {
   const host = ["0.0.0.0", "::"].includes(address) ? "localhost" : address;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -108,14 +109,16 @@ export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnPro
   });
 }
 
-/** The live settings are read anew, and nothing else stops or starts. */
+/** Parts of a reload of the live settings, which stops and starts nothing else. */
 interface Reloading {
   server: ParleyServer;
   /** The settings of the start. */
   settings: Settings;
   env: Environment;
   flags: Flags;
-  /** Reads the environment's files anew. @throws ConfigError */
+  /** Whether this is `parley dev`: this machine alone reaches it, so that it may lose its key, and it loads its agent again. */
+  isDev: boolean;
+  /** Reads the environment's files again. @throws ConfigError */
   read(): Environment;
 }
 
@@ -138,7 +141,8 @@ export function onHangup(listener: () => void): void {
     if (hasTerminal && !isTerminalOpen()) process.kill(process.pid, "SIGTERM");
     else listener();
   });
-  if (hasTerminal || outputs.includes(true)) process.once("exit", leaveClosedTerminal);
+  const isOnTerminal = hasTerminal || outputs.includes(true);
+  if (isOnTerminal && process.platform !== "win32") process.once("exit", leaveClosedTerminal);
 }
 
 /** Node 20 crashes at its end when it cannot reset a terminal that is gone. */
@@ -152,15 +156,21 @@ function leaveClosedTerminal(): void {
 }
 
 /** Returns the environment that counts from now on. */
-function reload({ server, settings, flags, read }: Reloading, env: Environment, why: string): Environment {
+function reload({ server, settings, flags, isDev, read }: Reloading, env: Environment, why: string): Environment {
   const { log } = server;
   try {
     const nextEnv = read();
     const next = readSettings(nextEnv, flags);
-    refuseToOpen(settings, next);
+    if (!isDev) refuseToOpen(settings, next);
     log.hide(secretsOf(nextEnv));
-    const sentences = changesOf({ settings, env }, { settings: next, env: nextEnv });
+    const sentences = changesOf({ settings, env }, { settings: next, env: nextEnv }, isDev);
     const ended = server.reload(next);
+    if (isDev) {
+      applyOfProviders(settings, next);
+      // The agent and packages of models read the environment themselves.
+      for (const name of Object.keys(env)) if (!(name in nextEnv)) delete process.env[name];
+      Object.assign(process.env, nextEnv);
+    }
     if (ended > 0) sentences.push(`${ended} connections and answers were ended`);
     log.notice(`${why}: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed"}.`);
     return nextEnv;
@@ -192,12 +202,13 @@ interface Known {
   env: Environment;
 }
 
-function changesOf(old: Known, next: Known): string[] {
+function changesOf(old: Known, next: Known, isLoadedAgain: boolean): string[] {
   const names = new Set([...Object.keys(old.env), ...Object.keys(next.env)]);
   const changed = [...names].filter((name) => old.env[name] !== next.env[name]).sort();
-  const fixed = changed.filter((name) => !isLive(name));
+  const isTaken = (name: string) => isLive(name) || (isLoadedAgain && isOfAgent(name));
+  const fixed = changed.filter((name) => !isTaken(name));
   return [
-    ...changed.filter(isLive).map((name) => `${name} has changed${countOf(name, old.settings, next.settings)}`),
+    ...changed.filter(isTaken).map((name) => `${name} has changed${countOf(name, old.settings, next.settings)}`),
     ...(fixed.length > 0 ? [`at the next start: ${fixed.join(", ")}`] : []),
   ];
 }

@@ -114,7 +114,7 @@ if (isFirst) {
   customElements.define("agent-chat-launcher", AgentChatLauncher);
 }
 if (!script) {
-  console.warn('No button as a module. Use <script src="…/widget.js" async>');
+  console.warn('No button as a module. Use <script src="…" async>');
 }
 if (!script || script.dataset.launcher === "none") void loadChatFile();
 else {

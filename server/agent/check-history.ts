@@ -102,15 +102,22 @@ function checkMessage(message: unknown, at: string, open: Set<string>): HistoryM
 }
 
 function checkToolMessage(message: Record<string, unknown>, at: string, open: Set<string>): ToolMessage {
-  const { tool_call_id: id, content, is_error } = message;
+  const { tool_call_id: id, content, is_error, sources } = message;
   if (typeof id !== "string" || !open.delete(id)) {
     throw invalid(`${at}/tool_call_id`, "answers no tool call that is open");
   }
   const read = checkUserContent(content, `${at}/content`);
   if (!isToolContent(read)) throw invalid(`${at}/content`, "must be a string, or an array of texts and images");
-  if (is_error === undefined) return { role: "tool", tool_call_id: id, content: read };
-  if (typeof is_error !== "boolean") throw invalid(`${at}/is_error`, "must be true or false");
-  return { role: "tool", tool_call_id: id, content: read, is_error };
+  if (is_error !== undefined && typeof is_error !== "boolean") throw invalid(`${at}/is_error`, "must be true or false");
+  const areSources = Array.isArray(sources) && sources.every(isSource);
+  if (sources !== undefined && !areSources) throw invalid(`${at}/sources`, "must be sources with a title");
+  const more = { ...(is_error === undefined ? {} : { is_error }), ...(areSources ? { sources } : {}) };
+  return { role: "tool", tool_call_id: id, content: read, ...more };
+}
+
+function isSource(one: unknown): boolean {
+  const { title, url = "", text = "" } = isRecord(one) ? one : {};
+  return [title, url, text].every((field) => typeof field === "string");
 }
 
 function isToolContent(content: UserMessage["content"]): content is ToolMessage["content"] {

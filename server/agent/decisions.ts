@@ -1,6 +1,6 @@
 /** The decisions of an agent's hooks while a run goes on: `onMessage` and `onAnswer`. */
 
-import type { RunEvent } from "../observe/run-observer.ts";
+import type { MarkEvent, RunEvent } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { StreamEvent, ThinkingEvent, TokenEvent } from "../protocol/events.ts";
 import { isRecord } from "../protocol/json.ts";
@@ -93,6 +93,8 @@ export class WithheldAnswer {
   #withhold(event: RunEvent): boolean {
     if (event.type === "token") this.#addText(event.data);
     else if (event.type === "thinking") this.#addThinking(event);
+    else if (event.type === "unsaid") this.#unsay(event.data);
+    else if (event.type === "mark") this.#addSource(event);
     else {
       this.#isParted = true;
       this.#open = undefined;
@@ -117,13 +119,22 @@ export class WithheldAnswer {
   }
 
   #addThinking(event: ThinkingEvent): void {
-    // The text was thinking, as the model's end has shown: it is said again as that.
-    if (this.#open !== undefined && this.#open.data === event.data) {
-      const text = this.#texts.pop() ?? "";
-      this.#texts.push(text.slice(0, text.length - event.data.length));
-      this.#open.data = "";
-    }
     this.#open = undefined;
     this.#events.push(event);
+  }
+
+  /** The text was thinking: it is said again as that. */
+  #unsay(data: string): void {
+    if (this.#open !== undefined && this.#open.data === data) {
+      const text = this.#texts.pop() ?? "";
+      this.#texts.push(text.slice(0, text.length - data.length));
+      this.#open.data = "";
+    }
+    this.#addThinking({ type: "thinking", data });
+  }
+
+  /** Nothing parts the texts when they are released. */
+  #addSource(mark: MarkEvent): void {
+    this.#events.push(mark.placed(this.#texts.join(SEPARATOR).length));
   }
 }

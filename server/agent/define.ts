@@ -228,6 +228,7 @@ const CHAT_FIELDS = fieldNames<ChatDefinition>({
 const ELSEWHERE: Readonly<Record<string, string>> = {
   authenticate: "Export it beside the agent, or give it to createParley: export function authenticate() { … }",
   close: "Export it beside the agent: export function close() { … }",
+  devUsers: "Export them beside the agent: export const devUsers = [ … ];",
   apiKey: "Keys are settings: set OPENAI_API_KEY, or that of your provider, in the environment or in .env.",
   baseURL: "Addresses are settings: set OPENAI_BASE_URL, or that of your provider, in the environment or in .env.",
 };
@@ -235,6 +236,9 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 /** What was given in place of an agent, and what to write. */
 function noAgent(given: unknown): string {
   if (given instanceof Promise) return "The agent is a promise. Write await before it.";
+  if (typeof given === "function" && /^class\b/.test(String(given))) {
+    return "The agent is a class. Export an object of it: export default new …().";
+  }
   if (typeof given === "function") return "The agent is a function. Call it, with await if it is async.";
   return "The agent must be an object: export default defineAgent({ … }).";
 }
@@ -329,8 +333,8 @@ const FUNCTIONS = {
   authenticate: "says who sends a message",
 };
 
-/** Most slips in the name of a function that would do nothing, in silence. `answer` and `clone` are names of their own. */
-const SLIPS = { authenticate: 3, close: 0, onMessage: 1, onAnswer: 1, onRunEnd: 1, onFeedback: 1 };
+/** Most slips in the name of an export that would do nothing, in silence. `answer` and `clone` are names of their own. */
+const SLIPS = { devUsers: 2, authenticate: 3, close: 0, onMessage: 1, onAnswer: 1, onRunEnd: 1, onFeedback: 1 };
 
 /** @throws ConfigError that names the export and says where it belongs */
 export function checkModule(exports: Readonly<Record<string, unknown>>): AgentModule {
@@ -353,7 +357,7 @@ function refuseFieldsBeside(agent: Record<string, unknown>, exports: Readonly<Re
     const value = exports[name];
     if (!kinds.includes(typeof value) || value === agent[name]) continue;
     const isHook = HOOKS.some((hook) => hook === name);
-    // What an agent of a framework is made of is no field of ours.
+    // The fields of a framework's agent are no fields of ours.
     if (!isHook && (agent[name] !== undefined || (agent.run !== undefined && OF_MODELS.includes(name)))) continue;
     throw new ConfigError(
       `${name} is exported beside the agent, where it does nothing. Make it a field: defineAgent({ ${name}, … }). If it is something else, give it another name.`,
@@ -362,12 +366,13 @@ function refuseFieldsBeside(agent: Record<string, unknown>, exports: Readonly<Re
 }
 
 function refuseMisspelt(agent: Record<string, unknown>, exports: Readonly<Record<string, unknown>>): void {
-  const functions = Object.keys(exports).filter((name) => typeof exports[name] === "function");
   for (const [name, most] of Object.entries(SLIPS)) {
     if (exports[name] !== undefined || agent[name] !== undefined) continue;
-    const misspelt = nearestName(name, functions, most);
+    const isOne = name === "devUsers" ? Array.isArray : isFunction;
+    const alike = Object.keys(exports).filter((one) => isOne(exports[one]));
+    const misspelt = nearestName(name, alike, most);
     if (misspelt === undefined) continue;
-    const meant = Object.hasOwn(FUNCTIONS, name) ? name : `${name}, a field of the agent`;
+    const meant = HOOKS.some((hook) => hook === name) ? `${name}, a field of the agent` : name;
     throw new ConfigError(`${misspelt} is exported, which does nothing. Did you mean ${meant}?`);
   }
 }

@@ -101,7 +101,7 @@ export class Exchange {
   /** What its framework needs to go on with what waits. */
   keptOfAll: unknown;
   readonly #runsElsewhere: boolean;
-  /** Index of the entry where the answer began, or began anew. */
+  /** Index of the entry where the answer began, or began again. */
   #answerFrom = 0;
   #saidBefore = "";
 
@@ -118,12 +118,12 @@ export class Exchange {
     return this.start.history ?? this.start.state.conversation_history ?? [];
   }
 
-  /** What was said last, from where the answer began anew. */
+  /** The last text, from the place where the answer began again. */
   get said(): string {
     return this.text || this.#saidBefore;
   }
 
-  /** What was said in this turn, from where the answer began anew. */
+  /** The text of this turn, from the place where the answer began again. */
   get text(): string {
     return textsOf(this.entries.slice(this.#answerFrom)).join("");
   }

@@ -10,7 +10,7 @@ export class Ended extends Error {}
 interface Limit {
   /** How long the check may keep everything else waiting, in milliseconds. */
   readonly ms: number;
-  /** How often it may begin anew, with more time each time, where other processes had the processor meanwhile. */
+  /** How often a check may start again, with more time each time, if other processes used the processor meanwhile. */
   readonly retries: number;
 }
 

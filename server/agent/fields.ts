@@ -20,6 +20,8 @@ const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   needsApproval: ["approval", "requireApproval", "requiresApproval", "requires_approval"],
   expose: ["hidden"],
   images: ["pictures"],
+  basePath: ["path", "prefix", "mountPath"],
+  settings: ["env", "environment", "config", "options"],
 };
 
 /** The field of ours that was meant by another name. */

@@ -5,7 +5,7 @@ import type { RunEvent, RunObserver, RunWords } from "../observe/run-observer.ts
 import type { ApprovalDecision, FinishReason } from "../protocol/chat.ts";
 import { ApiError, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent } from "../protocol/events.ts";
-import type { AskedCall, ModelSetup, ToolAnswer, ToolCall } from "../providers/provider.ts";
+import type { AskedCall, ModelEvent, ModelSetup, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { ApprovalLedger } from "./approvals.ts";
 import type { WithheldAnswer } from "./decisions.ts";
 import { Exchange, type ExchangeStart, SEPARATOR } from "./exchange.ts";
@@ -15,6 +15,7 @@ import { abortError, abortKind } from "./run-aborted.ts";
 import type { Proposals, RunContext } from "./run-context.ts";
 import type { IsHidden } from "./sealed.ts";
 import type { ServedAgent } from "./served-agent.ts";
+import type { Sources } from "./sources.ts";
 import { sealState } from "./state.ts";
 import { type End, type EndState, MAX_FILE_CHARS } from "./states.ts";
 import { isToolError, type Tool } from "./tool-definition.ts";
@@ -27,7 +28,13 @@ const OPTIONAL = {
   tools: () => import("./tools.ts"),
   approvals: () => import("./approvals.ts"),
   decisions: () => import("./decisions.ts"),
+  sources: () => import("./sources.ts"),
 };
+
+/** Whether a batch has a source, or a character with which marks of sources begin. */
+function hasSources(batch: readonly ModelEvent[]): boolean {
+  return batch.some((event) => event.type === "source" || (event.type === "text" && /[【\uE200]/.test(event.delta)));
+}
 
 /** One message to answer. The state was checked. */
 export interface RunRequest extends ExchangeStart {
@@ -74,6 +81,8 @@ export class Loop {
   #tools: ReadonlyMap<string, Tool> = new Map();
   /** What people read of calls that are carried out elsewhere. */
   #texts: ToolTexts | undefined;
+  /** Present as soon as there may be any. */
+  #sources: Sources | undefined;
   /** Whether `onMessage` has let the message pass. */
   #isAdmitted = false;
   /** Whether the exchange goes on: what waited in its state is decided. */
@@ -114,7 +123,8 @@ export class Loop {
               turn.readDone(batch);
               throw signal.reason;
             }
-            const said = turn.read(batch);
+            const sources = this.#sources ?? (hasSources(batch) ? await this.#withSources() : undefined);
+            const said = turn.read(sources?.read(batch) ?? batch, sources);
             const events = adapt === undefined ? said : await adapt(said);
             if (events.length > 0) yield events;
           }
@@ -184,8 +194,8 @@ export class Loop {
     return { instructions: all.filter((text) => text !== "").join("\n\n"), tools: specs };
   }
 
-  /** What becomes of the events of a turn before clients get them; `undefined`: nothing. */
-  #adaptation(): ((said: StreamEvent[]) => Promise<RunEvent[]>) | undefined {
+  /** Changes the events of a turn before clients get them; `undefined`: nothing does. */
+  #adaptation(): ((said: RunEvent[]) => Promise<RunEvent[]>) | undefined {
     const isWithheld = this.#withheld !== undefined;
     const texts = this.#run.served.provider.toolTexts?.(this.#calling, isWithheld);
     this.#texts = texts;
@@ -196,6 +206,12 @@ export class Loop {
   /** The events that clients may have now. */
   #pass(events: RunEvent[]): RunEvent[] {
     return this.#withheld === undefined ? events : this.#withheld.pass(events);
+  }
+
+  async #withSources(): Promise<Sources> {
+    const { Sources } = await OPTIONAL.sources();
+    this.#sources ??= new Sources(this.#hiddenCalls(), this.#run.served.provider);
+    return this.#sources;
   }
 
   get #calling(): Calling {
@@ -242,6 +258,7 @@ export class Loop {
       for await (const { events, answer } of runTools(calls, calling, waiting)) {
         if (answer !== undefined) answers.set(answer.id, adapt(answer));
         yield events;
+        if (answer?.sources?.length) yield this.#pass((await this.#withSources()).ofTool(answer, this.#exchange));
       }
     } finally {
       for (const { id } of calls) {
@@ -335,6 +352,7 @@ export class Loop {
     return {
       type: "done",
       data: text,
+      ...this.#sources?.listed(text, end, this.#exchange),
       state: this.#stateAt(end, this.#isAdmitted).state,
       ...(usage === undefined ? {} : { usage }),
       finish_reason: reason,

@@ -15,7 +15,7 @@ interface AnyMcpServer {
    * read-only. The last believes that server.
    */
   needsApproval?: boolean | string[] | "unless-read-only";
-  /** Milliseconds until a call counts as failed, counted anew from each progress that the server reports. Default 30,000. */
+  /** Milliseconds until a call fails, counted from the last progress that the server reported. Default 30,000. */
   timeoutMs?: number;
   /** Whether no message can be answered while the server is away. Default false: the agent answers without its tools. */
   required?: boolean;
@@ -29,7 +29,7 @@ export interface McpHttpServer extends AnyMcpServer {
   url: string;
   /**
    * Headers of each request, or what gives them for each request of a run. With a function each user has a connection of
-   * their own, and nobody gets the tools while no user is known.
+   * their own, and without a user the model gets none of the tools.
    */
   headers?: Record<string, string> | ((ctx: RunContext) => HeadersOfRun | Promise<HeadersOfRun>);
   /**

@@ -1,11 +1,12 @@
 /** One model request: what clients get of it, and what goes into the record. */
 
-import type { ModelRequestObserver, RecordedUsage } from "../observe/run-observer.ts";
+import type { ModelRequestObserver, RecordedUsage, RunEvent } from "../observe/run-observer.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { type StreamEvent, unreachable } from "../protocol/events.ts";
 import { textContent } from "../providers/history.ts";
 import type { ModelEvent, ModelSetup, ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Entry, Exchange } from "./exchange.ts";
+import type { Sources } from "./sources.ts";
 import { cutContent, toolCallEvent, toolResultEvent } from "./tool-events.ts";
 
 export class ModelTurn {
@@ -34,10 +35,10 @@ export class ModelTurn {
     this.#from = exchange.entries.length - 1;
   }
 
-  /** Takes what the model said, and returns the events that clients get of it. */
-  read(batch: readonly ModelEvent[]): StreamEvent[] {
+  /** Takes what the model said, and returns the events that clients get of it. Without `sources` it has none. */
+  read(batch: readonly ModelEvent[], sources?: Sources): RunEvent[] {
     const exchange = this.#exchange;
-    const events: StreamEvent[] = [];
+    const events: RunEvent[] = [];
     for (const event of batch) {
       switch (event.type) {
         case "text":
@@ -50,7 +51,11 @@ export class ModelTurn {
           events.push({ type: "thinking", data: event.delta });
           break;
         case "text_was_thinking":
-          events.push({ type: "thinking", data: exchange.unsay() });
+          events.push({ type: "unsaid", data: exchange.unsay() });
+          sources?.withdraw(exchange);
+          break;
+        case "source":
+          events.push(...(sources?.found(event.source, exchange) ?? []));
           break;
         case "text_begins_anew":
           exchange.beginAnew();
@@ -59,14 +64,9 @@ export class ModelTurn {
           this.#chars += event.call.arguments.length;
           exchange.turn.calls.push(event.call);
           break;
-        case "hosted_call": {
-          const { call, parent } = event;
-          this.#chars += call.arguments.length;
-          if (parent === undefined) exchange.call(call);
-          this.#hosted.set(call.id, { call, parent, startedAt: performance.now() });
-          events.push(toolCallEvent(call, { parent }));
+        case "hosted_call":
+          events.push(this.#hostedCall(event));
           break;
-        }
         case "hosted_result":
           events.push(...this.#hostedResult(event));
           break;
@@ -144,6 +144,13 @@ export class ModelTurn {
       output_tokens: Math.max(tokensIn(this.#chars), output_tokens),
       estimated: true,
     };
+  }
+
+  #hostedCall({ call, parent }: Extract<ModelEvent, { type: "hosted_call" }>): StreamEvent {
+    this.#chars += call.arguments.length;
+    if (parent === undefined) this.#exchange.call(call);
+    this.#hosted.set(call.id, { call, parent, startedAt: performance.now() });
+    return toolCallEvent(call, { parent });
   }
 
   /** The steps of a call end before it. */

@@ -8,6 +8,7 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
 import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
+import { attributesOf } from "../protocol/button.ts";
 import type { ByTheme, OwnersButton, OwnersPage, ToolText } from "../protocol/chat.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { ChatDefinition } from "./chat-definition.ts";
@@ -23,9 +24,11 @@ export interface OwnersFile {
 /** What is served of a checked `chat`. */
 export interface CheckedPage {
   readonly page: OwnersPage;
-  /** Of the page at `/`. */
+  /** The title of the page at `/`. */
   readonly title: string | undefined;
-  /** HTML for its head, in place of Parley's own icon. */
+  /** HTML for the start of its head. */
+  readonly head: string;
+  /** HTML in place of Parley's own icon. */
   readonly icons: string | undefined;
   /** For clients that know no tables. */
   readonly plain: { welcome?: string; suggestions: string[]; disclaimer?: string };
@@ -62,8 +65,6 @@ export const CHOICES = {
   size: ["medium", "small", "large"],
 } as const;
 
-type Given = Record<string, unknown>;
-
 /** Gives a value as it is served. @throws ConfigError that names the place and says what is right */
 type Check<Value = unknown> = (value: unknown, at: string) => Value;
 
@@ -71,26 +72,28 @@ type Check<Value = unknown> = (value: unknown, at: string) => Value;
 export function checkPage(chat: unknown, folder: string, warn: (sentence: string) => void): CheckedPage {
   if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
   const checking = { folder, files: new Map<string, OwnersFile>(), paths: [] };
+  const link = { label: textAt, url: urlAt };
   const image = byTheme((value, at) => imageAt(value, at, checking));
   const fields: Record<keyof ChatDefinition, Check> = {
     ...{ title: textAt, welcome: textAt, placeholder: textAt, disclaimer: textAt },
     suggestions: listOf(MAX_SUGGESTIONS, suggestionAt),
-    links: listOf(MAX_LINKS, (link, at) => objectAt(link, at, { label: textAt, url: urlAt }, true)),
-    ...{ signIn: wayAt, signOut: wayAt },
+    links: listOf(MAX_LINKS, objectOf(link, true)),
+    ...{ signIn: objectOf(link), signOut: objectOf(link) },
     accent: (value, at) => accentAt(value, at, warn),
     ...{ logo: image, favicon: image, font: fontAt },
     ...{ corners: oneOf(CHOICES.corners), theme: oneOf(CHOICES.theme), density: oneOf(CHOICES.density) },
     ...{ conversations: booleanAt, feedback: booleanAt },
     ...{ tools: oneOf(CHOICES.tools), thinking: oneOf(CHOICES.thinking) },
-    button: (value, at) => objectAt(value, at, BUTTON),
+    button: objectOf(BUTTON),
   };
-  const page: OwnersPage = objectAt(chat, "chat", fields);
+  const page: OwnersPage = objectOf(fields)(chat, "chat");
   if (page.logo && !page.favicon) page.favicon = page.logo;
   const { title, welcome, suggestions = [], disclaimer } = page;
   return {
     page,
     title: title && titleText(title),
-    icons: page.favicon && iconsOf(page.favicon),
+    head: headOf(page),
+    icons: page.favicon && byMedia(page.favicon, (address) => `link rel="icon" href="${address}"`),
     plain: {
       ...(welcome !== undefined && { welcome: titleText(welcome) }),
       suggestions: suggestions.map(({ prompt }) => titleText(prompt)),
@@ -98,39 +101,32 @@ export function checkPage(chat: unknown, folder: string, warn: (sentence: string
     },
     files: checking.files,
     paths: checking.paths,
-    button: JSON.stringify(attributesOf(page)),
+    button: JSON.stringify(byLanguage(page)),
   };
 }
 
-const wayAt: Check = (value, at) => objectAt(value, at, { label: textAt, url: urlAt });
-
-function iconsOf({ light, dark }: ByTheme): string {
-  const link = (address: string, media = "") => `<link rel="icon" href="${address}"${media}>`;
-  if (light === dark) return link(light);
-  return Object.entries({ light, dark })
-    .map(([theme, address]) => link(address, ` media="(prefers-color-scheme: ${theme})"`))
-    .join("");
+/** What the browser draws around the page and before it, for the start of its head: of two such tags the first one counts. */
+function headOf({ accent, theme = "auto" }: OwnersPage): string {
+  const { light, dark } = accent ?? { light: THEMES.light.background, dark: THEMES.dark.background };
+  const bars = { auto: { light, dark }, light: { light, dark: light }, dark: { light: dark, dark } }[theme];
+  const scheme = theme === "auto" ? "" : `<meta name="color-scheme" content="${theme}">`;
+  return scheme + byMedia(bars, (colour) => `meta name="theme-color" content="${colour}"`);
 }
 
-/** What the launcher's button is drawn with, by the names of its attributes; texts that are others by language. */
-function attributesOf({ accent, corners, theme, button = {} }: OwnersPage): object {
-  const { previewAfter, autoOpen, label, preview, ...more } = button;
-  const all: Record<string, unknown> = {
-    ...more,
-    ...(previewAfter !== undefined && { "preview-after": previewAfter }),
-    ...(autoOpen !== undefined && { "auto-open": autoOpen, "auto-open-once": autoOpen }),
-    ...(accent && { accent: `light-dark(${accent.light},${accent.dark})` }),
-    ...(corners && { corners }),
-    ...(theme && { theme }),
-  };
-  const byLanguage: Record<string, Record<string, unknown>> = { "": all };
-  for (const [name, text] of Object.entries({ label, preview })) {
-    if (text !== undefined) all[name] = titleText(text);
-    for (const [language, own] of Object.entries(isRecord(text) ? text : {})) {
-      byLanguage[language] = { ...byLanguage[language], [name]: own };
-    }
+/** A tag for each theme of the system, or one for both. */
+function byMedia({ light, dark }: ByTheme, tag: (value: string) => string): string {
+  if (light === dark) return `<${tag(light)}>`;
+  return `<${tag(light)} media="(prefers-color-scheme: light)"><${tag(dark)} media="(prefers-color-scheme: dark)">`;
+}
+
+/** The attributes of the launcher's button; under a language's code those that are another text there. */
+function byLanguage(page: OwnersPage): object {
+  const all: Record<string, object> = { "": {} };
+  for (const [name, value] of attributesOf(page)) {
+    const texts = isRecord(value) ? { ...value, "": titleText(value) } : { "": value };
+    for (const [language, own] of Object.entries(texts)) all[language] = { ...all[language], [name]: own };
   }
-  return byLanguage;
+  return all;
 }
 
 function oneOf(words: readonly string[]): Check {
@@ -142,15 +138,20 @@ function oneOf(words: readonly string[]): Check {
   };
 }
 
-function booleanAt(value: unknown, at: string): boolean {
-  if (typeof value === "boolean") return value;
-  throw new ConfigError(`${at} must be true or false.`);
+/** A check of one condition. */
+function must<Value>(fits: (value: unknown) => boolean, sentence: string): Check<Value> {
+  return (value, at) => {
+    if (fits(value)) return value as Value;
+    throw new ConfigError(`${at} must be ${sentence}`);
+  };
 }
 
-function millisecondsAt(value: unknown, at: string): number {
-  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_MS) return Number(value);
-  throw new ConfigError(`${at} must be a whole number of milliseconds from 0, such as 5000.`);
-}
+const booleanAt = must((value) => typeof value === "boolean", "true or false.");
+
+const millisecondsAt = must(
+  (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_MS,
+  "a whole number of milliseconds from 0, such as 5000.",
+);
 
 function textAt(value: unknown, at: string): ToolText {
   const texts = isRecord(value) ? Object.entries(value) : [["", value] as const];
@@ -171,15 +172,17 @@ function textAt(value: unknown, at: string): ToolText {
 const noText = (at: string) => `${at} must be a text, or texts by language: { en: "…", de: "…" }.`;
 
 /** The fields that are there, checked. */
-function objectAt(value: unknown, at: string, fields: Readonly<Record<string, Check>>, areAllNeeded = false): Given {
+function objectOf<Value extends object>(fields: Readonly<Record<string, Check>>, areAllNeeded = false): Check<Value> {
   const names = Object.keys(fields);
-  if (!isRecord(value)) throw new ConfigError(`${at} must be an object with the fields ${names.join(", ")}.`);
-  const mistake = unknownField(value, names, at);
-  if (mistake !== undefined) throw new ConfigError(`${at}.${mistake}`);
-  const missing = names.find((name) => value[name] === undefined || value[name] === "");
-  if (areAllNeeded && missing !== undefined) throw new ConfigError(`${at}.${missing} is missing.`);
-  const given = Object.entries(fields).filter(([name]) => value[name] !== undefined);
-  return Object.fromEntries(given.map(([name, check]) => [name, check(value[name], `${at}.${name}`)]));
+  return (value, at) => {
+    if (!isRecord(value)) throw new ConfigError(`${at} must be an object with the fields ${names.join(", ")}.`);
+    const mistake = unknownField(value, names, at);
+    if (mistake !== undefined) throw new ConfigError(`${at}.${mistake}`);
+    const missing = names.find((name) => value[name] === undefined || value[name] === "");
+    if (areAllNeeded && missing !== undefined) throw new ConfigError(`${at}.${missing} is missing.`);
+    const given = Object.entries(fields).filter(([name]) => value[name] !== undefined);
+    return Object.fromEntries(given.map(([name, check]) => [name, check(value[name], `${at}.${name}`)])) as Value;
+  };
 }
 
 function listOf(most: number, checkItem: Check): Check {
@@ -191,17 +194,17 @@ function listOf(most: number, checkItem: Check): Check {
 }
 
 function suggestionAt(item: unknown, at: string): object {
-  if (isRecord(item) && ("label" in item || "prompt" in item)) {
-    return objectAt(item, at, { label: textAt, prompt: textAt }, true);
-  }
+  const isPair = isRecord(item) && ("label" in item || "prompt" in item);
+  if (isPair) return objectOf({ label: textAt, prompt: textAt }, true)(item, at);
   const text = textAt(item, at);
   return { label: text, prompt: text };
 }
 
 /** One value for both themes, or one for each. */
 function byTheme(checkOne: Check<string>): Check<ByTheme> {
+  const each = objectOf<ByTheme>({ light: checkOne, dark: checkOne }, true);
   return (value, at) => {
-    if (isRecord(value)) return objectAt(value, at, { light: checkOne, dark: checkOne }, true) as unknown as ByTheme;
+    if (isRecord(value)) return each(value, at);
     const one = checkOne(value, at);
     return { light: one, dark: one };
   };
@@ -210,22 +213,19 @@ function byTheme(checkOne: Check<string>): Check<ByTheme> {
 /** Where a path is resolved, to see that it leads to no other server. */
 const SOMEWHERE = "http://path.invalid";
 
-function urlAt(value: unknown, at: string): string {
-  if (typeof value === "string" && URL.canParse(value, SOMEWHERE)) {
-    const { origin, protocol } = new URL(value, SOMEWHERE);
-    const isPath = value.startsWith("/") && origin === SOMEWHERE;
-    if (isPath || (/^https?:\/\//i.test(value) && /^https?:$/.test(protocol))) return value;
-  }
-  throw new ConfigError(`${at} must be an address of http or https, such as https://example.com/privacy, or a path.`);
-}
+const urlAt = must((value) => {
+  if (typeof value !== "string" || !URL.canParse(value, SOMEWHERE)) return false;
+  const { origin, protocol } = new URL(value, SOMEWHERE);
+  const isPath = value.startsWith("/") && origin === SOMEWHERE;
+  return isPath || (/^https?:\/\//i.test(value) && /^https?:$/.test(protocol));
+}, "an address of http or https, such as https://example.com/privacy, or a path.");
 
 const FAMILY = /^(?:"[^"\\\n]+"|'[^'\\\n]+'|[\p{L}_-][\p{L}\d_-]*(?: [\p{L}_-][\p{L}\d_-]*)*)$/u;
 
-function fontAt(value: unknown, at: string): string {
-  const isList = typeof value === "string" && value.length <= 500;
-  if (isList && value.split(",").every((family) => FAMILY.test(family.trim()))) return value;
-  throw new ConfigError(`${at} must be a list of font families, such as "Inter, system-ui, sans-serif".`);
-}
+const fontAt = must((value) => {
+  if (typeof value !== "string" || value.length > 500) return false;
+  return value.split(",").every((family) => FAMILY.test(family.trim()));
+}, 'a list of font families, such as "Inter, system-ui, sans-serif".');
 
 const BUTTON: Readonly<Record<keyof OwnersButton, Check>> = {
   ...{ position: oneOf(CHOICES.position), icon: oneOf(CHOICES.icon), size: oneOf(CHOICES.size) },

@@ -1,4 +1,4 @@
-/** What `ctx` is: whom work is done for, in which run, and what may be proposed beside an answer. */
+/** What `ctx` is: the user, the run, and what the agent may propose beside an answer. */
 
 import type { Caller, User } from "../auth/access.ts";
 import type { RunTransport } from "../observe/run-observer.ts";

@@ -66,6 +66,8 @@ export type RunEvent =
         images?: readonly { mime_type: ImageType; data: Uint8Array | string }[];
       };
     }
+  /** `url` is of http or https, `file` a name. `at`: a place in what was said since the last call or result, in UTF-16 units. */
+  | { type: "source"; data: { title?: string; url?: string; file?: string; quote?: string; at?: number } }
   /** Several add up. */
   | { type: "usage"; data: Usage }
   /** As `ctx.suggest`. */

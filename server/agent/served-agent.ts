@@ -357,7 +357,7 @@ function hiderIn(tools: readonly Tool[]): string | undefined {
   return hider && `the tool "${hider.name}" hides its calls in them`;
 }
 
-/** What does not survive where states have to be signed and no setting says with what. */
+/** The warning about states that are signed without a `PARLEY_STATE_SECRET`: they do not survive a restart. */
 export function stateSecretWarning(
   module: AgentModule,
   { stateSecrets, redisUrl }: Settings,
@@ -372,7 +372,7 @@ export function stateSecretWarning(
   return `${lost}, because ${signer} and no secret is set to sign them. Set PARLEY_STATE_SECRET; make one with: openssl rand -hex 32`;
 }
 
-/** What becomes of calls that wait for approval where no Redis remembers what was used. */
+/** The notice about calls that wait for approval without Redis: they expire with the process. */
 export function approvalNotice(
   { agent }: AgentModule,
   { redisUrl }: Settings,
@@ -395,7 +395,7 @@ const NOTICES: readonly Notice[] = [stateSecretWarning, approvalNotice];
 /** Says of chosen tools, once, what the start says of those that are always there. */
 function warnOfChosen(tools: readonly Tool[], module: AgentModule, { settings, warn, warned }: ServingParts): void {
   for (const notice of NOTICES) {
-    // What holds without the tools was said at the start.
+    // The start has already said what does not depend on the tools.
     if (warned.has(notice) || notice(module, settings) !== undefined) continue;
     const sentence = notice(module, settings, tools);
     if (sentence === undefined) continue;

@@ -14,7 +14,7 @@ export interface StateBinding extends Pick<Seal, "agent" | "provider" | "user"> 
   readonly kind: StateKind;
   /** The first signs, all verify; empty: states are not signed. */
   readonly secrets: readonly string[];
-  /** The same or, where there are none, what signs and seals what needs it in any case, such as open exchanges. */
+  /** The same secrets or, if there are none, those that sign and seal open exchanges and hidden calls in any case. */
   readonly ownSecrets: readonly string[];
   readonly limits: HistoryLimits;
 }
@@ -247,7 +247,7 @@ function signedForm(messages: unknown, read: readonly HistoryMessage[] | undefin
   });
 }
 
-/** A part that holds more than was read of it stands for itself: nothing goes by unsigned. */
+/** A part with fields that were not read is signed as a whole, so that nothing stays unsigned. */
 function signedPart(part: Record<string, unknown>, read: ContentPart | undefined): unknown {
   if (read === undefined || read.type === "text" || read.type === "omitted") return part;
   const { omitted } = read;
@@ -258,7 +258,7 @@ function signedPart(part: Record<string, unknown>, read: ContentPart | undefined
 export function digestOfState(state: unknown, read: ConversationState): string {
   if (!isRecord(state)) return digestOf(state);
   const { open, signature, conversation_history: history } = state;
-  // A signature stands for what it covers, which can be long.
+  // A signature replaces the text that it covers, which can be long.
   return digestOf({
     ...state,
     conversation_history: typeof signature === "string" ? null : signedForm(history, read.conversation_history),

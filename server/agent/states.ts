@@ -65,7 +65,10 @@ export const KINDS: Record<StateKind, Kind> = {
 };
 
 /** A result as the model gets it, and as it leaves the server. */
-const forModel = ({ id, content, failed }: ToolAnswer): ToolMessage => toolMessage(id, content, failed);
+const forModel = ({ id, content, failed, sources = [] }: ToolAnswer): ToolMessage => ({
+  ...toolMessage(id, content, failed),
+  ...(sources.length === 0 ? {} : { sources: [...sources] }),
+});
 const forClient = ({ shown, ...answer }: ToolAnswer): ToolMessage =>
   forModel(shown === undefined ? answer : { ...answer, content: textContent(shown) });
 

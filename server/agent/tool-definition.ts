@@ -74,7 +74,7 @@ export interface Tool extends ToolWords {
   readonly description: string;
   readonly parameters: ParameterSchema;
   readonly timeoutMs: number;
-  /** Whether `execute` throws `Late` after that time itself: it begins anew with each progress. */
+  /** Whether `execute` itself throws `Late` after that time, because each progress restarts it. */
   readonly timesItself?: boolean;
   /** Absent where no call needs it. */
   readonly approval?: ToolApprovalRules | undefined;

@@ -2,7 +2,7 @@
 
 import type { ToolContent, ToolText } from "../protocol/chat.ts";
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
-import { textOf } from "../providers/history.ts";
+import { resultWords } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 
 export interface ToolResult {
@@ -23,7 +23,8 @@ export function toolCallEvent(
 }
 
 export function toolResultEvent({ answer, title, durationMs, parent }: ToolResult): ToolResultEvent {
-  const { id, name, content, shown: output = textOf(content), images, failed } = answer;
+  const { id, name, content, sources, images, failed } = answer;
+  const { shown: output = resultWords(content, sources) } = answer;
   const words = title === undefined ? {} : { title };
   const status = failed ? "failed" : "completed";
   const within = parent === undefined ? {} : { parent };

@@ -1,4 +1,4 @@
-/** What tools return beside texts and JSON: pictures, proved by their bytes, and what clients get of them. */
+/** What tools return beside texts and JSON: pictures, whose type their bytes prove, and sources. */
 
 import {
   ALL_MEDIA_TYPES,
@@ -13,8 +13,10 @@ import {
 } from "../protocol/attachments.ts";
 import type { FinishedToolCall, ImagePart, ToolContent } from "../protocol/chat.ts";
 import { isRecord } from "../protocol/json.ts";
+import type { ResultSource } from "../protocol/sources.ts";
 import { fileOf, textContent } from "../providers/history.ts";
 import { fieldNames, unknownField } from "./fields.ts";
+import { cutText } from "./tool-events.ts";
 
 /** What a tool returns, as `toolResult` takes it. The model gets the text, then `json` as a text, then the pictures. */
 export interface ToolResultParts {
@@ -22,6 +24,8 @@ export interface ToolResultParts {
   images?: readonly ToolImage[];
   /** Any JSON. */
   json?: unknown;
+  /** What it rests on. A model gets them as search results that it can cite, or their words where the result has no others. */
+  sources?: readonly ResultSource[];
 }
 
 export interface ToolImage {
@@ -37,21 +41,48 @@ const MAX_SHOWN = { count: 4, bytes: 1024 * 1024 };
 
 const TYPES = ALL_MEDIA_TYPES.filter((type) => type.startsWith("image/"));
 
-const FIELDS = fieldNames<ToolResultParts>({ text: true, images: true, json: true });
+const FIELDS = fieldNames<ToolResultParts>({ text: true, images: true, json: true, sources: true });
 
-/** The result for the model, and what clients get of its pictures. @throws TypeError that says what is wrong */
+/** The result, with at most so many characters of sources, and what clients get of its pictures. @throws TypeError */
 export function readResult(
   result: ToolResultParts,
   asText: (value: unknown) => string,
-): { content: ToolContent[]; images: ShownImages } {
+  maxChars: number,
+): { content: ToolContent[]; images: ShownImages; sources: ResultSource[] } {
   const unknown = unknownField(result, FIELDS, "toolResult");
   if (unknown !== undefined) throw new TypeError(unknown);
-  const { text, images = [], json } = result;
+  const { text, images = [], json, sources = [] } = result;
   if (text !== undefined && typeof text !== "string") throw new TypeError("text of toolResult must be a string.");
   const pictures = picturesOf(images);
   const texts = [text, json === undefined ? undefined : asText(json)].filter((one) => one !== undefined);
   const said = texts.length === 0 && pictures.length > 0 ? [] : textContent(texts.join("\n"));
-  return { content: [...said, ...pictures], images: shownImages(pictures) };
+  return { content: [...said, ...pictures], images: shownImages(pictures), sources: sourcesOf(sources, maxChars) };
+}
+
+const SOURCE_FIELDS = fieldNames<ResultSource>({ title: true, url: true, text: true });
+
+/** @throws TypeError that says what is wrong */
+function sourcesOf(sources: unknown, maxChars: number): ResultSource[] {
+  if (!Array.isArray(sources)) throw new TypeError("sources of toolResult must be an array.");
+  let room = maxChars;
+  return sources.flatMap((source, index): ResultSource[] => {
+    const at = `sources[${index}]`;
+    const { title, url, text = "" }: Record<string, unknown> = isRecord(source) ? source : {};
+    const isText = typeof title === "string" && title.trim() !== "" && typeof text === "string";
+    if (!isText || !(url === undefined || isPage(url))) {
+      throw new TypeError(`${at} must have a title, and may have a text, and a url of http or https.`);
+    }
+    const unknown = unknownField(source, SOURCE_FIELDS, at);
+    if (unknown !== undefined) throw new TypeError(unknown);
+    if (room <= 0) return [];
+    const words = text === "" ? {} : { text: cutText(text, room) };
+    room -= title.length + (url?.length ?? 0) + text.length;
+    return [{ title: cutText(title, maxChars), ...(url === undefined ? {} : { url }), ...words }];
+  });
+}
+
+function isPage(url: unknown): url is string {
+  return typeof url === "string" && /^https?:/i.test(url) && URL.canParse(url);
 }
 
 /** @throws TypeError that says what is wrong */

@@ -254,7 +254,7 @@ function fromJsonSchema(schema: JsonSchema): ReadSchema {
     check: async (value, signal) => {
       const first = await fenced(() => check(value, true), SCHEMA_LIMIT, signal);
       if (first.valid) return { ok: true, value };
-      // Where all errors together take too long, or are too many, the first one has to do.
+      // If all errors together take too long, or are too many, only the first one is reported.
       const all = await fenced(() => check(value, false), SCHEMA_LIMIT, signal).catch(() => first);
       return { ok: false, problems: ofErrors(all.errors) };
     },

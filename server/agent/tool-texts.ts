@@ -1,7 +1,7 @@
 /** What people read of the calls of tools that run elsewhere, in an agent that its author has written with something else. */
 
 import type { RunEvent } from "../observe/run-observer.ts";
-import type { StreamEvent, ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
+import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
 import type { AskedCall, ToolCall } from "../providers/provider.ts";
 import { askedCall } from "./approvals.ts";
@@ -27,21 +27,22 @@ export class ToolTexts {
   }
 
   /** The same events, with what the author has written for the calls in them. */
-  async apply(events: StreamEvent[]): Promise<RunEvent[]> {
+  async apply(events: RunEvent[]): Promise<RunEvent[]> {
     const all: RunEvent[] = [];
     for (const event of await this.#worded(events)) {
       const isText = event.type === "token";
       // Clients that see nothing of the calls see what was said before them apart from what follows.
       if (isText && this.#isHidden && this.#hasSpoken && !this.#isWithheld)
         all.push({ type: "token", data: SEPARATOR });
-      if (event.type !== "thinking") this.#isHidden = event.type === "hidden" && event.shown === undefined;
+      if (event.type !== "thinking" && event.type !== "mark")
+        this.#isHidden = event.type === "hidden" && event.shown === undefined;
       this.#hasSpoken ||= isText;
       all.push(event);
     }
     return all;
   }
 
-  async #worded(events: StreamEvent[]): Promise<RunEvent[]> {
+  async #worded(events: RunEvent[]): Promise<RunEvent[]> {
     const all: RunEvent[] = [];
     for (const event of events) {
       if (event.type === "tool_call") all.push(await this.#call(event));

@@ -35,7 +35,7 @@ export interface ToolWords {
   readonly running: ((args: unknown) => unknown) | undefined;
   readonly done: ((args: unknown, result: unknown) => unknown) | undefined;
   readonly expose: Expose;
-  /** Its author lists such tools as far as they like: the others hide nothing. */
+  /** The author need not list all tools: the others hide nothing. */
   readonly runsElsewhere?: boolean;
 }
 

@@ -26,6 +26,7 @@ import { type Asking, hiddenBy, hiderOf, madeTitle } from "./tool-words.ts";
 /** What a call came to. `content` is for the model, `shown` for clients where they may not see it. */
 interface Outcome extends ToolOutcome {
   content: readonly ToolContent[];
+  sources?: ToolAnswer["sources"];
   images?: ToolAnswer["images"];
   shown?: string;
   title?: ToolText | undefined;
@@ -142,7 +143,7 @@ function endEvent(tools: ReadonlyMap<string, Tool>, result: ToolResult): RunEven
 
 async function timed({ id, name }: ToolCall, pending: Promise<Outcome>, maxChars: number): Promise<ToolResult> {
   const startedAt = performance.now();
-  const { content, shown, images, title, failed } = await pending;
+  const { content, sources, shown, images, title, failed } = await pending;
   return {
     title,
     answer: {
@@ -150,6 +151,7 @@ async function timed({ id, name }: ToolCall, pending: Promise<Outcome>, maxChars
       name,
       content: cutContent(content, maxChars),
       ...(shown === undefined ? {} : { shown: cutText(shown, maxChars) }),
+      sources,
       images,
       failed,
     },
@@ -213,13 +215,15 @@ async function execute(
   // The run may have been stopped while they were checked.
   context.signal.throwIfAborted();
   const value = await tool.execute(checked.value, context);
-  const result = isToolResult(value) ? readResult(value, asText) : { content: textContent(asText(value)) };
+  const result = isToolResult(value)
+    ? readResult(value, asText, calling.limits.maxToolOutputChars)
+    : { content: textContent(asText(value)) };
   return { ...result, failed: false, done: () => tool.done?.(checked.value, value) };
 }
 
 function asText(value: unknown): string {
   if (typeof value === "string") return value;
-  // JSON has no word for undefined; null means the same to the model.
+  // JSON has no undefined; null means the same to the model.
   const text = JSON.stringify(value ?? null);
   // A function or symbol, whose text would be source code; a generator, a `Map` or a `Response`, of which nothing is left.
   if (text === undefined || (text === "{}" && isOpaque(value))) {

@@ -15,7 +15,7 @@ import { type OriginHeaders, type Origins, type OriginVerdict, originRefused } f
 // biome-ignore lint/suspicious/noEmptyInterface: projects merge their own fields into it.
 export interface Register {}
 
-/** Somebody whom the project knows, as its `authenticate` returns them. */
+/** A user, as the project's `authenticate` returns them. */
 export type User = Register extends { user: infer Own extends { id: string } } ? Own : KnownUser;
 
 interface KnownUser {
@@ -155,7 +155,7 @@ function addressReader(settings: Settings, warn: (sentence: string) => void): (r
   };
 }
 
-/** Reads the keys of the settings, anew only when one of the lists has changed. */
+/** Reads the keys of the settings, and again only when one of the lists has changed. */
 function keyReader(): (settings: Settings) => readonly KnownKey[] {
   let known: readonly KnownKey[] = [];
   let lists: readonly (readonly string[])[] = [];

@@ -16,7 +16,7 @@ export interface AuthRequest {
   readonly token: string | undefined;
   /**
    * Made for each message from the request, or the socket's upgrade (its prototype): it has what other code of the server
-   * has put on that, such as a session. What is put on it here is gone with the message.
+   * has put on that, such as a session. Fields that `authenticate` adds are lost after the message.
    */
   readonly raw: IncomingMessage;
 }
@@ -69,7 +69,7 @@ export function isUser(answer: unknown): answer is User {
 /** What a browser sends by itself, whichever page has made the request. */
 const AMBIENT = ["cookie", "authorization"];
 
-/** A copy without what a browser adds by itself, and without what other code of the server has made of that. */
+/** A copy without the headers that a browser adds by itself, and without the fields that other code of the server has made of them. */
 export function withoutAmbient(req: IncomingMessage): IncomingMessage {
   const { method, url, httpVersion, httpVersionMajor, httpVersionMinor } = req;
   const copy = new IncomingMessage(req.socket);

@@ -1,6 +1,8 @@
 /** `parley dev`: serves an agent to the person who writes it, on this machine alone, and reloads it when it changes. */
 
 import { url as inspectorUrl, open as openInspector } from "node:inspector";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import type { AgentModule } from "../agent/define.ts";
 import { unknownNames } from "../config/environment.ts";
 import { type Environment, isLoopbackHost } from "../config/settings.ts";
@@ -8,8 +10,8 @@ import { projectSecret } from "../dev/folder.ts";
 import { DevPage, withDevUsers } from "../dev/page.ts";
 import { AgentReloader } from "../dev/reload.ts";
 import { Story } from "../dev/story.ts";
+import { Supervised, superviseDev } from "../dev/supervisor.ts";
 import { Trace } from "../dev/trace.ts";
-import { ProjectWatcher } from "../dev/watch.ts";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../observe/log.ts";
 import { closeOnSignal, listen, onHangup } from "../process-life.ts";
@@ -41,17 +43,20 @@ const LOOPBACK = "127.0.0.1";
 export async function devCommand(project: string | undefined, options: DevOptions): Promise<void> {
   const { port, open, inspect, trace } = options;
   const folder = findProject(project ?? ".");
+  const supervised = Supervised.here();
+  if (supervised === undefined) return superviseDev(folder);
+  const { kept } = supervised;
   if (inspect !== undefined) inspectOn(inspect);
   let given: Environment = {};
   const secret = projectSecret(folder);
-  const opened = openProject(folder, { port }, (env) => {
+  const opened = openProject(folder, { port: kept === undefined ? port : String(kept.port) }, (env) => {
     given = env;
     return developing(env, secret);
   });
   Object.assign(process.env, given);
   const loader = new ProjectLoader(folder);
   const { choices, ...loaded } = withDevUsers(await loader.load());
-  const page = new DevPage();
+  const page = new DevPage(kept?.token);
   page.choices = choices;
   const parts = { opened, folder, loaded, page, trace };
   const { server, reloadSettings, startWatchdog, tracingProblem } = await createServer(parts);
@@ -60,29 +65,19 @@ export async function devCommand(project: string | undefined, options: DevOption
   const url = await listen(server.http, opened.settings);
 
   const reloader = new AgentReloader({ folder, loader, server, page, id: loaded.agent.id });
-  const settingsFiles = [`${folder}/.env`, given.PARLEY_ENV_FILE?.trim() ?? ""].filter(Boolean);
-  const watcher = new ProjectWatcher({
-    folder,
-    files: settingsFiles,
-    onProblem: log.warning,
-    async onChange(changed) {
-      // A new folder is watched before it is read: what changes in it meanwhile is seen.
-      watcher.follow(reloader.files);
-      const ofAgent = new Set([...changed].filter((path) => !settingsFiles.includes(path)));
-      if (ofAgent.size < changed.size) reloadSettings(".env");
-      if (ofAgent.size > 0) await reloader.reload(ofAgent);
-      watcher.follow(reloader.files);
-    },
+  const settingsFiles = [join(folder, ".env"), given.PARLEY_ENV_FILE?.trim() ?? ""].filter(Boolean);
+  supervised.onChange(async (changed) => {
+    if (settingsFiles.some((path) => changed.has(path))) reloadSettings(".env");
+    await reloader.reload(changed);
+    sayServing();
   });
-  watcher.follow(reloader.files);
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, () => {
-      watcher.close();
-      page.close();
-    });
-  }
+  const { port: boundPort } = server.http.address() as AddressInfo;
+  const sayServing = () =>
+    supervised.serves({ port: boundPort, token: page.token }, [...reloader.files, ...settingsFiles]);
+  sayServing();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => page.close());
   startWatchdog();
-  closeOnSignal(server, { isWorker: false, folder });
+  closeOnSignal(server, { isWorker: true, folder });
   onHangup(() => reloadSettings("SIGHUP"));
 
   const users = choices && `devUsers of the agent's module: ${choices.map(({ label }) => label).join(", ")}`;
@@ -91,10 +86,11 @@ export async function devCommand(project: string | undefined, options: DevOption
     if (sentence !== undefined) log.warning(sentence);
   }
   await sayMemory(log, folder, loaded, opened.settings);
+  await supervised.isWatched;
   // Behind the `#`, which browsers send to no server.
   const address = `${url}#dev=${page.token}`;
   process.stdout.write(`${address}\n`);
-  if (open && process.stdout.isTTY && !process.env.CI) openInBrowser(address, log.warning);
+  if (open && kept === undefined && process.stdout.isTTY && !process.env.CI) openInBrowser(address, log.warning);
 }
 
 /** The environment as `parley dev` needs it. @throws ConfigError */
@@ -138,6 +134,7 @@ async function createServer({ opened, folder, loaded, page, trace }: DevServerPa
   };
   const { model } = loaded.agent;
   return createProjectServer(opened, loaded, {
+    isDev: true,
     routes: () => page.routes,
     guard: page.guard,
     story: isForPeople ? createStory : undefined,
@@ -153,5 +150,5 @@ function inspectOn(port: string): void {
   if (!(number <= 65_535)) throw new ConfigError(`--inspect must be a port from 0 to 65535, but is "${port}".`);
   openInspector(number, LOOPBACK);
   if (inspectorUrl() !== undefined) return;
-  throw new ConfigError(`A debugger cannot be let in on port ${port}. Choose another, such as --inspect=0.`);
+  throw new ConfigError(`A debugger cannot connect to port ${port}. Choose another, such as --inspect=0.`);
 }

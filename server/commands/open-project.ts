@@ -22,7 +22,7 @@ export interface OpenedProject {
   readonly env: Environment;
   readonly settings: Settings;
   readonly flags: Flags;
-  /** Reads the environment anew, with its files. @throws ConfigError */
+  /** Reads the environment and its files again. @throws ConfigError */
   read(): Environment;
 }
 
@@ -51,7 +51,7 @@ export interface ProjectServer {
 export async function createProjectServer(
   { folder, env, settings, flags, read }: OpenedProject,
   module: AgentModule,
-  more: Partial<ParleyServerOptions> = {},
+  { isDev = false, ...more }: Partial<ParleyServerOptions> & { isDev?: boolean } = {},
 ): Promise<ProjectServer> {
   const tracing = loadOpenTelemetry(folder);
   const watchdog = new Watchdog();
@@ -66,7 +66,7 @@ export async function createProjectServer(
     ...more,
     sinks: (log) => [watchdog, ...(more.sinks?.(log) ?? [])],
   });
-  const reloadSettings = settingsReloader({ server, settings, env, read, flags });
+  const reloadSettings = settingsReloader({ server, settings, env, read, flags, isDev });
   return {
     server,
     reloadSettings,

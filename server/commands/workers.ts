@@ -5,7 +5,7 @@ import type { Environment } from "../config/settings.ts";
 import { collectWorkerMetrics } from "../observe/worker-metrics.ts";
 import { onHangup } from "../process-life.ts";
 
-/** A worker that ends by itself is replaced after this time, and after twice as long each further time. */
+/** A worker that ends without a signal is replaced after this time, and after twice as long each further time. */
 const FIRST_RESTART_MS = 500;
 const MAX_RESTART_MS = 30_000;
 

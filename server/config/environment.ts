@@ -10,7 +10,7 @@ import { type Environment, SETTINGS } from "./settings.ts";
 
 /**
  * A variable of the process wins over the file that `PARLEY_ENV_FILE` names, and that file over `.env` in the project's
- * folder. Both files are read anew each time. @throws ConfigError
+ * folder. Both files are read again each time. @throws ConfigError
  */
 export function readEnvironment(env: Environment, projectFolder: string | undefined): Environment {
   const projectFile = projectFolder === undefined ? undefined : join(projectFolder, ".env");
@@ -35,11 +35,23 @@ function readEnvFile(file: string): Environment {
   } catch (error) {
     throw new ConfigError(`${file} cannot be read: check its permissions.`, { cause: error });
   }
+  refuseOtherLines(file, content);
   const entries = Object.entries(parseEnv(content.replace(/^\uFEFF/, "")));
   // Node's parser takes a comment for a variable if the file ends with it.
   const variables = Object.fromEntries(entries.filter(([name]) => !name.startsWith("#")));
   checkFileNames(file, variables);
   return variables;
+}
+
+/** A comment, or a variable whose value may have several lines in quotes. */
+const ENTRY = /^[^\S\n]*(?:#.*|[^=\n]*=[^\S\n]*(?:(["'`])[\s\S]*?\1.*|.*))$/gm;
+
+/** Node's parser passes over a line that sets nothing. @throws ConfigError without the line, which may be a secret */
+function refuseOtherLines(file: string, content: string): void {
+  const others = content.replace(ENTRY, (entry) => entry.replace(/[^\n]/g, ""));
+  const index = others.split("\n").findIndex((line) => line.trim() !== "");
+  if (index === -1) return;
+  throw new ConfigError(`${file}: line ${index + 1} has no "=". Write NAME=value, or # before a comment.`);
 }
 
 const KNOWN = Object.values(SETTINGS).map(({ name }) => name);

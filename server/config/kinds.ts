@@ -128,7 +128,7 @@ const ORIGIN = /^(?!(?:file|ftp|wss?):)[a-z][a-z\d+.-]*:\/\/(?:[\w.-]+|\[[\da-f:
 
 /**
  * `scheme://host[:port]`, in small letters and without the scheme's default port (RFC 6454, 6.2). An app has a scheme of
- * its own, such as `capacitor://localhost`. `undefined` for `null` and whatever else is none.
+ * its own, such as `capacitor://localhost`. `undefined` for `null` and for all that is no origin.
  */
 export function originOf(text: string): string | undefined {
   const lower = text.toLowerCase();
@@ -138,7 +138,7 @@ export function originOf(text: string): string | undefined {
   return ORIGIN.test(origin) && (href === origin || href === `${origin}/`) ? origin : undefined;
 }
 
-/** Names of servers, in small letters. A `*` would let whoever can name a picture load it from anywhere. */
+/** Names of servers, in small letters. A `*` would let any text that names a picture load it from anywhere. */
 export const hosts = list((entry, name) => {
   const host = entry.toLowerCase();
   if (/^[\w.-]+$/.test(host) && URL.canParse(`https://${host}`) && new URL(`https://${host}`).host === host)

@@ -2,7 +2,7 @@
 
 import type { Environment } from "./settings.ts";
 
-/** What stands for a secret. */
+/** The text that replaces a secret. */
 export const STRUCK = "[key]";
 
 /** `SHOP_API_KEYS`, `PGPASSWORD`, `stripeKey`, `AWS_ACCESS_KEY_ID`, but not `KEYBOARD`. */

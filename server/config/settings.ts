@@ -1,6 +1,6 @@
 /**
  * Every setting of the server. Parsing, the reload on SIGHUP and the tables of docs/settings.md come from these tables;
- * after a change, write the page anew: npm run docs
+ * after a change, write the page again: npm run docs
  */
 
 import { BlockList } from "node:net";
@@ -50,7 +50,7 @@ function rows(live: boolean) {
 /** A setting that counts from the next start on. */
 const fixed = rows(false);
 
-/** A setting that SIGHUP takes over. Use its value anew for each decision: `settings.ratePerKey` changes in place. */
+/** A setting that SIGHUP takes over. Read its value again for each decision: `settings.ratePerKey` changes in place. */
 const live = rows(true);
 
 const serving = {
@@ -451,6 +451,15 @@ export function isLive(name: string): boolean {
 export function applyLive(settings: Settings, next: Settings): void {
   const values = ROWS.filter(([, row]) => row.live).map(([key]) => [key, next[key]]);
   Object.assign(settings, Object.fromEntries(values), { requiresKey: next.requiresKey });
+}
+
+/** Whether this environment variable is read when an agent is loaded: its own ones, and the settings of providers. */
+export function isOfAgent(name: string): boolean {
+  return ROWS.every(([key, row]) => row.name !== name || key in providers);
+}
+
+export function applyOfProviders(settings: Settings, next: Settings): void {
+  for (const key of Object.keys(providers)) Object.assign(settings, { [key]: next[key as ProviderSettingKey] });
 }
 
 /** The name and the addresses that never leave the machine (RFC 1122, 3.2.1.3). A name below `localhost` may lead to another one. */

@@ -7,7 +7,7 @@ export class Late extends Error {
   }
 }
 
-/** While something keeps the event loop busy no answer can come, so such a pause, however long, counts as one tick of several. */
+/** While something blocks the event loop no answer can come, so a pause of any length counts as one of several ticks. */
 const TICKS = 5;
 
 /**

@@ -25,14 +25,20 @@ type DevEvent = (
 const TIMES = { keepAliveMs: 15_000, sendMs: 30_000 };
 
 export class DevPage {
-  /** Opens `/dev/` until this process ends. */
-  readonly token = randomBytes(24).toString("base64url");
-  readonly #digest = digestOf(this.token);
+  /** Opens `/dev/` until the command ends. */
+  readonly token: string;
+  readonly #digest: Buffer;
   readonly #events = new EventEmitter().setMaxListeners(0);
   readonly #end = new AbortController();
   /** The users that the page can ask as, if the agent's module names them. */
   choices: readonly UserChoice[] | undefined;
   #last: DevEvent = { type: "reloaded" };
+
+  /** A process that takes another one's place keeps its token: pages that are open go on. */
+  constructor(token = randomBytes(24).toString("base64url")) {
+    this.token = token;
+    this.#digest = digestOf(token);
+  }
 
   readonly routes: Routes = {
     "GET /dev/events": { access: "open", handle: (context) => this.#stream(context) },

@@ -1,6 +1,6 @@
 /** Serves what the project's files say now; while they are broken, the last good agent goes on answering. */
 
-import { basename, relative } from "node:path";
+import { basename, relative, sep } from "node:path";
 import type { AgentModule } from "../agent/define.ts";
 import { ModuleLife } from "../agent/served-agent.ts";
 import { secretsOf } from "../config/secrets.ts";
@@ -10,7 +10,7 @@ import { SILENT_LOAD_MS } from "../project/load-project.ts";
 import type { ParleyServer } from "../server.ts";
 import { type DevPage, withDevUsers } from "./page.ts";
 
-const CONVERSATIONS_END = "Another provider answers now, which cannot go on with the conversations of before.";
+const CONVERSATIONS_END = "Another provider answers now, which cannot continue earlier conversations.";
 
 interface ReloaderParts {
   readonly folder: string;
@@ -70,7 +70,7 @@ export class AgentReloader {
       page.say({ type: "reloaded" });
     } catch (error) {
       if (!(error instanceof ConfigError)) server.log.failure(error);
-      // The log strikes secrets by itself.
+      // The log removes secrets itself.
       const sentence = server.log.strike(this.#withoutFolder(error instanceof Error ? error.message : String(error)));
       this.#isBroken = true;
       server.log.warning(`${sentence}\nThe last good agent goes on answering.`);
@@ -101,7 +101,7 @@ export class AgentReloader {
 
   /** As the developer names the files. */
   #withoutFolder(text: string): string {
-    return text.replaceAll(`${this.#parts.folder}/`, "");
+    return text.replaceAll(this.#parts.folder + sep, "");
   }
 }
 

@@ -31,7 +31,7 @@ interface TraceParts {
   onTraced(request: TracedRequest): void;
 }
 
-/** What stands for the model of an agent that is written elsewhere. */
+/** The model's name for an agent that is written elsewhere. */
 const OWN_RUN = "run";
 
 export class Trace implements RunSink {

@@ -14,8 +14,6 @@ const READABLE = /^[^.].*\.(?:[cm]?[jt]sx?|json|ya?ml|toml|mdx?|txt|csv|html|xml
 
 interface WatchOptions {
   readonly folder: string;
-  /** Files that count wherever they are, under whatever name. */
-  readonly files: readonly string[];
   onChange(changed: ReadonlySet<string>): void;
   onProblem(sentence: string): void;
 }
@@ -33,17 +31,15 @@ export class ProjectWatcher {
     this.#options = options;
   }
 
-  /** To be called after each load: watches the folders that there are now, and those of the files that were imported. */
+  /**
+   * To be called after each load: watches the folders that there are now, and those of these files, which count wherever they
+   * are, under whatever name.
+   */
   follow(imported: Iterable<string>): void {
-    this.#imported = new Set([...imported, ...this.#options.files]);
+    this.#imported = new Set(imported);
     const folders = new Set([...foldersIn(this.#options.folder), ...[...this.#imported].map(dirname)]);
     for (const [folder, watcher] of this.#watchers) if (!folders.has(folder)) this.#leave(folder, watcher);
     for (const folder of folders) if (!this.#watchers.has(folder)) this.#watch(folder);
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    for (const [folder, watcher] of this.#watchers) this.#leave(folder, watcher);
   }
 
   #watch(folder: string): void {
@@ -70,7 +66,7 @@ export class ProjectWatcher {
     // A folder that was removed or moved away is watched no more, even if another one takes its name.
     const wasWatched = name !== null && this.#leaveBelow(path);
     if (!wasWatched && !this.#imported.has(path)) {
-      const isInProject = `${folder}/`.startsWith(`${this.#options.folder}/`);
+      const isInProject = `${folder}${sep}`.startsWith(this.#options.folder + sep);
       if (!isInProject || !(READABLE.test(name ?? "") || this.#isNewFolder(path, name ?? "."))) return;
     }
     this.#changed.add(path);

@@ -13,6 +13,7 @@ import type { Routes } from "../http/routes.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
 import { ApiError, type ErrorCode, invalidField } from "../protocol/errors.ts";
 import { type DoneEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
+import type { CitedSource } from "../protocol/sources.ts";
 import type { McpMessage, RequestId } from "../routes/message.ts";
 import { isGiven, messageRules } from "../routes/parse-message.ts";
 import type { Service } from "../routes/service.ts";
@@ -183,7 +184,10 @@ function toolOf({ agent }: Agent, suggestions: readonly string[] = []): object {
     },
     outputSchema: {
       type: "object",
-      properties: { answer: { type: "string" }, conversation: { type: "string" } },
+      properties: {
+        ...{ answer: { type: "string" }, conversation: { type: "string" } },
+        sources: { type: "array", items: { type: "object" } },
+      },
       required: ["answer", "conversation"],
     },
   };
@@ -201,7 +205,7 @@ async function cancel(
   if (name === undefined) return;
   const sender = await admitReader(service, served, caller, () => visitOf(context));
   await service.runs.cancel(sender, name).catch((error) => {
-    // It had ended by itself.
+    // The run had ended already.
     if (!(error instanceof ApiError)) throw error;
   });
 }
@@ -340,26 +344,32 @@ function doing(event: NumberedEvent): string | undefined {
 
 const resultOf = (ask: Ask, event: TerminalEvent): object =>
   event.type === "done"
-    ? toolResult(ask, wordsOf(event))
+    ? toolResult(ask, wordsOf(event), { sources: event.sources })
     : failedBody(ask, event.code, event.data, event.state !== undefined);
 
-const BEGIN_ANEW =
-  "This conversation is not kept any more. Begin anew: send the message without conversation, with all that it needs.";
+const START_AGAIN =
+  "This conversation is no longer kept. Start a new one: send the message without conversation, with all that it needs.";
 
 /** `isKept`: the conversation can go on. */
 function failedBody(ask: Ask, code: ErrorCode, sentence: string, isKept = false): object {
   const isGone = code === "conversation_expired" || code === "invalid_state";
-  return toolResult(ask, isGone ? BEGIN_ANEW : sentence, code, isKept);
+  return toolResult(ask, isGone ? START_AGAIN : sentence, { code, isKept });
 }
 
 /** `code` says what has failed, if anything has. */
-function toolResult(ask: Ask, answer: string, code?: ErrorCode, isKept = true): object {
+interface Outcome {
+  code?: ErrorCode;
+  isKept?: boolean;
+  sources?: CitedSource[] | undefined;
+}
+
+function toolResult(ask: Ask, answer: string, { code, isKept = true, sources }: Outcome): object {
   const { conversation } = ask;
   // Many clients give their models the texts alone.
   const texts = isKept ? [answer, `conversation: ${conversation}`] : [answer];
   const fields = {
     content: texts.map((text) => ({ type: "text", text })),
-    ...(isKept && { structuredContent: { answer, conversation } }),
+    ...(isKept && { structuredContent: { answer, conversation, ...(sources && { sources }) } }),
     isError: code !== undefined,
   };
   return resultBody(ask, fields, code && { code });

@@ -8,6 +8,7 @@ import type { Routes } from "../http/routes.ts";
 import type { FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, fieldOf, invalidRequest } from "../protocol/errors.ts";
 import { type DoneEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
+import type { SourceEvent } from "../protocol/sources.ts";
 import { answerAt, doneEvent, failureOf } from "../routes/chat.ts";
 import type { BegunAnswer, Door } from "../routes/door.ts";
 import type { Asked } from "../routes/message.ts";
@@ -107,21 +108,51 @@ const wordsOf = (event: DoneEvent): string => waitingWords(event).join("\n\n");
 
 type ToolEvent = Extract<NumberedEvent, { type: "tool_call" | "tool_progress" | "tool_result" }>;
 type Field = "content" | "reasoning_content";
-type Turn = Partial<Record<Field, string>>;
+type Turn = Partial<Record<Field, string>> & { sources?: SourceEvent["data"][] };
 
 /** Parts what is said, and what is thought, by a blank line wherever tools have run in between. */
 class Words {
   readonly #begun = new Set<Field>();
   /** The fields that have begun before the tools that ran last. */
   readonly #parted = new Set<Field>();
+  /** What the text since then is for our own clients, and how long all of it is here. */
+  #content = "";
+  #length = 0;
+  /** The sources of the text, as OpenAI has them. */
+  readonly #annotations: object[] = [];
+
+  get annotations(): { annotations?: object[] } {
+    return this.#annotations.length === 0 ? {} : { annotations: this.#annotations };
+  }
+
+  /** A source of the text, as it has come so far. Files are nothing that OpenAI's clients could open. */
+  annotate({ url, title, at }: SourceEvent["data"]): void {
+    if (url === undefined) return;
+    const place = at === undefined ? 0 : Math.max(0, this.#length - (this.#content.length - at));
+    this.#annotations.push({
+      type: "url_citation",
+      url_citation: { url, title, start_index: place, end_index: place },
+    });
+  }
 
   /** The tools of a turn run, or the answer ends otherwise. */
   part(): void {
+    this.#content = "";
     for (const field of this.#begun) this.#parted.add(field);
   }
 
   /** The piece as it follows those before, or nothing. Thoughts are often a single line end. */
   add(field: Field, piece: string): string {
+    const text = this.#apart(field, piece);
+    if (field === "content") {
+      this.#content += piece;
+      this.#length += text.length;
+      // What its end has shown to be a thought comes again.
+    } else if (piece === this.#content) this.#content = "";
+    return text;
+  }
+
+  #apart(field: Field, piece: string): string {
     const isParted = this.#parted.has(field);
     const isTrimmed = isParted || (field === "reasoning_content" && !this.#begun.has(field));
     const text = isTrimmed ? piece.trimStart() : piece;
@@ -136,6 +167,7 @@ class Words {
     let text = "";
     for (const turn of turns) {
       text += this.add(field, turn[field] ?? "");
+      if (field === "content") for (const source of turn.sources ?? []) this.annotate(source);
       this.part();
     }
     return text;
@@ -175,6 +207,9 @@ class ChunkEncoder {
         return this.#status(event);
       case "tool_progress":
         return this.#status(event);
+      case "source":
+        this.#words.annotate(event.data);
+        return "";
       case "done":
         return this.#end(event);
       default:
@@ -186,7 +221,9 @@ class ChunkEncoder {
     const usage = this.#asked.usage && event.usage;
     const counted = usage ? `${this.#head},"choices":[],"usage":${JSON.stringify(usageOf(usage))}}\n\n` : "";
     this.#words.part();
-    return this.#delta("content", wordsOf(event)) + this.#choice({}, finishOf(event)) + counted + LAST;
+    return (
+      this.#delta("content", wordsOf(event)) + this.#choice(this.#words.annotations, finishOf(event)) + counted + LAST
+    );
   }
 
   #delta(field: Field, piece: string): string {
@@ -229,7 +266,8 @@ function usageOf(usage: Usage): object {
 
 /** The answer as one `chat.completion`. @throws ApiError when the run failed */
 async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promise<object> {
-  const turns = [{ content: "", reasoning_content: "" }];
+  const newTurn = () => ({ content: "", reasoning_content: "", sources: [] as SourceEvent["data"][] });
+  const turns = [newTurn()];
   let last: TerminalEvent | undefined;
   for await (const events of reader) {
     for (const event of events) {
@@ -240,8 +278,8 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
         if (event.data === turn.content) turn.content = "";
         turn.reasoning_content += event.data;
       }
-      if (event.type === "tool_call" || event.type === "tool_result")
-        turns.push({ content: "", reasoning_content: "" });
+      if (event.type === "source") turn.sources.push(event.data);
+      if (event.type === "tool_call" || event.type === "tool_result") turns.push(newTurn());
       if (isTerminal(event)) last = event;
     }
   }
@@ -249,7 +287,8 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
   const words = new Words();
   const content = words.join("content", [...turns, { content: wordsOf(done) }]);
   const thoughts = words.join("reasoning_content", turns);
-  const message = { role: "assistant", content, refusal: null, ...(thoughts && { reasoning_content: thoughts }) };
+  const beside = { ...(thoughts && { reasoning_content: thoughts }), ...words.annotations };
+  const message = { role: "assistant", content, refusal: null, ...beside };
   return {
     ...{ id: idOf(run), object: "chat.completion", created: seconds(), model: agent },
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(done) }],

@@ -3,6 +3,7 @@
 import { isInPlaceOfDecisions, type RunInput } from "../agent/run-function.ts";
 import { asString, isRecord, records, textsOf } from "../protocol/json.ts";
 import { sdkUsage } from "../providers/ai-sdk/usage.ts";
+import { plainSource } from "../providers/citations.ts";
 import { type Answer, failure } from "./answer.ts";
 import { type AgentAnswer, statusOf } from "./inner-answer.ts";
 import { alike, type Handlers, ignored, readByType, type Shape } from "./shape.ts";
@@ -14,10 +15,11 @@ const DECLINED = "It was declined.";
 const HANDLERS: Handlers = {
   ...ignored("start", "finish-step", "text-start", "text-end", "reasoning-start", "reasoning-end", "raw"),
   ...ignored("tool-input-start", "tool-input-delta", "tool-input-end", "message-metadata", "reasoning-file", "custom"),
-  ...ignored("source", "source-url", "source-document", "file", "tool-output-delta", "tool-approval-response"),
+  ...ignored("file", "tool-output-delta", "tool-approval-response"),
   "start-step": (_item, answer) => answer.nextStep(),
   "text-delta": ({ text, delta }, answer) => answer.text(text ?? delta),
   "reasoning-delta": ({ text, delta }, answer) => answer.thinking(text ?? delta),
+  ...alike(["source", "source-url", "source-document"], (item, answer) => answer.source(plainSource(item))),
   ...alike(["tool-call", "tool-input-available"], ({ toolCallId, toolName, input }, answer) => {
     answer.call(toolCallId, toolName, input);
   }),

@@ -15,7 +15,7 @@ import type { ToolProgressEvent } from "../protocol/events.ts";
 import { asString, tryParse } from "../protocol/json.ts";
 import { providerError } from "../providers/failures.ts";
 import { textContent } from "../providers/history.ts";
-import type { AskedCall, ModelEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
+import type { AskedCall, FoundSource, ModelEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { MAX_STREAM_BYTES } from "../providers/transport/upstream-response.ts";
 import { addUsage } from "../providers/usage.ts";
 import { type AgentAnswer, InnerAnswer } from "./inner-answer.ts";
@@ -92,10 +92,12 @@ export class Answer implements AgentAnswer {
   /** Calls that are known of but were not begun. */
   #expected = 0;
   #hasText = false;
-  /** Whether the next text begins the answer anew. */
+  /** Whether the next text starts the answer again. */
   #beginsAnew = false;
   /** Whether a row of a tool stands behind the last text, so that a client shows the next one apart. */
   #isApart = true;
+  /** Characters that were said since the last call or result. */
+  #saidSince = 0;
   /** Characters of all that was said and done. */
   #chars = 0;
   readonly #limits: Limits;
@@ -148,7 +150,15 @@ export class Answer implements AgentAnswer {
     }
     this.#hasText = true;
     this.#isApart = false;
+    this.#saidSince += delta.length;
     this.#events.push({ type: "text", delta });
+  }
+
+  /** What was said rests on it. `at`: the place in what was said since the last call or result. */
+  source({ at, ...source }: FoundSource & { at?: unknown }): void {
+    this.#count(Object.values(source).join(""));
+    const back = typeof at === "number" ? Math.max(0, this.#saidSince - at) : source.back;
+    this.#events.push({ type: "source", source: { ...source, back } });
   }
 
   thinking(delta: unknown): void {
@@ -207,6 +217,7 @@ export class Answer implements AgentAnswer {
     const isIt = !isAsAsked || isDeepStrictEqual(tryParse(declined?.arguments ?? ""), tryParse(call.arguments));
     if (isDeclined && declined?.name === call.name && isIt) return call.id;
     this.#count(call.arguments);
+    this.#saidSince = 0;
     this.#called.add(call.id);
     this.#open.set(call.id, { ...call, startedAt: performance.now() });
     this.#awaited.add(call.id);
@@ -335,7 +346,7 @@ export class Answer implements AgentAnswer {
     if (call === undefined && (this.#called.has(key) || this.#steps.has(key))) return;
     const isMeant = isToolError(thrown);
     const cause = { cause: thrown };
-    if (call === undefined) this.notice(new AgentNotice("A tool failed whose call is not shown.", cause));
+    if (call === undefined) this.notice(new AgentNotice("A tool whose call is not shown has failed.", cause));
     else if (!isMeant) this.#report(new AgentNotice(`The tool "${call.name}" failed.`, cause));
     this.#finish(id, isMeant ? messageOf(thrown) : HIDDEN_FAILURE, true);
   }
@@ -441,6 +452,7 @@ export class Answer implements AgentAnswer {
     pictures: readonly ImagePart[] = [],
   ): void {
     this.#endSteps(id);
+    this.#saidSince = 0;
     this.#said(this.#progress.end(id));
     for (const said of [output, ...pictures.map(({ image_url: { url } }) => url)]) this.#count(said);
     const durationMs = Math.round(performance.now() - startedAt);

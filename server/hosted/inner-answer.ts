@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { Usage } from "../protocol/chat.ts";
 import { asString, isRecord } from "../protocol/json.ts";
-import type { ToolCall } from "../providers/provider.ts";
+import type { FoundSource, ToolCall } from "../providers/provider.ts";
 
 /** No call has this id, as one that comes without an id gets one: what is read of an agent within it is shown nowhere. */
 export const NOBODY = "";
@@ -11,6 +11,7 @@ export const NOBODY = "";
 /** What readers say of an agent: the one that answers, or one within a tool of it. `Answer` says what its methods do. */
 export interface AgentAnswer {
   text(delta: unknown): void;
+  source(source: FoundSource): void;
   thinking(delta: unknown): void;
   beginAnew(): void;
   expect(calls: number): void;
@@ -46,6 +47,7 @@ export class InnerAnswer implements AgentAnswer {
   }
 
   text(): void {}
+  source(): void {}
   thinking(): void {}
   beginAnew(): void {}
   expect(): void {}

@@ -117,7 +117,7 @@ export class Items {
       if (signal.aborted) reject(signal.reason);
       if (this.#late !== undefined) reject(this.#late);
       this.#watch(mayBeSilent);
-      // At once: what goes on may wait anew before a promise of `finally` is settled.
+      // At once: the code that goes on may wait again before a promise of `finally` settles.
       const stopWaiting = (then: (result: unknown) => void) => (result: unknown) => {
         this.#isWaiting = false;
         then(result);

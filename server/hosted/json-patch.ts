@@ -136,7 +136,7 @@ export class PatchedDocument {
   }
 }
 
-/** Only what is the container's own is found: a name such as `__proto__` leads nowhere else. */
+/** Finds own properties only, so that a name such as `__proto__` finds nothing. */
 function placeIn(parent: Container, key: string, pointer: string, isNew: boolean): Place {
   if (!Array.isArray(parent)) {
     if (!isNew && !Object.hasOwn(parent, key)) throw new Error(`there is no ${pointer}`);

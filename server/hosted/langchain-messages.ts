@@ -3,6 +3,8 @@
 import { randomUUID } from "node:crypto";
 import type { Usage } from "../protocol/chat.ts";
 import { asString, isRecord, records } from "../protocol/json.ts";
+import { plainSource } from "../providers/citations.ts";
+import type { FoundSource } from "../providers/provider.ts";
 import { fieldsIn, usageOf } from "../providers/usage.ts";
 import { argumentsText } from "./answer.ts";
 import type { AgentAnswer } from "./inner-answer.ts";
@@ -119,6 +121,7 @@ export class MessagesReader {
       // Whole messages without an id are not pieces of one.
       if (text !== "") this.say(isPiece || id !== "" ? id : randomUUID(), text);
       if (text !== "") this.#said.add(id);
+      for (const source of sourcesOf(message)) this.#answer.source(source);
     }
     for (const piece of records(message.tool_call_chunks)) this.#addPiece(id, piece);
     if (!isPiece) this.#readCalls(message);
@@ -130,7 +133,7 @@ export class MessagesReader {
     this.#unsaid = { id, text: isMore ? this.#unsaid.text + text : text };
   }
 
-  /** The agent asks its model anew: what was asked for and has not begun will not begin. */
+  /** The agent asks its model again, so calls that have not begun will not begin. */
   #goOn(message: string): void {
     this.#current = message;
     for (const asked of this.#asked.values()) asked.isDue = false;
@@ -244,6 +247,11 @@ function textOf({ content }: Message): string {
   if (typeof content === "string") return content;
   const texts = records(content).filter(({ type }) => type === "text" || type === "text_delta");
   return texts.map(({ text }) => asString(text)).join("");
+}
+
+/** What a message rests on: a piece has it without the text that it belongs to, so that the place is not known. */
+function sourcesOf({ content }: Message): FoundSource[] {
+  return records(content).flatMap((block) => records(block.citations ?? block.annotations).map(plainSource));
 }
 
 /** Thinking, in the forms of several providers. */

@@ -2,6 +2,7 @@
 
 import { asString, isRecord } from "../protocol/json.ts";
 import { sdkUsage } from "../providers/ai-sdk/usage.ts";
+import { plainSource } from "../providers/citations.ts";
 import { isDataPart } from "./ai-sdk.ts";
 import { type Answer, failure } from "./answer.ts";
 import { type AgentAnswer, statusOf } from "./inner-answer.ts";
@@ -34,6 +35,7 @@ const HANDLERS: Record<string, (payload: Payload, answer: Answer, runId: unknown
   "step-start": (_payload, answer) => answer.nextStep(),
   "text-delta": ({ text }, answer) => answer.text(text),
   "reasoning-delta": ({ text }, answer) => answer.thinking(text),
+  source: (payload, answer) => answer.source(plainSource(payload)),
   ...CALL_HANDLERS,
   "tool-call-approval": ask,
   "tool-call-suspended": ask,

@@ -2,6 +2,7 @@
 
 import type { Usage } from "../protocol/chat.ts";
 import { asString, isRecord, records, textsOf } from "../protocol/json.ts";
+import { messageSources } from "../providers/citations.ts";
 import { fieldsIn, openAiDetails, usageOf } from "../providers/usage.ts";
 import type { Answer } from "./answer.ts";
 import type { AgentAnswer } from "./inner-answer.ts";
@@ -20,7 +21,8 @@ function isEvent(item: unknown): item is Record<string, unknown> & { type: strin
 
 /** What the model says comes as it is said, and once more whole: only what was not streamed is taken from there. */
 class AgentsReader implements ShapeReader {
-  #saidText = false;
+  /** The text of the last response. */
+  #said = "";
   #saidThinking = false;
   /** Steps by the ids of their calls: those of agents within tools, and within tools of these. */
   readonly #steps = new Map<string, string>();
@@ -46,11 +48,11 @@ class AgentsReader implements ShapeReader {
   #readModel(data: Record<string, unknown>, answer: Answer): void {
     const { type, delta, response, event } = data;
     if (type === "response_started") {
-      this.#saidText = false;
+      this.#said = "";
       this.#saidThinking = false;
       answer.nextStep();
     } else if (type === "output_text_delta") {
-      this.#saidText = true;
+      this.#said += asString(delta);
       answer.text(delta);
     } else if (type === "model" && isRecord(event)) {
       const thought = thoughtOf(event);
@@ -68,7 +70,10 @@ class AgentsReader implements ShapeReader {
     const raw = isRecord(step.rawItem) ? step.rawItem : {};
     const handlers: Handlers = {
       message_output_created: () => {
-        if (!this.#saidText) answer.text(textsOf(raw.content, "text"));
+        const text = textsOf(raw.content, "text");
+        if (this.#said === "") answer.text(text);
+        this.#said ||= text;
+        for (const source of messageSources(raw.content, this.#said)) answer.source(source);
       },
       reasoning_item_created: () => {
         if (!this.#saidThinking) answer.thinking(textsOf(raw.content, "text"));

@@ -2,12 +2,16 @@
 
 import { AgentNotice } from "../errors.ts";
 import { asString, isRecord } from "../protocol/json.ts";
+import type { FoundSource } from "../providers/provider.ts";
 import { usageOf } from "../providers/usage.ts";
 import { failure } from "./answer.ts";
 import { type Handlers, readByType, type Shape } from "./shape.ts";
 
 const NO_PARENT =
   "The agent's run yielded a tool_call whose parent is no call that runs: it is not shown. Yield steps behind their call, and before its result.";
+
+const NO_CALL =
+  "The agent's run yielded a tool_result whose id is that of no call: it is not shown. Yield a tool_call of this id before it.";
 
 const HANDLERS: Handlers = {
   token: ({ data }, answer) => answer.text(textOf("token.data", data)),
@@ -29,8 +33,20 @@ const HANDLERS: Handlers = {
     answer.progress(textOf("tool_progress.data.id", id), textOf("tool_progress.data.text", text));
   },
   tool_result({ data }, answer) {
-    const { id, output = "", status, images } = fieldsOf("tool_result", data);
-    answer.result(id, output, status === "failed", images);
+    const { id, output, status, images, ...others } = fieldsOf("tool_result", data);
+    const [other] = Object.keys(others);
+    if (!answer.hasCalled(asString(id))) answer.notice(new AgentNotice(NO_CALL));
+    else if (output === undefined && other !== undefined) {
+      const sentence = `The agent's run yielded a tool_result without output, but with ${other}, which does nothing.`;
+      answer.notice(new AgentNotice(sentence));
+    }
+    answer.result(id, output ?? "", status === "failed", images);
+  },
+  source({ data }, answer) {
+    const { title, url, file, quote, at } = fieldsOf("source", data);
+    const named =
+      url === undefined ? { file: textOf("source.data.file", file) } : { url: textOf("source.data.url", url) };
+    answer.source({ title: asString(title), ...named, quote: asString(quote), at });
   },
   usage({ data }, answer) {
     const { input_tokens: input, output_tokens: output, ...more } = fieldsOf("usage", data);
@@ -55,6 +71,7 @@ const HANDLERS: Handlers = {
   changing_state({ data }, answer) {
     if (typeof data === "function") answer.changingState = data as () => unknown;
   },
+  found_source: ({ data }, answer) => answer.source(data as FoundSource),
   finish_reason: ({ data }, answer) => answer.finishedAs(data),
   notice({ data }, answer) {
     if (data instanceof AgentNotice) answer.notice(data);

@@ -10,6 +10,7 @@ import {
 } from "../agent/run-function.ts";
 import { HIDDEN_FAILURE } from "../agent/tool-definition.ts";
 import { asString, isRecord, records } from "../protocol/json.ts";
+import { messageSources } from "../providers/citations.ts";
 import { reportsFailure, UpstreamFailure } from "../providers/failures.ts";
 import { callsOf, partsOf, textOf } from "../providers/history.ts";
 import { responsesUsage } from "../providers/usage.ts";
@@ -112,6 +113,7 @@ export class ResponseEvents {
     const at = rest.indexOf(text.trim());
     if (at === -1 && !this.#streamed.has(id)) yield* this.#say(text, WHOLE);
     this.#rest = at === -1 ? rest : rest.slice(at + text.trim().length);
+    for (const data of messageSources(content, this.#said)) yield { type: "found_source", data };
     if (this.#writing !== NONE) this.#writing = FINISHED;
   }
 

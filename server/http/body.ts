@@ -85,7 +85,7 @@ async function* chunksOf(req: IncomingMessage): AsyncGenerator<Buffer, void> {
   try {
     for await (const chunk of req.iterator({ destroyOnReturn: false })) yield chunk;
   } catch {
-    // If Node's parser has found a fault in the body, it answers by itself.
+    // If Node's parser has found a mistake in the body, the parser answers.
     throw cutOff();
   } finally {
     // Node skips what is left of a body only if none of it was read, and the next request comes behind it.

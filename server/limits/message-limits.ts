@@ -31,7 +31,7 @@ const UPLOAD_SHARE = 4;
 
 export class MessageLimits {
   readonly #shared: Limiter;
-  /** What this process carries is its own: a further process carries as much again. */
+  /** The limits of one process: each further process allows as much again. */
   readonly #own = createMemoryLimiter();
   readonly #settings: Settings;
   readonly #onRefused: (limit: LimitName) => void;

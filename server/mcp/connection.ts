@@ -17,7 +17,7 @@ const CHECK_EVERY_MS = 30_000;
 /** After a failure the next attempt is about so far away, and each time twice as far, up to the other. */
 const FIRST_WAIT_MS = 1_000;
 const LAST_WAIT_MS = 30_000;
-/** How long the run waits that makes such an attempt. */
+/** How long a run waits for its own attempt to connect. */
 const TRY_MS = 2_000;
 /** For a server to end a session. */
 const END_MS = 1_000;
@@ -69,7 +69,7 @@ export class Connection {
   #offeredAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   readonly #closed = new AbortController();
-  /** Those that are not closed: calls on one that was left may still end well. */
+  /** Connections that are not closed: calls on one that was left may still end well. */
   readonly #clients = new Map<Client, { readonly transport: Transport; calls: number }>();
 
   readonly #ending = new Set<Promise<void>>();
@@ -267,7 +267,7 @@ export class Connection {
     this.#ending.add(ending);
   }
 
-  /** The server is gone: a shared connection is opened again by itself. */
+  /** The server is gone: Parley opens a shared connection again. */
   #fail(why: string): void {
     const { health, isOfOne } = this.#parts;
     this.#client = undefined;

@@ -198,7 +198,7 @@ export class McpServers {
   async #given({ server, slot }: Named, texts: Texts, context: RunContext): Promise<Given> {
     const { name, headersOf, isRequired } = server;
     const without = (why: string) => ({ tools: [], leftOut: [`The tool server ${name} gives none: ${why}`] });
-    if (headersOf !== undefined && context.user === undefined) return without("no user is known of this message.");
+    if (headersOf !== undefined && context.user === undefined) return without("the message has no user.");
     const headers = headersOf && (() => this.#headers(server, context));
     try {
       const whose = headers === undefined ? EVERYBODY : await this.#whose(server, headers, context);
@@ -275,7 +275,7 @@ function isUp({ connections }: Slot): boolean {
   return connections.get(EVERYBODY)?.connection.isOpen === true;
 }
 
-/** Closes connections of users that nobody needs, the oldest first. */
+/** Closes connections of users that no run needs, the oldest first. */
 function sweep({ connections }: Slot): void {
   for (const [whose, { connection, uses, usedAt }] of connections) {
     const isTooMuch = connections.size >= MAX_USERS || Date.now() - usedAt > IDLE_MS;
@@ -285,7 +285,7 @@ function sweep({ connections }: Slot): void {
   }
 }
 
-/** What a user reads whom a server refuses that the agent cannot do without. */
+/** The message for a user whom a required server refuses. */
 function refusal(server: string, cause: unknown): ApiError {
   const detail = `The tool server ${server} does not let this user in`;
   return new ApiError("forbidden", "You are not allowed to use something that the assistant needs.", { detail, cause });

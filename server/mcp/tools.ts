@@ -11,7 +11,7 @@ import { tryParse } from "../protocol/json.ts";
 import type { Offer, OfferedTool } from "./offer.ts";
 
 const MAX_TOOLS = 128;
-/** Of descriptions and parameters, which go into each model request. */
+/** The most characters of descriptions and parameters, which go into each model request. */
 const MAX_CHARS = 256 * 1024;
 const MAX_DESCRIPTION_CHARS = 64 * 1024;
 const MAX_PARAMETER_CHARS = 64 * 1024;

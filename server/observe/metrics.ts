@@ -93,7 +93,7 @@ function createRunMetrics(registry: Registry, isTool: (name: string) => boolean,
   );
   const tokenDetails = registry.counter(
     "parley_token_details_total",
-    "Those among them that a cache gave or took, and that were thought, by detail and model.",
+    "Tokens from a cache, into a cache and of thinking, by detail and model.",
   );
   const costs = registry.counter("parley_cost_usd_total", "What model requests cost, by model, where it has a price.");
   const runTimes = registry.histogram("parley_run_duration_seconds", "From the message to the last event.", RUN);

@@ -11,6 +11,7 @@ import type {
   ToolCallEvent,
   ToolResultEvent,
 } from "../protocol/events.ts";
+import type { SourceEvent } from "../protocol/sources.ts";
 import type { RequestObserver, SentModel, ToolCall, TryObserver, TurnFinish } from "../providers/provider.ts";
 
 /** How a run's answer is sent. */
@@ -70,7 +71,20 @@ export interface AttachedFile {
 }
 
 /** What a run says. Of a call that its tool hides, clients get another event, or none. */
-export type RunEvent = StreamEvent | HiddenEvent;
+export type RunEvent = StreamEvent | HiddenEvent | MarkEvent | UnsaidEvent;
+
+/** A `source`, whose place is counted when clients get it: what parts their text is known then. */
+export interface MarkEvent {
+  readonly type: "mark";
+  /** The event behind so many UTF-16 units of a text. */
+  placed(units: number): SourceEvent;
+}
+
+/** What clients got as text was thinking: they get it again as that. */
+export interface UnsaidEvent {
+  readonly type: "unsaid";
+  readonly data: string;
+}
 
 export interface HiddenEvent {
   readonly type: "hidden";

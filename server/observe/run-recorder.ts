@@ -157,7 +157,7 @@ class RunRecorder implements RunObserver {
     for (const sink of this.#sinks) this.#safely(() => sink.run?.(entry));
   }
 
-  /** A sink that throws, such as a tracer of somebody else, ends neither the run nor what the other sinks get. */
+  /** If a sink throws, such as a tracer of another package, the run and the other sinks go on. */
   #safely<Value>(report: () => Value): Value | undefined {
     try {
       return report();

@@ -34,7 +34,7 @@ setInterval(() => {
   seenBeats = beats;
   seconds = isBlocked ? seconds + 1 : 0;
   if (seconds === WARN_AFTER) {
-    const remedy = `Nobody is answered meanwhile, and Ctrl-C waits, too: kill -9 ${process.pid} ends it.`;
+    const remedy = `No message is answered meanwhile. If Ctrl-C does nothing, kill -9 ${process.pid} ends it.`;
     log.warning(`${blocker()} has blocked the process for ${seconds} s. ${remedy}`);
   }
   if (seconds < endAfter) return;

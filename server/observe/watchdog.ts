@@ -34,7 +34,7 @@ export class Watchdog implements RunSink {
     beat();
     setInterval(beat, BEAT_MS).unref();
     const workerData: WatchdogData = { settings: { log, logLevel }, memory: this.#memory };
-    // Without the options of the command line, such as --import, which may load much.
+    // Without the options of the command line: --import may load large modules.
     const worker = new Worker(thread, { workerData, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 16 } });
     worker.on("error", onError).unref();
   }

@@ -36,7 +36,7 @@ export class ProjectLoader {
     return [...this.#compiled, ...this.#required()];
   }
 
-  /** Reads every file anew. @throws ConfigError as `loadProject` */
+  /** Reads every file again. @throws ConfigError as `loadProject` */
   async load(): Promise<AgentModule> {
     for (const path of this.#required()) delete this.#cache[path];
     this.#compiled.clear();

@@ -19,9 +19,7 @@ export function findProject(project: string): string {
     throw new ConfigError(`There is no folder "${project}". Give the path of a folder with an agent.ts.`);
   }
   if (!statSync(folder).isDirectory()) {
-    throw new ConfigError(
-      `"${project}" is a file. Give its folder: parley start ${relative(".", dirname(folder)) || "."}`,
-    );
+    throw new ConfigError(`"${project}" is a file. Give its folder: ${relative(".", dirname(folder)) || "."}`);
   }
   // Imports resolve to real paths.
   return realpathSync(folder);
@@ -44,7 +42,7 @@ function refuseNearMiss(folder: string): void {
   }
   const inside = AGENT_FILES.map((name) => join(folder, "src", name)).find((path) => existsSync(path));
   if (inside === undefined) return;
-  throw new ConfigError(`The agent is in ${inside}. Give that folder: parley start ${relative(".", dirname(inside))}`);
+  throw new ConfigError(`The agent is in ${inside}. Give that folder: ${relative(".", dirname(inside))}`);
 }
 
 function servedName(file: string): string {
@@ -52,7 +50,7 @@ function servedName(file: string): string {
   return AGENT_FILES.find((name) => extname(name) === extension) ?? `agent.${extension.includes("t") ? "ts" : "js"}`;
 }
 
-/** How the modules of a project are loaded anew, by the options of another `jiti` that compiles them. */
+/** Loads the modules of a project again, with the options of another `jiti` that compiles them. */
 export interface Reloading {
   options(compiler: Jiti): JitiOptions;
   /** Whether other agents may be answering, whose tools may leave rejected promises behind, too. */
@@ -110,10 +108,7 @@ async function importAgent(file: string, reloading?: Reloading): Promise<Exports
   }
 }
 
-/**
- * TypeScript or JavaScript, an ES module or CommonJS, whatever a package.json nearby says. `parley-agent` is this very
- * package there, so that the project needs no `node_modules`.
- */
+/** TypeScript or JavaScript, of any kind. `parley-agent` is this very package, so that a project needs no `node_modules`. */
 async function importModule(file: string, reloading?: Reloading): Promise<Exports> {
   const source = readFileSync(file, "utf8");
   // Node reads it as it is, once, and a tool of it imports nothing later.
@@ -123,11 +118,20 @@ async function importModule(file: string, reloading?: Reloading): Promise<Export
   const { createJiti } = await import("jiti");
   // Errors name the lines of the project's TypeScript.
   process.setSourceMapsEnabled(true);
+  let tsconfigPaths = true;
+  try {
+    createJiti(file, { tsconfigPaths, fsCache: false });
+  } catch {
+    // A package that tsconfig.json extends may not be there in production.
+    tsconfigPaths = false;
+  }
   const options = {
     alias: { "parley-agent": fileURLToPath(ownModule("server/parley-agent.ts")) },
     fsCache: cacheOf(dirname(file)),
     sourceMaps: true,
     interopDefault: false,
+    tsconfigPaths,
+    jsx: { runtime: "automatic" as const },
   };
   const compiler = createJiti(file, options);
   const jiti = reloading === undefined ? compiler : createJiti(file, { ...options, ...reloading.options(compiler) });
@@ -156,10 +160,7 @@ function hasTwoDefaults(compiled: string): boolean {
   return (DECLARED.exec(compiled)?.[1]?.match(/exports\.default = /g)?.length ?? 0) > 1;
 }
 
-/**
- * Where `jiti` keeps compiled files between starts; it checks that it can write there. Never the folder for temporary
- * files: other users can write there, too, and what it finds it runs.
- */
+/** Where compiled files are kept. Never the folder for temporary files: others can write there, and `jiti` runs what it finds. */
 function cacheOf(folder: string): string | false {
   const packages = join(folder, "node_modules");
   return existsSync(packages) && join(packages, ".cache/jiti");
@@ -222,7 +223,7 @@ function firstProblem(error: unknown): string {
   if (place !== undefined) return `${basename(place)}: ${problem}`;
   // Where the compiled code calls an import, it is `(0, _package.name)`.
   const plain = message.replace(/\(0 ?, _\w+\.(\w+)\)/g, "$1");
-  const [, missing] = /^Cannot find (?:module|package) '((?:@[^'/]+\/)?[^'./@][^'/]*)/.exec(message) ?? [];
+  const [, missing] = /^Cannot find (?:module|package) '((?:@[^'/]+\/)?[^'./@~#][^'/]*)/.exec(message) ?? [];
   const advice = missing === undefined ? "" : `. Run in the agent's folder: npm install ${missing}`;
   // Another package has the name of the command.
   if (missing === "parley") return `There is no module 'parley'. Import from "parley-agent".`;

@@ -86,7 +86,7 @@ export function sniffMediaType(head: Uint8Array): MediaType | undefined {
 /** RFC 4648, 3.5: four characters, or two or three of which the last has no bits to spare. */
 const LAST_QUANTUM = /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;
 
-/** Whether no other text stands for the same bytes. */
+/** Whether this is the only base64 text of these bytes. */
 export function isStrictBase64(data: string): boolean {
   return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data) && LAST_QUANTUM.test(data.slice(-4));
 }

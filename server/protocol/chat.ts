@@ -1,6 +1,7 @@
 /** The shapes of requests and answers, named as on the wire. */
 
 import type { Attachment, ImageType, MediaType } from "./attachments.ts";
+import type { CitedSource, ResultSource } from "./sources.ts";
 
 /**
  * Why a run ended, and whether that cut the answer: then `continue` has it go on. `stop`: the model was finished; `stopped`:
@@ -20,15 +21,15 @@ export type FinishReason = keyof typeof FINISH_REASONS;
 
 /** Tokens of a whole run. What no provider has reported is absent. */
 export interface Usage {
-  /** All of the input: what a cache gave and what was written into one, too. */
+  /** All input, including tokens from and into a cache. */
   input_tokens: number;
-  /** All of the output, with what was thought. */
+  /** All output, including thinking. */
   output_tokens: number;
-  /** Of the input, what a cache gave. */
+  /** Input tokens that a cache gave. */
   cached_input_tokens?: number;
-  /** Of the input, what was written into a cache. */
+  /** Input tokens that were written into a cache. */
   cache_write_tokens?: number;
-  /** Of the output, what was thought. */
+  /** Output tokens that were thought. */
   reasoning_tokens?: number;
 }
 
@@ -95,6 +96,8 @@ export interface ToolMessage {
   content: string | (ToolContent | OmittedPart)[];
   /** Whether the call failed; never read from the text. */
   is_error?: boolean;
+  /** What the result rests on. */
+  sources?: ResultSource[];
   /** All of it, where clients may not read it; the rest is empty then. */
   sealed?: string;
 }
@@ -267,7 +270,7 @@ export interface ToolApproval {
   title?: ToolText;
   /** What the person is asked: plain text of at most 1,000 characters. */
   text: string;
-  /** The call does what cannot be taken back. */
+  /** The call cannot be undone. */
   danger?: boolean;
   /** A decision may bring other arguments. */
   editable?: boolean;
@@ -315,6 +318,8 @@ export interface ChatResponse {
   suggestions?: string[];
   /** As in `done`. */
   title?: string;
+  /** As in `done`. */
+  sources?: CitedSource[];
 }
 
 /** A message that a client sends on the socket. `state` wins over `previous_response_id`. */

@@ -9,6 +9,7 @@ import type {
   Usage,
 } from "./chat.ts";
 import { type ApiError, type ArgumentProblem, type ErrorCode, faultOf } from "./errors.ts";
+import type { CitedSource, SourceEvent } from "./sources.ts";
 
 /** A piece of the answer's text. */
 export interface TokenEvent {
@@ -67,6 +68,8 @@ export interface DoneEvent {
   suggestions?: string[];
   /** A name for the conversation: plain text of at most 200 characters. */
   title?: string;
+  /** What the answer rests on, if that is known. */
+  sources?: CitedSource[];
   /** The model string of the model that gave the answer; only of an agent with fallback models. */
   model?: string;
 }
@@ -122,6 +125,7 @@ export type StreamEvent =
   | ToolProgressEvent
   | ToolResultEvent
   | ToolApprovalEvent
+  | SourceEvent
   | DoneEvent
   | ErrorEvent;
 

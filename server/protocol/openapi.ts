@@ -29,6 +29,7 @@ import {
 } from "./chat.ts";
 import { type ArgumentProblem, ERRORS, type ErrorBody } from "./errors.ts";
 import { RUN_ID, type SocketEvent } from "./events.ts";
+import type { CitedSource, ResultSource } from "./sources.ts";
 
 /** What the document says of one server and its agent. */
 export interface Described {
@@ -90,6 +91,7 @@ type SchemaName =
   | "CancelResponse"
   | "ChatRequest"
   | "ChatResponse"
+  | "CitedSource"
   | "ContentPart"
   | "ConversationState"
   | "DoneEvent"
@@ -132,6 +134,15 @@ const TEXTS = { anyOf: [STRING, { type: "object", additionalProperties: STRING }
 const TITLE = optional(means(AGENTS_OWN_NAME, TEXTS));
 const PARENT = optional(text("Id of the call of which this one is a step."));
 
+/** The fields of a source: a page by its `url`, or a `file` by its name. */
+const SOURCE = {
+  id: { type: "integer", minimum: 1, description: "Number of the source in its run." },
+  title: text("For people.", { maxLength: 200 }),
+  url: optional(text("Of http or https.", { maxLength: 2048 })),
+  file: optional(text("Name of a file.")),
+  quote: optional(text("The words that the answer rests on.", { maxLength: 500 })),
+};
+
 function stateSchemas() {
   const omitted = object<OmittedFile>({
     sha256: text("Digest of the bytes, in base64url."),
@@ -169,7 +180,7 @@ function stateSchemas() {
               sealed: optional(STRING),
               signature: optional(STRING),
             },
-            { description: "An exchange that has not come to its end. Its fields are the server's own.", ...IS_OPEN },
+            { description: "An exchange that has not ended. Its fields belong to the server.", ...IS_OPEN },
           ),
         ),
         conversation: optional(text("Names the conversation over all of its messages.")),
@@ -192,6 +203,9 @@ function stateSchemas() {
           tool_call_id: STRING,
           content,
           is_error: optional(BOOLEAN),
+          sources: optional(
+            list(object<ResultSource>({ title: STRING, url: optional(STRING), text: optional(STRING) })),
+          ),
           sealed: optional(STRING),
         },
         IS_OPEN,
@@ -237,7 +251,7 @@ function toolSchemas() {
       arguments: text("One complete JSON text. Show it: it is what the tool will get."),
       title: TITLE,
       text: text("What the person is asked."),
-      danger: optional(means("The call does what cannot be taken back.", BOOLEAN)),
+      danger: optional(means("The call cannot be undone.", BOOLEAN)),
       editable: optional(means("A decision may bring other arguments.", BOOLEAN)),
       schema: optional(means("JSON Schema of the arguments of an editable call.", { type: "object" })),
       question: optional(means("The agent wants words.", BOOLEAN)),
@@ -249,11 +263,11 @@ function toolSchemas() {
 function answerSchemas() {
   return {
     Usage: object<Usage>({
-      input_tokens: count("All of the input: what a cache gave and what was written into one, too."),
-      output_tokens: count("All of the output, with what was thought."),
-      cached_input_tokens: optional(count("Of the input, what a cache gave.")),
-      cache_write_tokens: optional(count("Of the input, what was written into a cache.")),
-      reasoning_tokens: optional(count("Of the output, what was thought.")),
+      input_tokens: count("All input, including tokens from and into a cache."),
+      output_tokens: count("All output, including thinking."),
+      cached_input_tokens: optional(count("Input that came from a cache.")),
+      cache_write_tokens: optional(count("Input that was written into a cache.")),
+      reasoning_tokens: optional(count("Output of thinking.")),
     }),
     FinishReason: means("Why the run ended.", word(...Object.keys(FINISH_REASONS))),
     ChatResponse: object<ChatResponse>({
@@ -267,7 +281,9 @@ function answerSchemas() {
       approvals: optional(list(ref("ToolApproval"), { description: "The calls that wait for the person's decision." })),
       suggestions: optional(list(STRING, { maxItems: 3, description: "What the person may send next." })),
       title: optional(text("A name for the conversation.")),
+      sources: optional(list(ref("CitedSource"), { description: "What the answer rests on." })),
     }),
+    CitedSource: object<CitedSource>({ ...SOURCE, at: list(count("A place in the text, in UTF-16 units.")) }),
     Problem: object<ArgumentProblem>({ pointer: text("JSON pointer into the arguments."), message: STRING }),
     ErrorCode: means("Stable. More may come in later versions.", word(...Object.keys(ERRORS))),
     Error: object<ErrorBody>({
@@ -288,7 +304,7 @@ function answerSchemas() {
       welcome: optional(text("Greeting of the empty conversation.")),
       suggestions: list(STRING, { description: "First messages to offer." }),
       disclaimer: optional(text("A line below the text field.")),
-      chat: optional(means("What the agent's owner says of the chat, in all languages.", ref("OwnersPage"))),
+      chat: optional(means("The owner's settings of the chat, in all languages.", ref("OwnersPage"))),
       models: optional(list(STRING, { description: "The model and its fallbacks, in order." })),
       feedback: optional(means("Whether ratings of answers are taken.", only(true))),
       continue: optional(means("Whether an answer that was cut can go on.", only(true))),
@@ -302,7 +318,7 @@ function answerSchemas() {
       user: optional(text("22 characters that stand for the user.", { minLength: 22, maxLength: 22 })),
       user_name: optional(text("The user's name, where the agent's `authenticate` gives one.", { maxLength: 100 })),
       login_required: optional(means("A user has to sign in first.", only(true))),
-      user_pending: optional(means("It was not found out who asks: ask again later.", only(true))),
+      user_pending: optional(means("The user could not be determined: ask again later.", only(true))),
     }),
     CancelResponse: object<CancelResponse>({ status: word("cancelled", "finished") }),
     Health: object<{ status: string }>({ status: word("ok", "ready") }),
@@ -357,6 +373,8 @@ function eventSchemas() {
     id: STRING,
     text: text("One line.", { maxLength: 300 }),
   });
+  const place = "A place in the text since the start or the last call, result or approval, in UTF-16 units.";
+  const source = object<EventOf<"source">["data"]>({ ...SOURCE, at: optional(count(place)) });
   return {
     /** What comes over SSE and the socket. */
     Event: oneOf(
@@ -366,6 +384,7 @@ function eventSchemas() {
       object<EventOf<"tool_progress">>({ type: only("tool_progress"), data: progress, id }),
       object<EventOf<"tool_result">>({ type: only("tool_result"), data: ref("FinishedToolCall"), id }),
       object<EventOf<"tool_approval">>({ type: only("tool_approval"), data: ref("ToolApproval"), id }),
+      object<EventOf<"source">>({ type: only("source"), data: source, id }),
       ref("DoneEvent"),
       ref("ErrorEvent"),
       object<EventOf<"cleared">>({ type: only("cleared"), data: only(""), id }),
@@ -379,6 +398,7 @@ function eventSchemas() {
       approvals: optional(list(ref("ToolApproval"))),
       suggestions: optional(list(STRING, { maxItems: 3 })),
       title: optional(STRING),
+      sources: optional(list(ref("CitedSource"))),
       model: optional(STRING),
       id,
     }),
@@ -605,7 +625,7 @@ const AFTER = {
   name: "Last-Event-ID",
   in: "header",
   schema: { type: "integer", minimum: 0 },
-  description: "Number of the last event that you have. Without it, all come.",
+  description: "Number of the last event that you have. Without it, you get all events.",
 };
 
 const resume = {

@@ -42,7 +42,7 @@ export function readParts(message: AssistantMessage, provider: string, mayLeaveO
   const { answer_parts: kept = formerParts(message), tool_calls: calls = [] } = message;
   if (!isRecord(kept) || kept.provider !== provider) return plainParts(message);
   const [given, rest, text] = [records(kept.parts), [...calls], message.content ?? ""];
-  // Where an answer was cut, no part may name its text.
+  // If an answer was cut, no part may refer to its text.
   const whole =
     mayLeaveOut && !given.some(({ type }) => type === "text") ? [{ type: "text", span: [0, text.length] }] : [];
   let [sent, missing] = [0, ""];

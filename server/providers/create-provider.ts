@@ -3,9 +3,9 @@ import type { Model, Provider, ProviderFacts } from "./provider.ts";
 
 /** A provider of a model whose states are of this kind. */
 export function createProvider(
-  { id, label, mediaTypes, models }: ProviderFacts,
+  { id, label, mediaTypes, models, citesResults }: ProviderFacts,
   stateKind: StateKind,
   model: Model,
 ): Provider {
-  return { id, label, mediaTypes, models, stateKind, model };
+  return { id, label, mediaTypes, models, citesResults, stateKind, model };
 }

@@ -25,7 +25,7 @@ const SENTENCES = {
 /** Codes that a provider's failure can have. */
 export type ProviderErrorCode = keyof typeof SENTENCES;
 
-/** Where sending the same message again cannot help, because the operator has to do something first. */
+/** Failures for which a repeat cannot help, because the operator has to do something first. */
 const FINAL_SENTENCES: Partial<Record<ProviderErrorCode, string>> = {
   provider_error: NOT_SET_UP,
   provider_rate_limited: "The assistant cannot answer right now. Please tell the owner of this site.",
@@ -175,7 +175,7 @@ function joined(...texts: string[]): string {
   return texts.filter(Boolean).join(" ");
 }
 
-/** Where FastAPI finds the fault: `["body", "messages", 0]`. */
+/** The place of a mistake, as FastAPI names it: `["body", "messages", 0]`. */
 function placeOf(fault: Record<string, unknown> | undefined): string {
   const place: unknown[] = Array.isArray(fault?.loc) ? fault.loc : [];
   return place.filter((name) => name !== "body").join(".");

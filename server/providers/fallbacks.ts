@@ -30,7 +30,9 @@ export function withFallbacks(first: NamedProvider, others: readonly NamedProvid
   const mediaTypes = first.provider.mediaTypes.filter((type) =>
     others.every(({ provider }) => provider.mediaTypes.includes(type)),
   );
-  return createProvider({ id, label, mediaTypes, models: all.map(({ name }) => name) }, stateKind, oneOf(all));
+  const models = all.map(({ name }) => name);
+  const citesResults = all.every(({ provider }) => provider.citesResults);
+  return createProvider({ id, label, mediaTypes, models, citesResults }, stateKind, oneOf(all));
 }
 
 /** How long a model that failed is asked last, where it did not say how long. */

@@ -18,6 +18,7 @@ import type {
   UserMessage,
 } from "../protocol/chat.ts";
 import { isRecord, tryParse } from "../protocol/json.ts";
+import type { ResultSource } from "../protocol/sources.ts";
 import type { ModelEvent, ToolCall, ToolSpec, TurnFinish } from "./provider.ts";
 
 /** What the model gets to know of a call that was never finished. */
@@ -33,7 +34,13 @@ export function toolMessage(id: string, content: readonly ToolContent[], failed:
 
 /** The text of a call's result, for an API that has a flag for a failure. */
 export function outputText(result: ToolMessage): string {
-  return textOf(partsOf(result));
+  return resultWords(partsOf(result), result.sources);
+}
+
+/** The words of a result: its own or, if it has none, those of its sources. */
+export function resultWords(parts: readonly ContentPart[], sources: readonly ResultSource[] = []): string {
+  const words = ({ title, url, text }: ResultSource) => [title, url, text].filter(Boolean).join("\n");
+  return textOf(parts) || sources.map(words).join("\n\n");
 }
 
 export function picturesIn(result: ToolMessage): ImagePart[] {
@@ -74,7 +81,7 @@ export function fencedText(name: string, text: string): string {
 /** A part as models get it. */
 export type ReadPart = Exclude<ContentPart, OmittedPart>;
 
-/** What a message holds: plain text is one part, and a text stands for a file that was omitted. */
+/** The parts of a message: plain text is one part, and a text replaces a file that was omitted. */
 export function partsOf<Part extends ContentPart>(message: {
   role: HistoryMessage["role"];
   content: string | Part[];
@@ -90,7 +97,7 @@ export function partsOf({
   return content.map((part) => (part.type === "omitted" ? noLongerIncluded(part.omitted, role) : part));
 }
 
-/** What stands for a file that is left out of a message of this role. */
+/** The text that replaces a file which a message of this role leaves out. */
 function noLongerIncluded(
   { name = "an image", mime_type: mediaType, bytes }: Omit<OmittedFile, "sha256">,
   role: HistoryMessage["role"],
@@ -133,7 +140,7 @@ export function withDigests(messages: readonly HistoryMessage[]): HistoryMessage
   });
 }
 
-/** What stands for a file that the model does not take, because another one took it. */
+/** The text that replaces a file which an earlier model took, and which this model does not take. */
 export function unreadable(name: string, mediaType: MediaType): string {
   return `[${name} (${MEDIA_TYPES[mediaType].label}) was attached here, which this model cannot read]`;
 }
@@ -197,7 +204,7 @@ export function sentArguments(call: HistoryToolCall): string {
   return isRecord(tryParse(written)) ? written : JSON.stringify(argumentsOf(call));
 }
 
-/** `written` as the JSON of one object, as every tool takes it; what has no such meaning stays as the model wrote it. */
+/** Returns `written` as the JSON of one object, which every tool takes. A text that means no object stays as the model wrote it. */
 export function callArguments(written: string, tool: string, tools: readonly ToolSpec[]): string {
   const value = objectIn(written);
   if (value === undefined) return written;

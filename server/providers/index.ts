@@ -135,7 +135,7 @@ export type ProviderId = keyof typeof PROVIDERS;
 /** The table for tests and docs. */
 export const PROVIDER_ROWS: Readonly<Record<ProviderId, ProviderRow>> = PROVIDERS;
 
-/** What stands for each model object where models are compared, and in sentences. */
+/** The name of each model object, in comparisons and in sentences. */
 const OBJECTS = "the AI SDK";
 
 /** Which fields of an agent go to model objects. Those of the fourth specification take `reasoningEffort`, too. */
@@ -237,7 +237,7 @@ function isProviderId(id: string): id is ProviderId {
 
 function guess(model: string): string {
   const [given = "", name] = model.split(/\/(.*)/s);
-  // What models are called elsewhere.
+  // Names of models in other products.
   const id = /^google\/|^gemini-/.test(model) ? "gemini" : /^claude-/.test(model) ? "anthropic" : undefined;
   if (id !== undefined) return didYouMean(`${id}/${name ?? given}`);
   if (/^gpt\d/.test(model)) return didYouMean(`openai/${model.replace("gpt", "gpt-")}`);

@@ -11,12 +11,14 @@ import type {
   FinishedToolCall,
   FinishReason,
   HistoryMessage,
+  HistoryToolCall,
   StateKind,
   ToolApproval,
   ToolContent,
   Usage,
 } from "../protocol/chat.ts";
 import type { Json } from "../protocol/json.ts";
+import type { ResultSource } from "../protocol/sources.ts";
 
 /** What a model says, in the order in which it says it. Exactly one `end` is the last event of a turn. */
 export type ModelEvent =
@@ -26,6 +28,8 @@ export type ModelEvent =
   | { type: "text_was_thinking" }
   /** The text from here on is the answer: what was said before led to it. */
   | { type: "text_begins_anew" }
+  /** What a place of the text rests on, which has come. */
+  | { type: "source"; source: FoundSource }
   /** A whole tool call. The run starts it only after `end`. */
   | { type: "call"; call: ToolCall }
   /** The provider runs a tool of its own: only to be shown. `parent`: a step of that call, which stands in no history. */
@@ -46,6 +50,19 @@ export type ModelEvent =
   /** What was counted so far: all that is known of an answer that does not come to its end. */
   | { type: "usage"; usage: Usage }
   | { type: "end"; finish: TurnFinish; usage?: Usage | undefined };
+
+/** A source as it was found: nothing of it is checked. */
+export interface FoundSource {
+  title?: string | undefined;
+  url?: string | undefined;
+  /** Its name, if it has no address. */
+  file?: string | undefined;
+  quote?: string | undefined;
+  /** How many UTF-16 units of this turn's text so far stand behind the place; absent where there is no place. */
+  back?: number | undefined;
+  /** The call whose result it comes from, if a tool of ours has given it. */
+  call?: HistoryToolCall | undefined;
+}
 
 /** Why a model turn ended. The calls say whether tools are to run, not this. */
 export type TurnFinish = Extract<FinishReason, "stop" | "length" | "content_filter">;
@@ -81,6 +98,8 @@ export interface ToolAnswer {
   id: string;
   name: string;
   content: readonly ToolContent[];
+  /** What it rests on. */
+  sources?: readonly ResultSource[] | undefined;
   /** What clients get of its pictures. */
   images?: Pick<FinishedToolCall, "images" | "images_omitted"> | undefined;
   /** What clients get in place of `content`, in events and in a history that leaves the server; absent if it is the same. */
@@ -106,6 +125,8 @@ export interface ProviderFacts {
   readonly mediaTypes: readonly MediaType[];
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   readonly models?: readonly string[] | undefined;
+  /** Its API gets the sources of tools' results, and its answers say where they rest on which. */
+  readonly citesResults?: boolean | undefined;
 }
 
 /** What is known of whatever answers, with the kind of its states. */

@@ -3,7 +3,7 @@
 import type { HistoryMessage, ToolMessage, UserMessage } from "../protocol/chat.ts";
 import { callsOf, outputText, picturesIn, resultText, textContent } from "./history.ts";
 
-/** What stands for an answer that never came, where an API demands one between the results of tools and the user. */
+/** The text that replaces a missing answer where an API demands one between the results of tools and the user. */
 export const INTERRUPTED = "The answer was interrupted here.";
 export const PICTURES_FOLLOW = "The pictures follow.";
 

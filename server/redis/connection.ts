@@ -27,7 +27,7 @@ export interface RedisPackage {
 
 export interface RedisOptions {
   url: string;
-  /** Begins every key and channel, before what stands for the agent. */
+  /** The beginning of every key and channel. The hash of the agent's id follows. */
   prefix: string;
   /** Processes of another agent share nothing, even on the same Redis. */
   agentId: string;
@@ -43,7 +43,7 @@ const CONNECT_MS = 2000;
 /** How often a Redis that was away is tried. */
 const RETRY_MS = 1000;
 
-/** A connection that is silent for so long is dead, even if it was not closed: it is made anew. */
+/** A connection that is silent for so long is dead, even if nobody closed it: another one replaces it. */
 const SILENCE_MS = 5000;
 
 /** The beginning of a script that needs the time, of Redis' clock and in milliseconds. */

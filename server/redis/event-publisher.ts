@@ -250,7 +250,7 @@ export class PublishedRun {
 /**
  * For each run two keys, stream and claim, and six values. A batch that is there already was written by a command whose answer
  * was lost: Redis refuses its number. One without events renews the claim. A claim that is gone was lost by Redis. Gives the
- * runs whose name another process has, and those of which Redis has lost events that it had: these begin anew, without what is
+ * runs whose name another process has, and those of which Redis has lost events that it had: these start again, without what is
  * left of them.
  */
 const APPEND = `

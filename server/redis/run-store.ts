@@ -137,7 +137,7 @@ export class RedisRunStore implements RunStore {
         () => undefined,
       ).finally(() => this.#emit(named, "gone"));
     }
-    // What Redis has not taken by now will not be read.
+    // Nobody will read what Redis has not taken by now.
     events.close();
   }
 
@@ -264,7 +264,7 @@ export class RedisRunStore implements RunStore {
   }
 }
 
-/** The processes whose clients read a run of this one. While there are any, a reader of this process stands for them. */
+/** The processes whose clients read a run of this one. While there are any, one reader of this process reads for them. */
 class ReadersElsewhere {
   readonly #run: Run;
   /** By inbox. */
@@ -296,7 +296,7 @@ class ReadersElsewhere {
   }
 }
 
-/** Takes each event at once: a reader that stands for clients elsewhere never holds the run back. */
+/** Takes each event at once: a reader for clients elsewhere never delays the run. */
 async function readOn(run: Run): Promise<RunReader> {
   const reader = await run.read("oldest");
   const takeAll = async () => {

@@ -30,7 +30,7 @@ export class RedisStateStore implements StateStore {
   async load(key: string): Promise<KeptState | undefined> {
     const own = await this.#own.load(key);
     if (own !== undefined) return own;
-    // A state that cannot be read now may still be there: a conversation is not begun anew because of that.
+    // A state that cannot be read now may still be there: the conversation does not start again because of that.
     return orAlone(
       () => this.#load(this.#redis.keyOf("state", key)),
       () => {

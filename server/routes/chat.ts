@@ -128,7 +128,7 @@ export function doneEvent(last: TerminalEvent | undefined): DoneEvent {
 
 /** @throws ApiError when the run failed */
 export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
-  const { data, state, usage, finish_reason, approvals, suggestions, title, model } = doneEvent(last);
+  const { data, state, usage, finish_reason, approvals, suggestions, title, sources, model } = doneEvent(last);
   return {
     response: data,
     state,
@@ -139,6 +139,7 @@ export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
     ...(approvals === undefined ? {} : { approvals }),
     ...(suggestions === undefined ? {} : { suggestions }),
     ...(title === undefined ? {} : { title }),
+    ...(sources === undefined ? {} : { sources }),
     ...(model === undefined ? {} : { model }),
   };
 }

@@ -112,7 +112,7 @@ export class Identity {
       // Another thrown value may be the data of a user.
       const error = thrown instanceof Error ? thrown : new TypeError("authenticate threw something that is no Error.");
       log.failure(error, { requestId }, secretsOf(given.headers, token));
-      throw new ApiError("internal", "It could not be checked who you are. Please try again.", {
+      throw new ApiError("internal", "The server could not check who you are. Please try again.", {
         detail: "authenticate failed",
       });
     }

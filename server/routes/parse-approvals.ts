@@ -35,12 +35,12 @@ export function parseGoingOn(
   if (goesOn !== true) throw invalidContinue("continue must be true, or absent.");
   if (isAnswered || !isEmpty)
     throw invalidContinue("continue stands alone: leave out message, attachments and approvals.");
-  if (!asksModel) throw invalidContinue("This agent cannot go on without a message: send one in place of continue.");
+  if (!asksModel) throw invalidContinue("This agent cannot continue without a message: send one in place of continue.");
   if (state.open?.waiting !== undefined) {
     throw invalidContinue("Tool calls wait for approval: answer them with approvals, or send a message.");
   }
   if (Object.keys(state).length === 0) {
-    throw invalidContinue("There is nothing to go on from: send the state that came with the last answer.");
+    throw invalidContinue("There is nothing to continue from: send the state that came with the last answer.");
   }
   return { goesOn: true };
 }

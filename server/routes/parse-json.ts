@@ -59,7 +59,7 @@ function refuseMuchStructure(bytes: Uint8Array, maxDepth: number): void {
         depth--;
     }
     if (values > MAX_VALUES) {
-      throw new ApiError("request_too_large", `The message holds more than ${MAX_VALUES} values.`);
+      throw new ApiError("request_too_large", `The message has more than ${MAX_VALUES} values.`);
     }
   }
 }

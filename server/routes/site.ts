@@ -81,8 +81,8 @@ export function loadSite(folder: string): Site {
       if (pages?.data !== data) {
         const texts: Record<string, string> = { title: escapeHtml(own?.title ?? agent.name), data };
         const complete = (html: string) => {
-          const unowned = own ? html : html.replace(/<link[^>]* data-owner>\s*/, "");
-          const parts = own?.icons ? unowned.replace(/<link rel="icon"[^>]*>/, own.icons) : unowned;
+          const begun = own ? html.replace("<head>", `$&${own.head}`) : html.replace(/<link[^>]* data-owner>\s*/, "");
+          const parts = own?.icons ? begun.replace(/<link rel="icon"[^>]*>/, own.icons) : begun;
           // In one go: a name may look like the mark of another text.
           const whole = parts.replace(/"?\{\{(\w+)\}\}"?/g, (_, name) => texts[name] ?? "");
           return createStaticFile(Buffer.from(whole), HTML);
@@ -137,7 +137,7 @@ export const script =
     const map = `${context.path}.map`;
     sendStaticFile(context, file, {
       ...(/^\/(?:chunks|chat)\//.test(context.path) ? CHUNK_HEADERS : SCRIPT_HEADERS),
-      // Opened by itself, an image of this kind would be a page of this server.
+      // If somebody opened an image of this kind directly, it would be a page of this server.
       ...(file.contentType === SVG && { "content-security-policy": "default-src 'none'; sandbox" }),
       // Relative, because a reverse proxy may serve us below a path.
       ...(site.scripts.has(map) && { sourcemap: map.slice(map.lastIndexOf("/") + 1) }),
@@ -200,7 +200,7 @@ function createStaticFile(content: Buffer, contentType: string): StaticFile {
 
 function describe(identity: Buffer, contentType: string): StaticFile {
   const hash = createHash("sha256").update(identity).digest("base64url").slice(0, 22);
-  // Weak, since the same tag stands for every coding (RFC 9110, 8.8.1).
+  // Weak, because every coding has the same tag (RFC 9110, 8.8.1).
   return { contentType, etag: `W/"${hash}"`, identity };
 }
 

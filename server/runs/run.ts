@@ -51,6 +51,8 @@ export class Run implements RunHandle {
   #isForgotten = false;
   /** Whether a piece of text or thinking was reported. */
   #hasSpoken = false;
+  /** UTF-16 units of text that clients have got since a tool has parted it. */
+  #chars = 0;
 
   constructor(options: RunOptions) {
     this.id = options.id;
@@ -169,8 +171,20 @@ export class Run implements RunHandle {
     const isText = events.every(isPiece);
     if (!isText || !this.#hasSpoken) observer.events(events);
     this.#hasSpoken ||= isText;
-    const shown = isText ? events : forClients(events);
+    const shown = isText ? events : events.flatMap((event) => this.#forClients(event));
+    if (isText) for (const event of events) if (event.type === "token") this.#chars += event.data.length;
     if (shown.length > 0) this.log.append(shown);
+  }
+
+  /** An event without what a tool hides, and with the place of a source. */
+  #forClients(event: RunEvent): StreamEvent[] {
+    if (event.type === "hidden") return event.shown === undefined ? [] : this.#forClients(event.shown);
+    if (event.type === "mark") return [event.placed(this.#chars)];
+    if (event.type === "token") this.#chars += event.data.length;
+    else if (/^tool_(?:call|result|approval)$/.test(event.type)) this.#chars = 0;
+    if (event.type !== "unsaid") return [event];
+    this.#chars -= event.data.length;
+    return [{ ...event, type: "thinking" }];
   }
 
   #end(): void {
@@ -208,9 +222,4 @@ export class Run implements RunHandle {
 
 function isPiece(event: RunEvent): event is TokenEvent | ThinkingEvent {
   return event.type === "token" || event.type === "thinking";
-}
-
-/** A batch without what a tool hides. */
-function forClients(events: RunEvent[]): StreamEvent[] {
-  return events.flatMap((event) => (event.type === "hidden" ? (event.shown ?? []) : event));
 }

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 
 export interface StateStore {
-  /** What is kept under this key; its time begins anew. @throws ApiError `overloaded` while that cannot be known */
+  /** The state under this key, whose time then starts again. @throws ApiError `overloaded` while that cannot be known */
   load(key: string): Promise<KeptState | undefined>;
   /**
    * Keeps a state as JSON text, in place of the one of version `from`. Gives false where another one has taken its place

@@ -167,8 +167,8 @@ const OWN_PACKAGES =
 /** Beside what an agent is written with. */
 const NO_FRAMEWORK = ["@ai-sdk/openai", "@langchain/openai", "zod"];
 
-test("docs/hosting.md has the agents as they are, and names the versions that were tried", inJavaScript, () => {
-  const page = readFileSync("docs/hosting.md", "utf8");
+test("the pages of hosting have the agents as they are, and name the versions that were tried", inJavaScript, () => {
+  const page = ["docs/hosting.md", "docs/hosting-approvals.md"].map((path) => readFileSync(path, "utf8")).join("\n");
   const shown = /^examples|agents.(open|lang|mastra)/;
   for (const { path } of Object.values(JAVASCRIPT).filter(({ path }) => shown.test(path))) {
     assert.ok(page.includes(`\`\`\`ts\n${readFileSync(join(path, "agent.ts"), "utf8")}\`\`\``), path);

@@ -261,7 +261,7 @@ it("of an answer's code and tables, a browser is asked to watch the size of none
   await chat.answered();
   await chat.say("2");
   await chat.answered(2);
-  await chat.page.locator(".tools").nth(19).waitFor({ state: "attached" });
+  await chat.page.locator(".enlarge").nth(19).waitFor({ state: "attached" });
   const inAnswers = await chat.page.evaluate(() => {
     const watched: Element[] = [...Reflect.get(globalThis, "watched")];
     return watched.flatMap((element) => (element.closest(".exchange") ? element.localName : []));

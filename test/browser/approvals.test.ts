@@ -58,7 +58,7 @@ test("several calls are decided one by one, over a reload, and sent with the las
   assert.equal(await part("approve").first().innerText(), "Go ahead");
   assert.match(await shown(card), /Lines › First\s+Dear/);
   assert.equal(await chat.input.evaluate((field) => field.matches(":focus")), true, "the focus stays");
-  assert.equal(await chat.input.getAttribute("placeholder"), "Decide above, or write to do something else");
+  assert.equal(await chat.input.getAttribute("placeholder"), "Decide above or write");
   const warning = page.locator(".declining");
   assert.equal(await warning.count(), 0);
   await chat.input.pressSequentially("N");
@@ -70,6 +70,11 @@ test("several calls are decided one by one, over a reload, and sent with the las
   const pressed = (name: string) => part(name).evaluateAll((buttons) => buttons.map((it) => it.ariaPressed));
   await press(part("approve").first());
   assert.deepEqual(await pressed("approve"), ["true", "false"]);
+  await page.mouse.move(0, 0);
+  const fills = await part("approve").evaluateAll((buttons) =>
+    buttons.map((it) => getComputedStyle(it).backgroundColor),
+  );
+  assert.notEqual(fills[0], fills[1], "what is approved does not ask to be pressed");
   await press(part("approve").first());
   assert.deepEqual(await pressed("approve"), ["false", "false"]);
   await press(part("approve").first());
@@ -658,6 +663,11 @@ test("by keyboard, each value is changed in a field of its own, and the server's
   await amount.waitFor();
   assert.equal(await amount.evaluate((it) => it.ariaInvalid), "true");
   assert.deepEqual(await axeFindings(page), []);
+  await page.emulateMedia({ forcedColors: "active" });
+  const borders = await card.locator(".field").evaluateAll((all) => all.map((it) => getComputedStyle(it).borderWidth));
+  assert.equal(borders.filter((it) => it === "2px").length, 3, "also without colours, one sees which do not fit");
+  assert.deepEqual(await axeFindings(page), []);
+  await page.emulateMedia({ forcedColors: "none" });
   await amount.fill("50");
   await card.getByLabel("Tags").fill("vip\n\nnew");
   await card.getByLabel("Note").fill("now");

@@ -144,6 +144,18 @@ export function failOnComplaints(t: TestContext, complaints: readonly string[], 
   });
 }
 
+/** How far things have shifted on the page that is loaded next, as browsers count it. */
+export async function watchShifts(page: Page): Promise<() => Promise<number>> {
+  await page.addInitScript(() => {
+    const shifts: number[] = [];
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) shifts.push((entry as PerformanceEntry & { value: number }).value);
+    }).observe({ type: "layout-shift", buffered: true });
+    Object.assign(window, { shifts });
+  });
+  return () => page.evaluate<number>("shifts.reduce((sum, value) => sum + value, 0)");
+}
+
 /** Every address that a page has asked for from now on. */
 export function watchAddresses(page: Page): { requests: string[]; sockets: string[] } {
   const requests: string[] = [];

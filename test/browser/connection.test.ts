@@ -118,6 +118,20 @@ test("a message to a server that is down waits in sight, can be changed, and is 
   assert.equal(chat.server.model.asked.length, 2);
 });
 
+test("a message that is sent without a network says itself that it waits: nothing pulses, and there is nothing to stop", async (t) => {
+  const chat = await openThrough(t, "pass", { turns: [[say("One.")], [say("Back.")]] });
+  await chat.ask("First", "One.");
+  await chat.proxy.down();
+  await chat.page.context().setOffline(true);
+  await chat.say("Second");
+  await chat.page.locator('[part="queued"]').getByText("Waiting to be sent").waitFor();
+  assert.deepEqual([await chat.page.locator(".waiting").count(), await chat.stop.count()], [0, 0]);
+  await chat.proxy.up();
+  await chat.page.context().setOffline(false);
+  await chat.replies.getByText("Back.").waitFor();
+  assert.equal(await chat.page.locator('[part="queued"]').count(), 0);
+});
+
 /** A connection that is still being opened is given up after seconds, over which the next minute would jump. */
 function isDoneSoon(done: Promise<unknown>): Promise<boolean> {
   return Promise.race([done.then(() => true), pause(3_000, false)]);

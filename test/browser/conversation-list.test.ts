@@ -490,6 +490,17 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
     ["Cheese", "Bakery", "Apples"],
   );
   const search = page.getByRole("searchbox");
+  await row(page, "Bakery").hover();
+  const fills = await Promise.all(
+    [row(page, "Bakery"), page.locator("li:has([aria-current])")].map((it) =>
+      it.evaluate((box) => getComputedStyle(box).backgroundColor),
+    ),
+  );
+  assert.notEqual(fills[0], fills[1], "the open one is told from the one that is pointed at");
+  const spoken = await listen(page);
+  await search.fill("apples");
+  await untilHeard(page, spoken, "Results: 1");
+  assert.equal(await row(page, "Apples").locator("small").count(), 0, "what the title says is not said again");
   await search.fill("number 3");
   await row(page, "Bakery").waitFor({ state: "detached" });
   await row(page, "Number 3").press("Delete");
@@ -508,6 +519,8 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
   await page.getByRole("button", { name: "Forget everything" }).click();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Forget everything" }).click();
+  // The second click of two that were meant for the button before.
+  await page.getByRole("button", { name: "Delete" }).dispatchEvent("click", { detail: 2 });
   await page.getByRole("button", { name: "Delete" }).click();
   await chat.greeting.waitFor();
   await rows(page).first().waitFor({ state: "detached" });
@@ -572,9 +585,20 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   await search.fill("PEARS. They");
   await search.fill("pears");
   await untilHeard(page, spoken, "Results: 199");
+  assert.match(
+    (await row(page, "Number 0").locator("small").textContent()) ?? "",
+    /^… a conversation about pears\.\s+Text 1/,
+  );
+  assert.equal(await row(page, "Number 0").locator("mark").textContent(), "pears");
   assert.equal(await page.evaluate("window.readIds.length"), readOnce, "another word reads nothing again");
   // What stands in another branch would not be in sight there.
   await search.fill("apples");
+  await untilHeard(page, spoken, "Nothing found.");
+  await page.getByText("Names and messages were searched.").waitFor();
+  await page.getByRole("button", { name: "Show all" }).click();
+  await hasFocus(search);
+  await row(page, "Number 0").waitFor();
+  await search.fill("(pears).*");
   await untilHeard(page, spoken, "Nothing found.");
   await search.fill("");
   await talk(chat, "Bread");
@@ -627,6 +651,37 @@ it("where the browser has no more room, the oldest conversations go before anyth
   await chat.replies.nth(1).waitFor();
   await chat.questions.first().getByText("Apples").waitFor();
   assert.equal((await shown(chat.replies.nth(1).locator('[part="markdown"]'))).length, long.length);
+});
+
+it("the list gets its room beside the text in small steps, and at once where no motion is wanted", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: answers("Apples", "Bread", "Cherries"),
+    browser: { reducedMotion: "no-preference" },
+  });
+  const { page } = chat;
+  /** Where the text field stands in each frame until the list is there. */
+  const places = () =>
+    page.evaluate(async () => {
+      // In one go, so that it begins before what is pressed next.
+      const root = document.querySelector("agent-chat")?.shadowRoot;
+      const all = new Set<number>();
+      for (let still = 0; still < 20; still = root?.querySelector(".is-listed") ? still + 1 : 0) {
+        all.add(Math.round(root?.querySelector("textarea")?.getBoundingClientRect().x ?? 0));
+        await new Promise(requestAnimationFrame);
+      }
+      return [...all];
+    });
+  await chat.ask("Apples", "Apples!");
+  const [stepwise] = await Promise.all([places(), begin(page)]);
+  assert.ok(stepwise.length > 2, String(stepwise));
+  assert.equal((stepwise.at(-1) ?? 0) - (stepwise[0] ?? 0), 136);
+  await page.getByRole("button", { name: "Forget everything" }).click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await rows(page).first().waitFor({ state: "detached" });
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  await chat.ask("Bread", "Bread!");
+  const [atOnce] = await Promise.all([places(), begin(page)]);
+  assert.equal(atOnce.length, 2, String(atOnce));
 });
 
 test("on a phone the list lies over the chat, and closes with a request to go back, Escape, its button, a press beside it and a choice", async (t) => {

@@ -318,6 +318,19 @@ test("on a phone a message is changed in its place, too, above the keyboard", as
   await chat.say("Second");
   await chat.answered(2);
   await canCopy(chat.page);
+  // Its time is nearer to it than to the answer, and comes with its buttons when it is touched.
+  const question = chat.questions.nth(1);
+  const [bubble, time, text] = await Promise.all(
+    [question.locator(".bubble"), question.locator("time"), chat.answer].map((it) => it.boundingBox()),
+  );
+  assert.ok(bubble && time && text);
+  const [above, below] = [time.y - bubble.y - bubble.height, text.y - time.y - time.height];
+  assert.ok(above >= 4 && above <= 6 && below >= 14, `${above} px above, ${below} px below`);
+  const opacity = (of: Locator) => of.evaluate((it) => Number(getComputedStyle(it).opacity));
+  const late = [change(chat, 1), question.locator("time"), chat.replies.last().locator("time")];
+  assert.deepEqual(await Promise.all(late.map(opacity)), [0, 0, 1], "an exchange shows one time, that of its answer");
+  await question.locator(".bubble").tap();
+  assert.deepEqual(await Promise.all(late.map(opacity)), [1, 1, 1]);
   await change(chat, 1).tap();
   await chat.edited.and(chat.page.locator(":focus")).waitFor();
   const send = chat.page.locator('[part="send-edit"]');

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { Page } from "playwright-core";
 import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
+import { axeFindings } from "../support/axe.ts";
 import { complained, launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { readMarkdown, tableRows } from "../support/markdown-file.ts";
@@ -72,7 +73,27 @@ test("a double-click opens the panel as one click does; it is made large and sma
   await button(page).dblclick();
   await input.and(page.locator(":focus")).waitFor();
   const before = await panel(page).boundingBox();
+  const more = page.locator('[part="more"]');
+  const inHeader = page.locator("agent-chat .header button, .panel-buttons > button, .panel-buttons summary");
+  const boxes = await inHeader.filter({ visible: true }).evaluateAll((all) => {
+    const places = all.map((it) => it.getBoundingClientRect()).sort((one, other) => one.x - other.x);
+    return places.map(({ x }, index) => x - (places[index - 1]?.right ?? x));
+  });
+  assert.deepEqual(boxes, [0, 4, 4], "a new conversation, more, close: with equal gaps");
+  const dark = page.getByRole("button", { name: "Switch to dark theme" });
+  await more.press("Enter");
+  await dark.waitFor();
+  await page.keyboard.press("Escape");
+  await dark.waitFor({ state: "hidden" });
+  await hasFocus(more);
+  await more.click();
+  await dark.click();
+  await page.locator('agent-chat[theme="dark"]').waitFor();
+  await more.click();
+  await page.getByRole("button", { name: "Switch to light theme" }).waitFor();
+  assert.deepEqual(await axeFindings(page), []);
   await page.getByRole("button", { name: "Enlarge chat" }).click();
+  await hasFocus(page.getByRole("button", { name: "Make chat smaller" }));
   const large = await panel(page).boundingBox();
   assert.ok(before && large && large.width > before.width && large.x >= 20 && large.y >= 20);
   await page.getByRole("button", { name: "Make chat smaller" }).click();
@@ -371,7 +392,7 @@ test("parts, variables and slots reach the chat through the launcher", async (t)
   assert.equal(await backgroundOf('[part="header"]'), "rgb(4, 5, 6)");
   assert.equal(await backgroundOf('[part="send"]:disabled'), "rgb(1, 2, 3)");
   const exported = (await page.locator("agent-chat").getAttribute("exportparts"))?.split(",");
-  const documented = tableRows(readMarkdown("docs/widget.md"), "part").map(([name = ""]) => name);
+  const documented = tableRows(readMarkdown("docs/element.md"), "part").map(([name = ""]) => name);
   assert.deepEqual(exported?.toSorted(), documented.toSorted());
   await page.locator("agent-chat-launcher").evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => {
     const action = { name: "", label: "Own", icon: "M5 5h14", run() {} };
@@ -495,6 +516,7 @@ test("an answer that ends after the next page has loaded is told of there, and s
 it("a panel that was made large is large on the next page, and one that was closed there is closed after going back", async (t) => {
   const { page, input } = await visit(t, browser, { body: "<input id=name autofocus>" });
   await button(page).click();
+  await page.locator('[part="more"]').click();
   await page.getByRole("button", { name: "Enlarge chat" }).click();
   await page.goto(new URL("/next", page.url()).href);
   await page.getByRole("button", { name: "Make chat smaller" }).waitFor();

@@ -2,17 +2,22 @@
 
 import assert from "node:assert/strict";
 import type { IncomingHttpHeaders } from "node:http";
+import { join } from "node:path";
 import { after, test } from "node:test";
+import { buildSync } from "esbuild";
 import type { Locator } from "playwright-core";
 import type { ChatDefinition } from "../../server/agent/chat-definition.ts";
 import { Unauthorized } from "../../server/auth/authenticate.ts";
 import { axeFindings } from "../support/axe.ts";
-import { launchBrowser } from "../support/browser.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { DIST } from "../support/command.ts";
 import { say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
-import { openChat, shown, watchAddresses } from "./chat-page.ts";
-import { button, chatTag, PHONE, panel, script, visit } from "./launcher-page.ts";
+import { openChat, shown, watchAddresses, watchShifts } from "./chat-page.ts";
+import { button, chatTag, PHONE, panel, preview, script, visit } from "./launcher-page.ts";
+import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -74,6 +79,8 @@ for (const [locale, texts] of Object.entries({
       await logos.evaluateAll((list) => list.map((it) => (it as HTMLImageElement).naturalWidth)),
       [60, 60],
     );
+    const isSeen = () => logos.evaluateAll((list) => list.map((it) => it.checkVisibility()));
+    assert.deepEqual(await isSeen(), [false, true], "the greeting shows it, and not the header besides");
     assert.equal(await page.locator(".avatar, .mark").count(), 0);
     const links = page.locator('[part="link"]');
     assert.deepEqual(
@@ -89,10 +96,14 @@ for (const [locale, texts] of Object.entries({
       await page.locator("agent-chat").evaluate((it) => ["corners", "density"].map((name) => it.getAttribute(name))),
       ["sharp", "compact"],
     );
+    const card = page.getByRole("button", { name: `${label} ${prompt}`, exact: true });
+    assert.equal(await shown(card), `${label}\n${prompt}`, "what it will send is seen where there is the room");
+    await page.setViewportSize({ width: 390, height: 844 });
+    assert.equal(await shown(page.getByRole("button", { name: label, exact: true })), label);
     await page.getByRole("button", { name: label, exact: true }).click();
     await chat.answered();
     assert.equal(await shown(chat.questions.locator(".bubble")), prompt);
-    assert.equal(await logos.count(), 1);
+    assert.deepEqual(await isSeen(), [true]);
     assert.deepEqual(await axeFindings(page), []);
   });
 }
@@ -140,20 +151,14 @@ test("the page is complete when it is first painted, asks no other server, and s
   });
   const { page, server } = chat;
   const { requests } = watchAddresses(page);
-  await page.addInitScript(() => {
-    const shifts: number[] = [];
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) shifts.push((entry as PerformanceEntry & { value: number }).value);
-    }).observe({ type: "layout-shift", buffered: true });
-    Object.assign(window, { shifts });
-  });
+  const shifted = await watchShifts(page);
   await page.reload({ waitUntil: "networkidle" });
   await shown(chat.greeting);
   assert.deepEqual(
     requests.filter((url) => !url.startsWith(server.url) || url.endsWith("/api/info")),
     [],
   );
-  assert.ok((await page.evaluate<number>("shifts.reduce((sum, value) => sum + value, 0)")) <= 0.01);
+  assert.ok((await shifted()) <= 0.01);
 });
 
 test("what a page says wins over the owner, and a site's style sheet over both", async (t) => {
@@ -212,6 +217,31 @@ test("what a page says wins over the owner, and a site's style sheet over both",
   assert.equal(await keeps("owners"), false);
 });
 
+for (const [what, chat, light, dark] of [
+  ["a colour for each theme", { accent: { light: "#0a7d4f", dark: "#6fdcb0" } }, "#0a7d4f", "#6fdcb0"],
+  ["one theme and a colour", { theme: "light", accent: { light: "#0a7d4f", dark: "#6fdcb0" } }, "#0a7d4f", "#0a7d4f"],
+  ["one theme", { theme: "dark" }, "#131316", "#131316"],
+] as const) {
+  test(`the browser's bars, and what is seen before the chat, are the owner's: ${what}`, async (t) => {
+    const { page, greeting } = await openChat(t, browser, { turns: [], agent: { chat } });
+    await greeting.waitFor();
+    for (const [colorScheme, colour] of [
+      ["light", light],
+      ["dark", dark],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      const [bars, scheme] = await page.evaluate(() => {
+        const metas = [...document.querySelectorAll("meta")];
+        const found = metas.find((it) => it.name === "theme-color" && matchMedia(it.media).matches);
+        const probe = document.body.appendChild(document.createElement("i"));
+        probe.style.color = "light-dark(rgb(1, 1, 1), rgb(2, 2, 2))";
+        return [found?.content, getComputedStyle(probe).color === "rgb(1, 1, 1)" ? "light" : "dark"];
+      });
+      assert.deepEqual([bars, scheme], [colour, "theme" in chat ? chat.theme : colorScheme]);
+    }
+  });
+}
+
 test("the owner's theme is a default: what the reader has chosen stays theirs", async (t) => {
   const { page, greeting } = await openChat(t, browser, {
     turns: [],
@@ -246,7 +276,7 @@ test("the button is the owner's from the first drawing, in the page's language; 
     [],
   );
   await button(page).click();
-  await panel(page).locator('[part="logo"]').first().waitFor();
+  await panel(page).locator('.greeting [part="logo"]').waitFor();
   assert.equal(await shown(panel(page).locator(".agent")), "Acme-Hilfe");
 });
 
@@ -263,25 +293,56 @@ test("a chat that the owner has open by itself opens once for a visitor, and nev
   assert.equal(await script(phone.page, `document.querySelector("agent-chat-launcher").opened`), false);
 });
 
-test("a launcher of another server than its script's takes the owner's looks with its chat", async (t) => {
-  const other = await startServer(t, {
-    turns: [],
-    agent: { chat: OWNERS },
-    folder: temporaryProject(t, { "logo.svg": LOGO }),
+for (const [when, attributes, hears] of [
+  ["with its chat", "", ""],
+  ["with its bubble", 'shortcut="Ctrl+Shift+K"', "Can we help?"],
+  ["with its bubble, which says what the page has it say", 'preview="Hi!" size="small"', "Hi!"],
+] as const) {
+  test(`a launcher of another server than its script's takes the owner's looks ${when}`, async (t) => {
+    const owners = {
+      ...OWNERS,
+      theme: "dark",
+      button: { ...OWNERS.button, preview: { en: "Can we help?" }, previewAfter: 1 },
+    };
+    const other = await startServer(t, {
+      turns: [],
+      agent: { chat: owners as ChatDefinition },
+      folder: temporaryProject(t, { "logo.svg": LOGO }),
+    });
+    const { page } = await visit(t, browser, {
+      agent: { chat: { button: { label: "First" } } },
+      body: `<agent-chat-launcher server="${other.url}" ${attributes}></agent-chat-launcher>`,
+    });
+    if (hears) assert.equal(await shown(preview(page)), hears);
+    else {
+      assert.equal(await button(page).innerText(), "");
+      await button(page).click();
+      await panel(page).locator('.greeting [part="logo"]').waitFor();
+      await page.locator("agent-chat-launcher[label]").waitFor();
+    }
+    const names = ["label", "position", "size", "corners", "accent", "theme"];
+    const has = await page
+      .locator("agent-chat-launcher")
+      .evaluate((it, names) => names.map((name) => it.getAttribute(name)), names);
+    const [size, theme] = [hears === "Hi!" ? "small" : "large", hears ? "dark" : null];
+    assert.deepEqual(has, ["Ask us", "top-start", size, "sharp", "light-dark(#0a7d4f,#6fdcb0)", theme]);
   });
-  const { page } = await visit(t, browser, {
-    agent: { chat: { button: { label: "First" } } },
-    body: `<agent-chat-launcher server="${other.url}"></agent-chat-launcher>`,
-  });
-  assert.equal(await button(page).innerText(), "");
-  await button(page).click();
-  await panel(page).locator('[part="logo"]').first().waitFor();
-  await page.locator("agent-chat-launcher[label]").waitFor();
-  const attributes = ["label", "position", "size", "corners", "accent"];
-  const has = await page
-    .locator("agent-chat-launcher")
-    .evaluate((it, names) => names.map((name) => it.getAttribute(name)), attributes);
-  assert.deepEqual(has, ["Ask us", "top-start", "large", "sharp", "light-dark(#0a7d4f,#6fdcb0)"]);
+}
+
+test("a launcher of the npm package asks for the owner's looks with its bubble, and for nothing without one", async (t) => {
+  const { url } = await startServer(t, { turns: [], agent: { chat: { button: { label: "Ask", preview: "Help?" } } } });
+  const bundled = buildSync({ entryPoints: [join(DIST, "widget/browser.js")], bundle: true, write: false });
+  const code = bundled.outputFiles[0]?.text.replaceAll("</script", "<\\/script");
+  const html = sitePage(`<agent-chat-launcher server="${url}"></agent-chat-launcher><script>${code}</script>`);
+  const site = await startSite(t, { "/": html });
+  const { page } = await openPage(t, browser);
+  const { requests } = watchAddresses(page);
+  await page.goto(site.url, { waitUntil: "networkidle" });
+  assert.deepEqual(requests, [`${site.url}/`]);
+  await script(page, `document.querySelector("agent-chat-launcher").shortcut = "Ctrl+Shift+K"`);
+  assert.equal(await shown(preview(page)), "Help?");
+  assert.equal(await shown(button(page)), "Ask");
+  assert.deepEqual(requests.slice(1), [`${url}/api/info`]);
 });
 
 const EVIL = "https://evil.example/x";
@@ -306,21 +367,24 @@ const HOSTILE: [chat: object, complaint?: RegExp][] = [
   ],
   [{ corners: "<img>", density: 5, theme: "evil", tools: {}, thinking: [] }],
   [{ title: "<img src=x onerror=alert(1)>", suggestions: [{ label: "<b>", prompt: "<i>" }] }],
+  [{ button: { onclick: "document.title = 'evil'", style: "color: red", class: "x", label: "Ask" } }],
   [{ suggestions: "x", links: 5 }, /cannot read what the server says of the chat/],
 ];
 
 for (const [chat, complaint] of HOSTILE) {
   test(`a server that sends something else harms no page: ${JSON.stringify(chat).slice(0, 80)}`, async (t) => {
-    const { page, site, input } = await visit(t, browser, {
+    const { page, site, server, input } = await visit(t, browser, {
       body: chatTag(500),
       ...(complaint && { expectedComplaints: complaint }),
     });
     await page.route("**/api/info", async (route) => {
-      const answer = await route.fetch();
+      const answer = await route.fetch({ url: `${server.url}/api/info` });
       await route.fulfill({ response: answer, json: { ...(await answer.json()), welcome: "Plain", chat } });
     });
     const { requests } = watchAddresses(page);
     await page.goto(site.url);
+    const tag = '<agent-chat-launcher server="https://shop.example" shortcut="Ctrl+Shift+K"></agent-chat-launcher>';
+    await page.evaluate((it) => document.body.insertAdjacentHTML("beforeend", it), tag);
     await input.waitFor();
     await page.waitForFunction(() => document.querySelector("agent-chat")?.shadowRoot?.querySelector(".welcome"));
     assert.deepEqual(
@@ -332,6 +396,11 @@ for (const [chat, complaint] of HOSTILE) {
       .locator("agent-chat")
       .evaluate((it) => ["corners", "density", "theme"].map((name) => Reflect.get(it, name)));
     assert.deepEqual(look, ["round", "normal", "auto"]);
+    if (!("button" in chat)) return;
+    const launcher = page.locator("agent-chat-launcher[label]");
+    await launcher.waitFor();
+    const given = await launcher.evaluate((it) => it.getAttributeNames().sort());
+    assert.deepEqual(given, ["label", "popover", "server", "shortcut"]);
   });
 }
 
@@ -362,6 +431,13 @@ test("the page at / loads pictures of named hosts after a click, and only links 
   assert.equal(await replies.getByRole("link").count(), 2);
 });
 
+test("links stand at the foot of the start screen, without a sentence above them too", async (t) => {
+  const links = [{ label: "Privacy", url: "/privacy" }];
+  const { page } = await openChat(t, browser, { turns: [], agent: { chat: { links } } });
+  const box = await page.locator('[part="links"]').boundingBox();
+  assert.ok(box && box.y + box.height > 720 - 32, JSON.stringify(box));
+});
+
 test("signed out is a way in: greeting, a card with a button, and what was written is there after signing in", async (t) => {
   const authenticate = ({ token }: { token?: string | undefined }) => {
     if (token === undefined) throw new Unauthorized();
@@ -387,7 +463,14 @@ test("signed out is a way in: greeting, a card with a button, and what was writt
     "_top",
   ]);
   assert.deepEqual(await axeFindings(page), []);
+  await page.emulateMedia({ forcedColors: "active" });
+  const card = page.locator('[part="sign-in"]');
+  assert.equal(await colour(card, "border-block-start-color"), await colour(card, "color"));
+  assert.deepEqual(await axeFindings(page), []);
   await page.locator("textarea").fill("Where is it?");
+  await page.emulateMedia({ forcedColors: "none" });
+  const fill = (part: string) => colour(page.locator(`[part~="${part}"]`), "background-color");
+  assert.notEqual(await fill("send"), await fill("sign-in-button"), "one button is to be pressed");
   await script(page, `document.querySelector("agent-chat").userToken = "ada"`);
   await way.waitFor({ state: "detached" });
   assert.equal(await shown(greeting), "Ask about your orders.");
@@ -433,7 +516,7 @@ const cookiePage = (cookie: string) => ({
   body: `<script>document.cookie = "${cookie}; path=/"; location.replace("/")</script>`,
 });
 
-test("who signs in elsewhere comes back to what they have written, is named, and signs out for good", async (t) => {
+test("who writes while signed out hears why nothing is sent, comes back signed in to what they have written, is named, and signs out for good", async (t) => {
   const { page, input, greeting } = await openChat(t, browser, {
     turns: [],
     authenticate: usersOnly,
@@ -446,10 +529,12 @@ test("who signs in elsewhere comes back to what they have written, is named, and
   await way.waitFor();
   assert.equal(await page.locator('[part="suggestion"]').count(), 0);
   await input.fill("Where is it?");
+  const heard = await listen(page);
   await input.press("Enter");
-  await way.waitFor();
+  await untilHeard(page, heard, "! Please sign in to write here.");
+  await page.locator('[part~="sign-in-button"]:focus').waitFor();
   assert.equal(await input.inputValue(), "Where is it?");
-  await way.click();
+  await page.keyboard.press("Enter");
   const line = page.locator('[part="signed-in"]');
   assert.match(await shown(line), /^Signed in as \u2068Ada Lovelace\u2069\s*Sign out$/);
   assert.equal(await shown(greeting), "How can I help?");
@@ -636,7 +721,7 @@ for (const [name, { locale, chat: looks, says, isForUsers }] of Object.entries(O
             /^Angemeldet als \u2068Ada Lovelace\u2069\s*Abmelden$/,
           );
         }
-        await chat.getByRole("button", { name: label, exact: true }).waitFor();
+        await chat.locator('[part="suggestion"]').getByText(label, { exact: true }).waitFor();
         assert.equal(await chat.getByRole("heading").first().textContent(), title);
         assert.equal(await chat.locator("textarea").getAttribute("placeholder"), placeholder);
         assert.equal(await shown(chat.locator('[part="link"]').first()), link);

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { tool } from "../../server/parley-agent.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { MARKDOWN_SAMPLE } from "../../server/providers/demo/demo.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { it, test } from "../support/rows.ts";
-import { call, say } from "../support/scripted-provider.ts";
+import { call, fail, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
@@ -215,6 +216,67 @@ it("the buttons of the card stand in one row that is as wide as it, and a time s
   const [bubble, time, answer] = [await boxOf(".bubble"), await boxOf(".said .time"), await boxOf(".markdown")];
   const [above, below] = [time.y - bubble.y - bubble.height, answer.y - time.y - time.height];
   assert.ok(above >= 0 && below >= 2 * above, `${above} px above, ${below} px below`);
+});
+
+test("the buttons of a wide table stand behind the name of its last column", async (t) => {
+  const table =
+    "| Order | Article number | Description of it | Status today | Arrives on |\n|---|---|---|---|---|\n| 1 | 2 | 3 | 4 | 5 |\n";
+  const chat = await openChat(t, browser, { turns: [[say(table)]], browser: phone(390, 844) });
+  await chat.say("Where are they?");
+  await chat.answered();
+  const enlarge = chat.page.getByRole("button", { name: "Enlarge" });
+  await enlarge.waitFor();
+  const [name, button] = await chat.page.locator(".table").evaluate((box) => {
+    box.scrollTo({ left: box.scrollWidth });
+    const name = document.createRange();
+    name.selectNodeContents(box.querySelector("th:last-child") as Element);
+    return [name, box.querySelector(".enlarge") as Element].map((it) => it.getBoundingClientRect().toJSON() as DOMRect);
+  });
+  assert.ok(name && button && name.right <= button.left, `${name?.right}, ${button?.left}`);
+});
+
+test("a last column of words has all of its width, and one of numbers ends where its name does", async (t) => {
+  const table = (side: string) => `| Where | What |\n|---|---${side}|\n| Lima | 2 |\n`;
+  const chat = await openChat(t, browser, {
+    turns: [[say(`${table("")}\n\n${table(":")}`)]],
+    browser: phone(390, 844),
+  });
+  await chat.say("Where are they?");
+  await chat.answered();
+  const [words, numbers] = await chat.page
+    .locator(".table")
+    .evaluateAll((tables) =>
+      tables.map((table) =>
+        [...table.querySelectorAll("tr > :last-child")].map((it) =>
+          Number.parseFloat(getComputedStyle(it).paddingRight),
+        ),
+      ),
+    );
+  assert.ok(words && numbers && Number(words[1]) < 14 && Number(words[0]) >= 36, `${words}`);
+  assert.ok(numbers[0] === numbers[1] && Number(numbers[0]) >= 36, `${numbers}`);
+});
+
+test("what can be done about a failure stands below its words, in one row", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[fail(new ApiError("internal", "A fault in the server."))]],
+    browser: phone(390, 844),
+  });
+  await chat.say("Where is my order?");
+  const boxes = ["p", "button >> nth=0", "button >> nth=1"].map((it) => chat.error.locator(it).boundingBox());
+  const [words, first, second] = await Promise.all(boxes);
+  assert.ok(words && first && second);
+  assert.ok(first.y >= words.y + words.height && first.y === second.y, JSON.stringify([words, first, second]));
+});
+
+test("an empty chat greets right above what it offers and asks for", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { chat: { suggestions: ["My order"] } },
+    turns: [],
+    browser: phone(390, 844),
+  });
+  const [greeting, offer] = await Promise.all([chat.greeting, chat.page.locator('[part="suggestion"]')].map(standsAt));
+  const gap = (offer?.top ?? 0) - (greeting?.bottom ?? 0);
+  assert.ok(gap > 0 && gap <= 80, `${gap} px`);
 });
 
 test("what a page offers to ask next is one row that is pushed sideways, and leaves the answer its place", async (t) => {

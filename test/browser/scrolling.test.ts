@@ -22,7 +22,7 @@ type Follow = "question" | "end";
 async function openLong(t: TestContext, middle: Gate, follow: Follow = "end"): Promise<ChatPage> {
   const chat = await openChat(t, browser, {
     turns: [longAnswer(middle), [say("Second answer.")]],
-    browser: { viewport: { width: 800, height: 500 } },
+    browser: { viewport: { width: 880, height: 500 } },
   });
   await setFollow(chat, follow);
   await chat.say("Long");
@@ -101,10 +101,12 @@ test("a reader who has scrolled up, by wheel or key, is left in peace, and jumps
   const jump = chat.page.locator('[part="jump"]');
   await wheel(chat, -200);
   await jump.waitFor();
-  const [view, pill] = [await chat.messages.boundingBox(), await jump.boundingBox()];
-  assert.ok(view && pill && pill.y >= view.y + view.height, "it stands on no text");
+  const [column, button] = [await chat.answer.boundingBox(), await jump.boundingBox()];
+  assert.ok(column && button && button.x >= column.x + column.width, "it stands on no text");
+  const view = await chat.messages.boundingBox();
   await wheel(chat, 1000);
   await jump.waitFor({ state: "detached" });
+  assert.deepEqual(await chat.messages.boundingBox(), view, "it takes no room from the text, and leaves none behind");
   await chat.messages.press("PageUp");
   assert.equal(await shown(jump), "Acme Support is writing\nJump to latest");
   const place = await position(chat.messages);
@@ -154,6 +156,37 @@ it("nothing moves or is covered under a pointer that is pressed while the end co
   assert.deepEqual(await scrolledTo(80), [0, 0]);
   await chat.page.mouse.up();
   await jump.waitFor();
+});
+
+test("a reader who scrolls up where only empty room is below is offered no way to the end", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(PARAGRAPHS.slice(0, 9).join(""))], [say("Short.")]],
+    browser: { viewport: { width: 880, height: 500 } },
+  });
+  const jump = chat.page.locator('[part="jump"]');
+  await chat.say("First");
+  await chat.answered();
+  await chat.ask("Second", "Short.");
+  await standsAt(chat.messages);
+  await wheel(chat, -100);
+  await standsAt(chat.messages);
+  assert.equal(await jump.count(), 0, "the last answer is in view");
+  await wheel(chat, -300);
+  await jump.waitFor();
+});
+
+test("what is said begins and ends where the text field does, beside a scrollbar too", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(PARAGRAPHS.join(""))]],
+    browser: { viewport: { width: 700, height: 500 } },
+  });
+  await chat.say("First");
+  await chat.answered();
+  await chat.messages.press("Home");
+  const [bubble, answer, field] = await Promise.all(
+    [chat.page.locator(".bubble"), chat.answer, chat.page.locator('[part="composer"]')].map(standsAt),
+  );
+  assert.deepEqual([answer?.left, bubble?.right], [field?.left, field?.right]);
 });
 
 it("a window that becomes tall enough for everything offers no way to the end", async (t) => {
@@ -290,21 +323,27 @@ for (const [how, go] of [
   });
 }
 
-it("of a message that is higher than a third of the view, the last lines stay above its answer", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[say("First answer.")], [say("Second answer.")]],
-    browser: { viewport: { width: 800, height: 500 } },
+for (const [what, height, rest] of [
+  ["a long message is folded and stands at the top, so that its first line is in view", 800, [150, 200]],
+  ["of a message that takes half of the view, the last lines stay above its answer", 420, [60, 110]],
+] as const) {
+  it(what, async (t) => {
+    const chat = await openChat(t, browser, {
+      turns: [[say("First answer.")], [say("Second answer.")]],
+      browser: { viewport: { width: 800, height } },
+    });
+    await chat.ask("First", "First answer.");
+    await chat.ask(Array.from({ length: 120 }, (_, index) => `Line ${index + 1}`).join("\n"), "Second answer.");
+    const gap = await gapAbove(chat);
+    if (height === 800) assertAtTop(gap);
+    const [scroller, bubble] = await Promise.all(
+      [chat.messages, chat.questions.last().locator(".bubble")].map((it) => it.boundingBox()),
+    );
+    assert.ok(scroller && bubble);
+    const seen = bubble.y + bubble.height - scroller.y;
+    assert.ok(seen > rest[0] && seen < rest[1], `${seen} px of the message are in view`);
   });
-  await chat.ask("First", "First answer.");
-  await chat.ask(Array.from({ length: 12 }, (_, index) => `Line ${index + 1}`).join("\n"), "Second answer.");
-  await gapAbove(chat);
-  const [scroller, bubble] = await Promise.all(
-    [chat.messages, chat.questions.last().locator(".bubble")].map((it) => it.boundingBox()),
-  );
-  assert.ok(scroller && bubble);
-  const rest = bubble.y + bubble.height - scroller.y;
-  assert.ok(rest > 60 && rest < 110, `${rest} px of the message are in view`);
-});
+}
 
 test("a quick answer behind a short exchange leaves its question at the top: the glide to it has the right end", async (t) => {
   const chat = await openChat(t, browser, {

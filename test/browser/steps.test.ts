@@ -64,6 +64,8 @@ test("calls of the same tool are told apart by their arguments, in sight and by 
     return hint.getBoundingClientRect().height / Number.parseFloat(getComputedStyle(hint).lineHeight);
   });
   assert.ok(lines < 1.5, `${lines} lines`);
+  // In the quotes of the reader's language, and without a time, which is less than a second.
+  assert.deepEqual([await first.locator("q").count(), await first.locator(".aside").count()], [1, 0]);
   await first.getByRole("button").click();
   await first.getByRole("button", { name: /^Echo completed/ }).waitFor();
 });

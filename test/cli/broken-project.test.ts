@@ -32,7 +32,7 @@ const FILES: Broken[] = [
   [{ "AGENT.MJS": AGENT }, /AGENT\.MJS is not served under this name\. Rename it to agent\.mjs\.$/],
   [{ "agent.cjs": AGENT }, /Rename it to agent\.js\.$/],
   [{ "agents.ts": AGENT }, /Rename it to agent\.ts\.$/],
-  [{ "src/agent.ts": AGENT }, /The agent is in .*src\/agent\.ts\. Give that folder: parley start \S*src$/],
+  [{ "src/agent.ts": AGENT }, /The agent is in .*src\/agent\.ts\. Give that folder: \S*src$/],
 ];
 
 const MODULES: Broken[] = [
@@ -59,10 +59,14 @@ const MODULES: Broken[] = [
   ],
   [{ "agent.js": "export default {};\nexport default {};" }, /there are two default exports/],
   [{ "agent.mjs": "export default {};\nexport default {};" }, /there are two default exports/],
+  ['import "~/mail"; export default {};', /Cannot find module '~\/mail'$/],
   ["export default { model: 'demo' };", /agent\.ts: name is missing/],
   ["export default (async () => ({}))();", /agent\.ts: The agent is a promise\. Write await before it\.$/],
   ["export default async () => ({});", /The agent is a function\. Call it, with await if it is async\.$/],
-  ["export default class { name = 'A'; }", /The agent is a function\./],
+  [
+    "export default class { name = 'A'; }",
+    /The agent is a class\. Export an object of it: export default new …\(\)\.$/,
+  ],
   [
     { "agent.ts": 'import * as a from "./a.ts"; export default a;', "a.ts": AGENT },
     /The agent is a module\. Use what it exports as default: export \{ default \} from "…"\.$/,
@@ -82,6 +86,11 @@ const BESIDE: Broken[] = [
   [
     beside("export async function autenticate() {}"),
     /autenticate is exported, which does nothing\. .* authenticate\?$/,
+  ],
+  [beside("export const devUser = [];"), /devUser is exported, which does nothing\. Did you mean devUsers\?$/],
+  [
+    beside("", 'model: "demo", devUsers: []'),
+    /devUsers is not a field .* beside the agent: export const devUsers = \[ … \];$/,
   ],
   [beside("export function Close() {}"), /Close is exported, which does nothing\. Did you mean close\?$/],
   [beside("export const onRunend = () => {};"), /Did you mean onRunEnd, a field of the agent\?$/],
@@ -174,7 +183,7 @@ test("a top-level await that takes longer than five seconds is told of, and wait
 test("a file instead of a folder, and a folder instead of .env, are named as such", (t) => {
   const folder = temporaryProject(t, { "agent.ts": "export default {};", "b/.env/x": "" });
   const file = join(folder, "agent.ts");
-  assert.throws(() => findProject(file), refused(/is a file\. Give its folder: parley start /));
+  assert.throws(() => findProject(file), refused(/is a file\. Give its folder: \S+$/));
   assert.throws(() => readEnvironment({}, join(folder, "b")), refused(/\.env cannot be read/));
 });
 

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
+import { text as textOf } from "node:stream/consumers";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
 import { Command, run, start, startDev } from "../support/command.ts";
@@ -50,7 +51,7 @@ test("authenticate counts from the next message on after it was saved, and conve
     ['export const authenticate = () => ({ id: "ada" });', undefined],
   ].entries()) {
     write("agent.js", `${text}\n${AGENT}`);
-    await command.printed("stderr", new RegExp(`(?:reloaded in[^]*){${index + 1}}`));
+    await command.printed("stderr", new RegExp(`(?:reloaded in.*){${index + 1}}`, "s"));
     assert.equal((await ask({ state })).error?.code, code);
   }
 });
@@ -218,7 +219,7 @@ test("a broken file keeps the last good agent; terminal and page say where and w
   write("agent.ts", 'export default { name: "Third", run: () => "Hi." };');
   await command.printed(
     "stderr",
-    /reloaded in \d+ ms\. Another provider answers now, which cannot go on with the conv/,
+    /reloaded in \d+ ms\. Another provider answers now, which cannot continue earlier conv/,
   );
   await Promise.all([page.close(), late.close()]);
 });
@@ -314,12 +315,22 @@ test("a running answer keeps its agent and its module until it ends; then the mo
 test("a change of .env takes the live settings over and names the others", async (t) => {
   const folder = temporaryProject(t, { "agent.ts": AGENT, ".env": "PARLEY_MAX_ATTACHMENTS=3" });
   const { command, write, info } = await startDev(t, folder);
-  write(".env", "PARLEY_RATE_PER_KEY=7\nWEATHER_KEY=secret-weather\nPARLEY_MAX_ATTACHMENTS=3");
+  write(
+    ".env",
+    "PARLEY_RATE_PER_KEY=7\nWEATHER_KEY=secret-weather\nPARLEY_MAX_ATTACHMENTS=3\nPARLEY_MAX_BODY_BYTES=9000000",
+  );
   const line = await command.printed("stderr", /\.env: .*/);
-  assert.match(line, /PARLEY_RATE_PER_KEY has changed; at the next start: WEATHER_KEY/);
+  assert.match(
+    line,
+    /PARLEY_RATE_PER_KEY has changed; WEATHER_KEY has changed; at the next start: PARLEY_MAX_BODY_BYTES/,
+  );
   assert.equal((await info()).attachments.max_count, 3);
   write(".env", "PARLEY_TRUSTED_PROXIES=10.0.0.0/8");
   await command.printed("stderr", /\.env: nothing was changed\. .*Remove PARLEY_TRUSTED_PROXIES/);
+  write(".env", "PARLEY_API_KEY=one-of-many-characters");
+  await command.printed("stderr", /PARLEY_API_KEY has changed \(1 added, 0 removed\)/);
+  write(".env", "");
+  await command.printed("stderr", /PARLEY_API_KEY has changed \(0 added, 1 removed\)/);
 });
 
 test("it listens on this machine alone, whatever HOST says, and refuses proxies", async (t) => {
@@ -468,6 +479,76 @@ test("the story has the calls that wait, what was decided on them, and where the
     story,
     /^TIME failure: provider_error: The agent's run failed: no rules\n +cause: Error at \S+agent\.ts:6:\d+ /m,
   );
+});
+
+/** Ends its process in each way in which an agent's code can, or never gives it back. */
+const ENDING = `
+// As some programs tell the one that has started them.
+for (const word of ["ready", { type: "ready" }, null]) process.send?.(word);
+const ways = {
+  exit: () => process.exit(0),
+  throw: () => setTimeout(() => { throw new Error("late"); }),
+  loop: () => { for (;;); },
+};
+export default { name: "Mine", run({ message }) { ways[message]?.(); return "Hello."; } };`;
+
+/** Asks over a connection of its own: one that is kept may end with the process. */
+async function askAnew(url: string, message: object) {
+  const headers = { "content-type": "application/json" };
+  const asking = request(`${url}/api/chat`, { method: "POST", agent: false, headers }).end(JSON.stringify(message));
+  const [response] = (await once(asking, "response")) as [IncomingMessage];
+  return JSON.parse(await textOf(response));
+}
+
+test("after the agent's code has ended or blocked its process, the next save starts it anew for the pages that are open", async (t) => {
+  const folder = temporaryProject(t, { "agent.js": ENDING });
+  const { command, url, token, write } = await startDev(t, folder);
+  const ask = (more: object) => askAnew(url, { stream: false, ...more });
+  const { state } = await ask({ message: "Hello" });
+  const starts = () => command.stdout.split("#dev=").length - 1;
+  /** Does something, and waits until the command prints a text. */
+  const printsAfter = async (act: () => void, name: "stdout" | "stderr", text: string) => {
+    const from = command[name].length;
+    act();
+    await command.printed(name, new RegExp(`^[^]{${from}}[^]*?${text}`));
+  };
+  const ANEW = "The next change of a file starts the agent again";
+  for (const [index, way] of ["exit", "throw", "loop"].entries()) {
+    let lost: Promise<unknown> | undefined;
+    const end = () => {
+      // Its connection ends with the process.
+      lost = ask({ message: way }).catch(() => {});
+    };
+    if (way === "loop") end();
+    else {
+      await printsAfter(end, "stderr", ANEW);
+      // A mistake in what was saved waits for the next save, too.
+      await printsAfter(() => write("agent.js", "export default {"), "stderr", `cannot be loaded[^]*${ANEW}`);
+    }
+    await printsAfter(() => write("agent.js", ENDING.replace("Hello.", `Again ${way}.`)), "stdout", "#dev=.*\n");
+    await lost;
+    assert.equal((await ask({ message: "Hello", state })).response, `Again ${way}.`);
+    const page = await listen(url, token);
+    assert.equal((await page.next()).type, "reloaded");
+    await page.close();
+    assert.equal(starts(), index + 2);
+  }
+  await printsAfter(() => write("agent.js", `for (;;); ${ENDING}`), "stderr", "blocked its process");
+  await printsAfter(() => write("agent.js", ENDING), "stdout", "#dev=.*\n");
+  assert.equal((await ask({ message: "Hello", state })).response, "Hello.");
+});
+
+test("Ctrl-C ends it while its process is blocked or has ended, and killed outright it leaves no server behind", async (t) => {
+  for (const way of ["exit", "loop", "kill"]) {
+    const { command, url } = await startDev(t, temporaryProject(t, { "agent.js": ENDING }));
+    const lost = post({ url }, { message: way, stream: false }).catch(() => {});
+    if (way === "exit") await command.printed("stderr", /The next change of a file starts the agent again/);
+    command.kill(way === "kill" ? "SIGKILL" : "SIGINT");
+    // Both processes write to the same pipes.
+    await command.end();
+    await lost;
+    await assert.rejects(fetch(url), way);
+  }
 });
 
 test("--inspect lets a debugger in, on this machine", async (t) => {

@@ -110,6 +110,25 @@ for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
   });
 }
 
+test("an agent in a project as it is finds modules by the paths of tsconfig.json, and JSX", async (t) => {
+  const files = {
+    "agent.ts": `import { mail } from "@/mail"; import { last } from "lib/last"; const name = <string>(mail("Ada") + last);
+      export default { name, model: "demo" };`,
+    "src/mail.tsx": "export const mail = (name: string) => <b>{name}</b>;",
+    "lib/last.ts": 'export const last = "!";',
+    "node_modules/react/package.json": '{ "name": "react", "exports": { "./jsx-runtime": "./jsx.js" } }',
+    "node_modules/react/jsx.js": "exports.jsx = (tag, { children }) => tag + children;",
+    "tsconfig.json": '{ // a comment\n "compilerOptions": { "baseUrl": ".", "paths": { "@/*": ["./src/*"] } } }',
+  };
+  assert.equal((await loadProject(temporaryProject(t, files))).agent.name, "bAda!");
+  // A package for development is not there in production.
+  const plain = {
+    "agent.ts": 'export default { name: "A", model: "demo" };',
+    "tsconfig.json": '{ "extends": "@a/b" }',
+  };
+  assert.equal((await loadProject(temporaryProject(t, plain))).agent.name, "A");
+});
+
 test("TypeScript is loaded where no file can be written, as in a read-only container", async (t) => {
   const source = 'enum Model { Demo = "demo" } export default { name: "Mine" as string, model: Model.Demo };';
   const folder = temporaryProject(t, { "agent.ts": source });

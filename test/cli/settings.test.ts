@@ -12,7 +12,7 @@ import { secretsOf } from "../../server/config/secrets.ts";
 import { applyLive, isLive, readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { post } from "../support/chat-transports.ts";
-import { REPOSITORY, start } from "../support/command.ts";
+import { REPOSITORY, start, startDev } from "../support/command.ts";
 import { within } from "../support/deadline.ts";
 import { refused } from "../support/refused.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -39,6 +39,19 @@ for (const [line, meant] of MISSPELT) {
   });
 }
 
+test("a line of .env that sets nothing stops the start, and is named without its words", (t) => {
+  const lines: [content: string, line: number][] = [
+    ["A=1\nOPENAI_API_KEY sk-secret", 2],
+    ["OPENAI_API_KEY: sk-secret\r\nA=1\r\n", 1],
+    ['# It\'s "so"\nA="1\n2\n\n3" # end\nB=\'x\'\nsk-secret', 7],
+  ];
+  for (const [content, line] of lines) {
+    const folder = temporaryProject(t, { ".env": content });
+    const sentence = new RegExp(`^\\S+\\.env: line ${line} has no "=". Write NAME=value, or # before a comment\\.$`);
+    assert.throws(() => readEnvironment({}, folder), refused(sentence));
+  }
+});
+
 test("variables of the project itself may be in .env, and comments", (t) => {
   const own = {
     STRIPE_KEY: "sk",
@@ -56,6 +69,8 @@ test("variables of the project itself may be in .env, and comments", (t) => {
   // Also where it begins with a byte order mark.
   const commented = temporaryProject(t, { ".env": "\uFEFFA=1\n# PARLEY_API_KEY=of-before" });
   assert.deepEqual(readEnvironment({}, commented), { A: "1" });
+  const quoted = temporaryProject(t, { ".env": "  # don't\nexport A='1\n\n2'\n\nB=it's\nC=" });
+  assert.deepEqual(readEnvironment({}, quoted), { A: "1\n\n2", B: "it's", C: "" });
 });
 
 test("a near miss of what protects the server stops the start in the environment, too, which would leave it open", () => {
@@ -172,6 +187,21 @@ test("a variable of the process wins over PARLEY_ENV_FILE, and that file over th
     refused(/names a file that does not exist/),
   );
   assert.throws(() => readEnvironment({ PARLEY_ENV_FILE: " " }, folder), refused(/set but empty/));
+});
+
+test("a key that is written into .env under parley dev, and one that is removed, count at once", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.js": 'export default { name: process.env.OWN ?? "None", run: () => "Hello." };',
+    ".env": "OWN=First",
+  });
+  const { command, write, info } = await startDev(t, folder);
+  assert.equal((await info()).name, "First");
+  write("agent.js", 'export default { name: process.env.OWN ?? "None", model: "openai/gpt-5.2" };');
+  await command.printed("stderr", /needs OPENAI_API_KEY/);
+  write(".env", "OPENAI_API_KEY=sk-of-the-file");
+  await command.printed("stderr", /\.env: OPENAI_API_KEY has changed; OWN has changed\./);
+  await command.printed("stderr", /\.env: fine again, reloaded in/);
+  assert.equal((await info()).name, "None");
 });
 
 test("SIGHUP changes the live settings in the one object, and no other", () => {

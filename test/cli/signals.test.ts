@@ -1,11 +1,14 @@
 /** SIGTERM and SIGINT on the built command, and whatever else ends it. */
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { post, readEventStream, terminal } from "../support/chat-transports.ts";
-import { type StartedCommand, start, startInATerminal } from "../support/command.ts";
+import { DIST, type StartedCommand, start, startInATerminal } from "../support/command.ts";
+import { PROCESS_MS, within } from "../support/deadline.ts";
 import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -57,6 +60,31 @@ test("SIGTERM lets a running answer finish while /health/ready says 503, then en
   assert.match(String(readEventStream(await stream.text()).at(-1)?.data), /the tool ended/);
   assert.equal((await client.closed).code, 1001);
   assert.equal((await command.end()).code, 0);
+});
+
+test("SIGTERM to npm, which ends its shell and not what runs in that, ends the server", async (t) => {
+  const folder = temporaryProject(t, {});
+  // A shell that has more to do stays its parent.
+  const script = `${JSON.stringify(process.execPath)} ${JSON.stringify(join(DIST, "cli.js"))} start --port 0; true`;
+  const npm = spawn("npm", ["exec", "--offline", "-c", script], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: folder },
+    stdio: ["ignore", "pipe", "ignore"],
+    detached: true,
+  });
+  let said = "";
+  npm.stdout.setEncoding("utf8").on("data", (text) => {
+    said += text;
+    if (said.includes("http:")) npm.kill("SIGTERM");
+  });
+  try {
+    // All that held its output has ended.
+    await within(once(npm, "close"), "the end of all that npm has started", 2 * PROCESS_MS);
+  } catch (error) {
+    process.kill(-(npm.pid ?? 0), "SIGKILL");
+    throw error;
+  }
+  assert.match(said, /http:/);
 });
 
 test("a second signal ends the process at once, and not with 0", async (t) => {

@@ -60,9 +60,9 @@ const agentOf = (model: string, more = "") => {
 export default { name: "Mine", model: ${model}, instructions: "Be brief, " + ${own} + Object.values(${JSON.stringify(SECRETS)}).join(" ")${more} };`;
 };
 
-/** What docs/agents.md shows of it. */
+/** What docs/trace.md shows of it. */
 const block = (begins: string) =>
-  codeBlocks(readMarkdown("docs/agents.md")).find(({ text }) => text.startsWith(begins))?.text ?? "";
+  codeBlocks(readMarkdown("docs/trace.md")).find(({ text }) => text.startsWith(begins))?.text ?? "";
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads into it and fails where it is wrong.
 type Line = any;

@@ -77,16 +77,12 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["README.md", "ts", "", runsItsTool],
   ["README.md", "ini", "", startsWithARealModel],
 
-  ["docs/agents.md", "sh", "npm install zod", installs],
-  ["docs/agents.md", "ts", "node:test", runsAsATest],
-  ["docs/agents.md", "ts", 'from "zod"', quotesAPrice],
   ["docs/agents.md", "ts", "accepts: [", takesATextFile],
-  ["docs/agents.md", "ts", "toolResult", showsAPicture],
   ["docs/agents.md", "ts", "prices", startsWithARealModel],
   ["docs/agents.md", "ts", "", runsItsTool],
 
   ["docs/api.md", "text", "> {", conversesOverWebSocket],
-  ["docs/api.md", "text", "parley start", isTheUsage],
+  ["docs/command.md", "text", "", isTheUsage],
   ["docs/api.md", "json", '"tool_calls"', isTheHistory],
   ["docs/api.md", "json", '"msg":"run"', isTheLog],
   ["docs/api.md", "json", '"mcpServers"', reachesTheAgent],
@@ -94,6 +90,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/api.md", "json", '"continue": true', isRefusedWithoutItsState],
 
   ["docs/approvals.md", "ts", "", asksBeforeItsToolActs],
+  ["docs/approvals.md", "js", "toolRenderers", inBrowser(pages.runsInThePage)],
   ["docs/approvals.md", "js", "", approvesWhatWaits],
 
   ["docs/chat-apps.md", "ini", "PARLEY_OPENAI_API", opensTheDoor],
@@ -107,19 +104,25 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
 
   ["docs/conversations.md", "ts", "", namesItsConversation],
 
+  ["docs/customize.md", "css", "", inBrowser(pages.coloursTheChat)],
+  ["docs/customize.md", "js", "", inBrowser(pages.runsInThePage)],
+
   ["docs/deploying.md", "sh", "PARLEY_CHAT_KEY=", startsWithAKey],
-  ["docs/deploying.md", "sh", "@redis/client", startsWorkers],
+  ["docs/scaling.md", "sh", "@redis/client", startsWorkers],
   ["docs/deploying.md", "yaml", "scrape_configs", isAConfigurationOfPrometheus],
 
-  ["docs/hosting.md", "ts", "get_order_status", runsItsTool],
+  ["docs/element.md", "css", "", inBrowser(pages.coloursTheChat)],
+  ["docs/element.md", "js", "", inBrowser(pages.runsInThePage)],
+
   ["docs/hosting.md", "ts", "agUi(", asksAnAgent],
-  ["docs/hosting.md", "js", "tool_progress", showsWhatItDoes],
 
   ["docs/leaving-agent-builder.md", "js", "listItems", exportsThreads],
   ["docs/leaving-agent-builder.md", "js", "cthr_1", goesOnWithAThread],
   ["docs/leaving-agent-builder.md", "js", "", inBrowser(pages.runsInThePage)],
 
-  ["docs/looks.md", "ts", "", looksAsItSays],
+  ["docs/looks.md", "ts", "disclaimer", looksAsItSays],
+  ["docs/looks.md", "ts", "", startsWithItsLook],
+  ["docs/looks.md", "css", "", inBrowser(pages.isReadable)],
 
   ["docs/mcp.md", "sh", "npm install", installs],
   ["docs/mcp.md", "ts", "needsApproval", asksBeforeItWrites],
@@ -131,7 +134,16 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/providers.md", "ts", "fallbacks", fallsBack],
   ["docs/providers.md", "ts", "", startsWithARealModel],
   ["docs/providers.md", "ini", "", startsWithARealModel],
+  ["docs/run.md", "ts", "", runsItsTool],
+  ["docs/run.md", "js", "", showsWhatItDoes],
   ["docs/settings.md", "ini", "", startsWithTheSettings],
+
+  ["docs/tools.md", "sh", "npm install zod", installs],
+  ["docs/tools.md", "ts", "node:test", runsAsATest],
+  ["docs/tools.md", "ts", 'from "zod"', quotesAPrice],
+  ["docs/tools.md", "ts", "sources: [", saysItsSources],
+  ["docs/tools.md", "ts", "toolResult", showsAPicture],
+  ["docs/tools.md", "ts", "", runsItsTool],
 
   ["docs/users.md", "ts", "SESSIONS", knowsItsUser],
   ["docs/users.md", "ts", "SITE", asksTheSite],
@@ -143,7 +155,6 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/widget.md", "js", "isCustomElement", isOfAProject],
   ["docs/widget.md", "js", 'import "parley-agent/widget";\n\nconst', isOfAProject],
   ["docs/widget.md", "text", "script-src", inBrowser(pages.isEnoughOfAPolicy)],
-  ["docs/widget.md", "css", "", inBrowser(pages.coloursTheChat)],
   ["docs/widget.md", "js", 'import "parley-agent/widget"', inBrowser(pages.isBundled)],
   ["docs/widget.md", "js", "", inBrowser(pages.runsInThePage)],
   ["", "html", "", inBrowser(pages.opensInABrowser)],
@@ -160,11 +171,14 @@ const USERS_RECIPES = [
 ];
 
 /** How the blocks begin that test/agents runs, and compiles. */
+const AGENTS = "It needs packages from a registry: npm run test:agents.";
 const FRAMEWORKS = [
   'import { openai } from "@ai-sdk',
   "import { Agent, run",
-  "import { Agent, RunState",
   'import { tool } from "@langchain/core/tools";\nimport { createReactAgent',
+];
+const FRAMEWORKS_THAT_ASK = [
+  "import { Agent, RunState",
   "import { HumanMessage }",
   "import { Command, MemorySaver }",
   "import { Mastra }",
@@ -181,7 +195,11 @@ const CLIENTS = [
   "model_list:",
   "OTEL_BSP_SCHEDULE_DELAY",
   'prompts: ["{{question}}"]',
+  "import { createOpenAICompatible",
 ];
+
+/** How the block begins of an agent behind a route for `useChat`. */
+const ROUTE = "import { DefaultChatTransport";
 const WORKFLOWS = [
   'import { defineAgent } from "parley-agent";\nimport { runWorkflow }',
   'import { run } from "@openai/agents"',
@@ -213,13 +231,14 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
     "It needs a machine that runs systemd; .ci/run checks the unit with systemd-analyze.",
   ],
   ["docs/agents.md", "14:03:22", "It needs a model; test/cli/dev.test.ts has the same lines."],
-  ["docs/agents.md", "14:05:10", "It needs a model; test/cli/trace.test.ts has the same lines."],
-  ["docs/agents.md", "sed -n 17p", "It needs jq; test/cli/trace.test.ts runs it."],
-  ["docs/agents.md", '{\n  "time"', "It needs a model; test/cli/trace.test.ts compares it with a line of a trace."],
+  ["docs/trace.md", "14:05:10", "It needs a model; test/cli/trace.test.ts has the same lines."],
+  ["docs/trace.md", "sed -n 17p", "It needs jq; test/cli/trace.test.ts runs it."],
+  ["docs/trace.md", '{\n  "time"', "It needs a model; test/cli/trace.test.ts compares it with a line of a trace."],
   ["docs/chat-apps.md", "ENABLE_TITLE_GENERATION", "They are settings of Open WebUI."],
   ...CLIENTS.map((begins): [string, string, string] => ["docs/clients.md", begins, DOORS]),
   ...WORKFLOWS.map((begins): [string, string, string] => ["docs/leaving-agent-builder.md", begins, DOORS]),
   ["docs/deploying.md", "docker build", "It needs a Docker daemon and images from a registry."],
+  ["docs/deploying.md", "update.sh", "It needs nginx: npm run test:proxies."],
   ["docs/deploying.md", "location /support/", "It needs nginx: npm run test:proxies."],
   ["docs/deploying.md", "npm ci", "It takes minutes and a registry: npm run test:package."],
   ["docs/deploying.md", "npm install @opentelemetry", RECIPES],
@@ -234,18 +253,17 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ]),
   ...USERS_RECIPES.map((begins): [string, string, string] => ["docs/users.md", begins, RECIPES]),
   ["docs/hosting.md", "from pydantic_ai", "It needs packages from a registry: npm run test:agents runs the same."],
-  ...FRAMEWORKS.map((begins): [string, string, string] => [
-    "docs/hosting.md",
-    begins,
-    "It needs packages from a registry: npm run test:agents.",
-  ]),
-  ["docs/providers.md", MODEL_OBJECT, "It needs a package from a registry: npm run test:models."],
+  ["docs/hosting.md", ROUTE, DOORS],
+  ...FRAMEWORKS.map((begins): [string, string, string] => ["docs/hosting.md", begins, AGENTS]),
+  ...FRAMEWORKS_THAT_ASK.map((begins): [string, string, string] => ["docs/hosting-approvals.md", begins, AGENTS]),
+  ["docs/ai-sdk-models.md", MODEL_OBJECT, "It needs a package from a registry: npm run test:models."],
   ["docs/hooks.md", "npm install pg", RECIPES],
   ["docs/hooks.md", "npm install node-sqlite3-wasm", RECIPES],
   ["docs/hooks.md", "select message", RECIPES],
   ["docs/hooks.md", "OTEL_EXPORTER", "It needs an account at Langfuse."],
   ...HOOKS_RECIPES.map((begins): [string, string, string] => ["docs/hooks.md", begins, RECIPES]),
   ...EMBEDDING_RECIPES.map((name): [string, string, string] => ["docs/embedding.md", `// ${name}\n`, RECIPES]),
+  ["docs/customize.md", "// diagrams.js", RECIPES],
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
   ["docs/internals/redis.md", "process of the reader", "A drawing of what two processes say to each other."],
   ["docs/performance.md", "npm ci && npm run bench", "It takes half an hour; test/bench runs a small part."],
@@ -404,6 +422,14 @@ async function looksAsItSays(t: TestContext, { text }: CodeBlock): Promise<void>
   assert.match(await (await fetch(url)).text(), /<title>Acme Help</);
 }
 
+/** And has nothing to say against its colours. */
+async function startsWithItsLook(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await serveProject(t, { "agent.ts": text, "logo.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>" });
+  const { chat } = await (await fetch(`${url}/api/info`)).json();
+  for (const theme of ["light", "dark"]) assert.ok(text.includes(chat.accent[theme]), chat.accent[theme]);
+  assert.ok(text.includes(`corners: "${chat.corners}"`));
+}
+
 async function runsItsTool(t: TestContext, { text }: CodeBlock): Promise<void> {
   const { url } = await serveProject(t, { "agent.ts": text });
   assert.match(
@@ -418,6 +444,15 @@ async function showsAPicture(t: TestContext, { text }: CodeBlock): Promise<void>
   const { url } = await serveProject(t, folder);
   const { tool_calls: calls } = await (await ask(url, "Show me the floor plan.")).json();
   assert.deepEqual(calls[0].images, [{ mime_type: "image/png", data: RED_PIXEL.toString("base64") }]);
+}
+
+async function saysItsSources(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await serveProject(t, { "agent.ts": text });
+  const { sources } = await (await ask(url, "Search the help for delivery.")).json();
+  assert.deepEqual(
+    sources.map(({ url: page, file }: Record<string, string>) => page ?? file),
+    ["https://acme.example/help/delivery", "Terms of 2026"],
+  );
 }
 
 async function showsWhatItDoes(t: TestContext, { text }: CodeBlock): Promise<void> {
@@ -579,29 +614,29 @@ async function startsWithARealModel(t: TestContext, { text }: CodeBlock): Promis
   assert.match(summary, /model +openai\/gpt-5\.2(?:, else .+)?\n/);
 }
 
-/** The project of docs/agents.md, with the packages that it installs. */
-async function projectOfAgents(t: TestContext): Promise<string> {
+/** The project of docs/tools.md, with the packages that it installs. */
+async function projectOfTools(t: TestContext): Promise<string> {
   const { path, env } = await newFolder(t, {
-    "agent.ts": blockOf("docs/agents.md", "ts"),
-    "orders.test.ts": blockOf("docs/agents.md", "ts", "node:test"),
-    "quote.ts": blockOf("docs/agents.md", "ts", 'from "zod"'),
+    "agent.ts": blockOf("docs/tools.md", "ts"),
+    "orders.test.ts": blockOf("docs/tools.md", "ts", "node:test"),
+    "quote.ts": blockOf("docs/tools.md", "ts", 'from "zod"'),
     "package.json": '{ "type": "module" }',
   });
-  await shell(`npm install parley-agent\n${blockOf("docs/agents.md", "sh")}`, { cwd: path, env });
+  await shell(`npm install parley-agent\n${blockOf("docs/tools.md", "sh")}`, { cwd: path, env });
   return path;
 }
 
 const TSX = `node --import ${pathToFileURL(join(REPOSITORY, "node_modules/tsx/dist/esm/index.mjs")).href}`;
 
 async function runsAsATest(t: TestContext): Promise<void> {
-  const printed = await shell(`${TSX} --test orders.test.ts`, { cwd: await projectOfAgents(t) });
+  const printed = await shell(`${TSX} --test orders.test.ts`, { cwd: await projectOfTools(t) });
   assert.match(printed, /pass 1\b/);
 }
 
 async function quotesAPrice(t: TestContext): Promise<void> {
   const script =
     'const { quote } = await import("./quote.ts"); console.log(quote.execute({ part: "gears", count: 1 }));';
-  const printed = await shell(`${TSX} --input-type=module -e '${script}'`, { cwd: await projectOfAgents(t) });
+  const printed = await shell(`${TSX} --input-type=module -e '${script}'`, { cwd: await projectOfTools(t) });
   assert.match(printed, /euros: 60/);
 }
 
@@ -877,7 +912,15 @@ function isOfAProject(_t: TestContext, { text }: CodeBlock): void {
 /** All at once, so that the compiler is started once. */
 async function compile(): Promise<void> {
   const files: Record<string, string> = {};
-  const recipes = [...USERS_RECIPES, ...HOOKS_RECIPES, ...FRAMEWORKS, MODEL_OBJECT, ...WORKFLOWS];
+  const recipes = [
+    ...USERS_RECIPES,
+    ...HOOKS_RECIPES,
+    ...FRAMEWORKS,
+    ...FRAMEWORKS_THAT_ASK,
+    ROUTE,
+    MODEL_OBJECT,
+    ...WORKFLOWS,
+  ];
   const isRecipe = (text: string) => recipes.some((begins) => text.startsWith(begins));
   for (const { path, language, text, line } of BLOCKS.filter((it) => it.language === "ts" && !isRecipe(it.text))) {
     const isFirst = text === blockOf(path, language);

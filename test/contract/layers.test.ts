@@ -104,7 +104,7 @@ test("an import while the server runs is for what most installations never need"
   for (const target of [...lazyImports("server/"), ...lazyImports("cli.ts")]) {
     assert.match(
       target,
-      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|mcp\/servers|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/dev|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/agent\/(?:approvals|decisions|hook-queue|owners-page|prices)\.ts$|^\.\/(?:approvals|decisions|tools|upstream|ag-ui-thread|responses|feedback|openapi|openai|openai-messages|mcp|mcp-messages)\.ts$|^jiti$/,
+      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|mcp\/servers|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/(?:dev|help|npm)|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/agent\/(?:approvals|decisions|hook-queue|owners-page|prices)\.ts$|^\.\/(?:approvals|decisions|sources|tools|upstream|ag-ui-thread|responses|feedback|openapi|openai|openai-messages|mcp|mcp-messages)\.ts$|^jiti$/,
       target,
     );
   }
@@ -116,7 +116,7 @@ test("an import while the chat runs is for what most chats never need, or not be
   for (const target of targets) {
     assert.match(
       target,
-      /\/(?:add-part-texts|all-conversations|alternatives|approval|argument-fields|check|clipboard|code-blocks|edit-in-place|highlight|footnote-list|feedback|message-fold|lightbox|owner|files|file-notes|key-prompt|read-file|export|http|identity|indexed-db|kept-files|send-queued|shrink|sign-in|site-diagnosis|steps|conversation-list|pending|plain-question|print|ratings|read-row|talk|warnings|ways-on)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
+      /\/(?:add-part-texts|all-conversations|alternatives|approval|argument-fields|check|clipboard|code-blocks|edit-in-place|highlight|footnote-list|feedback|message-fold|lightbox|owner|files|file-notes|key-prompt|read-file|export|http|identity|indexed-db|kept-files|mathematics|send-queued|shrink|sign-in|site-diagnosis|sources|steps|conversation-list|pending|plain-question|late-styles|ratings|read-row|talk|warnings|ways-on)\.ts$|^\.\/launcher\/(?:greeting|panel)\.ts$|^\.\/dev\/bar\.ts$|^\.\/locales\/[a-z]+\.ts$/,
       target,
     );
   }
@@ -149,7 +149,7 @@ test("no file imports in a circle, not even for types", () => {
 test("every relative import names a file that is there, with its ending", () => {
   for (const [file, targets] of GRAPH) {
     for (const target of targets.filter((name) => !isPackage(name))) {
-      assert.ok(/\.(?:ts|css)$/.test(target) && existsSync(target), `${file} imports ${target}`);
+      assert.ok(/\.(?:ts|css|woff2)$/.test(target) && existsSync(target), `${file} imports ${target}`);
     }
   }
 });

@@ -35,7 +35,11 @@ test("docs/api.md lists exactly the error codes, each with its status and whethe
 });
 
 test("docs/api.md lists exactly the events, close codes and attachment types", () => {
-  const events = [...source("server/protocol/events.ts").matchAll(/^ {2}type: "(\w+)";$/gm)];
+  const events = [
+    ...`${source("server/protocol/events.ts")}${source("server/protocol/sources.ts")}`.matchAll(
+      /^ {2}type: "(\w+)";$/gm,
+    ),
+  ];
   assert.deepEqual(
     sorted(tableRows(section(api, "## Events"), "`type`").map(([type]) => type)),
     sorted(events.map(([, type]) => type)),
@@ -79,7 +83,7 @@ test("docs/mcp.md quotes the log as the server writes it", () => {
 
 // docs/settings.md, and the settings that other documents name, against the table in server/config/settings.ts.
 
-test("what npm run docs writes is up to date: docs/settings.md, docs/widget.md and public-types.ts", () => {
+test("what npm run docs writes is up to date", () => {
   for (const [path, { text, rendered }] of renderAll()) assert.equal(rendered, text, path);
 });
 
@@ -116,7 +120,7 @@ test("the examples of deploying go together with the defaults", () => {
   };
   assert.ok(figures("examples/deploy/nginx.conf", /proxy_read_timeout (\d+)s;/g) > runSeconds);
   assert.ok(figures("examples/deploy/haproxy.cfg", /timeout (?:client|server) +(\d+)s/g) > runSeconds);
-  assert.ok(figures("examples/deploy/parley.service", /TimeoutStopSec=(\d+)/g) > drainSeconds);
+  assert.ok(figures("examples/deploy/parley@.service", /TimeoutStopSec=(\d+)/g) > drainSeconds);
   assert.ok(figures("docs/deploying.md", /--stop-timeout (\d+)/g) > drainSeconds);
 });
 

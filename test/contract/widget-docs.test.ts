@@ -1,4 +1,4 @@
-/** docs/widget.md beside the table of properties and the custom-elements manifest. */
+/** The pages on the element beside the table of properties and the custom-elements manifest. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,9 @@ import { LAUNCHER } from "../../widget/launcher/properties.ts";
 import { DIST, REPOSITORY } from "../support/command.ts";
 import { codeBlocks, readMarkdown, tableRows } from "../support/markdown-file.ts";
 
-const docs = readMarkdown("docs/widget.md");
+const docs = ["widget", "customize", "element", "conversations"]
+  .map((page) => readMarkdown(`docs/${page}.md`))
+  .join("\n");
 const source = (path: string) => readFileSync(join(REPOSITORY, "widget", path), "utf8");
 
 interface Named {
@@ -49,7 +51,7 @@ for (const [declaration, prefix, tagName] of [
     ["part", "cssParts"],
     ["variable", "cssProperties"],
   ] as const) {
-    test(`docs/widget.md lists every ${header} of <${tagName}> and no other, and the manifest describes each`, () => {
+    test(`the documents list every ${header} of <${tagName}> and no other, and the manifest describes each`, () => {
       assert.equal(declaration?.tagName, tagName);
       const named = declaration[list];
       assert.ok(named.length > 0);
@@ -61,7 +63,7 @@ for (const [declaration, prefix, tagName] of [
     });
   }
 
-  test(`docs/widget.md lists every method of <${tagName}> with its parameters, and names every property`, () => {
+  test(`the documents list every method of <${tagName}> with its parameters, and name every property`, () => {
     const members = declaration?.members ?? [];
     const methods = members.filter(({ kind }) => kind === "method");
     const signatures = methods.map(({ name, parameters = [] }) => `${name}(${namesOf(parameters).join(", ")})`);
@@ -86,7 +88,7 @@ test("the choices of the table of properties are those of their types, and the m
   }
 });
 
-test("docs/widget.md names the fields of each event", () => {
+test("docs/element.md names the fields of each event", () => {
   const interfaces = source("element/public-types.ts").split(/^export interface /m);
   const fields = interfaces.flatMap((code) => {
     const [, name] = /^AgentChat(\w+)Event extends Event/.exec(code) ?? [];
@@ -98,7 +100,7 @@ test("docs/widget.md names the fields of each event", () => {
   assert.deepEqual(inDocs, fields);
 });
 
-test("docs/widget.md names what the element keeps in localStorage", () => {
+test("docs/conversations.md names what the element keeps in localStorage", () => {
   const files = ["session/api-key.ts", "session/access.ts", "element/theme.ts"].map(source);
   const names = files.map((code) => /[`"](agent-chat-[\w-]+:?)/.exec(code)?.[1]);
   names.push(/"(agent-chat-opened:)"/.exec(source("launcher/state.ts"))?.[1]);
@@ -106,7 +108,7 @@ test("docs/widget.md names what the element keeps in localStorage", () => {
   assert.deepEqual(inDocs, names);
 });
 
-test("the snippets of docs/widget.md and the README use attributes and variables that exist", () => {
+test("the snippets of these pages and the README use attributes and variables that exist", () => {
   const known = new Set([...namesOf(chat?.attributes ?? []), "style"]);
   const variables = new Set([chat, launcher].flatMap((it) => namesOf(it?.cssProperties ?? [])));
   for (const { language, text } of [...codeBlocks(docs), ...codeBlocks(readMarkdown("README.md"))]) {

@@ -1,19 +1,23 @@
 /**
- * The blocks of docs/clients.md and docs/leaving-agent-builder.md that need packages: npm run test:doors. What needs a `python3` is
- * skipped without one.
+ * The blocks of docs/clients.md, docs/hosting.md and docs/leaving-agent-builder.md that need packages: npm run test:doors. What needs
+ * a `python3` is skipped without one.
  */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { type NodeVersion, nodeFor } from "../agents/javascript.ts";
 import { ANSWER, MODEL_URL, requests, textsOf } from "../agents/model.ts";
 import { send } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { PROCESS_MS } from "../support/deadline.ts";
+import { listen } from "../support/listen.ts";
 import { installLiteLlm, pythonVersion, startLiteLlm } from "../support/litellm-proxy.ts";
 import { findBlock, readMarkdown } from "../support/markdown-file.ts";
 import { serveProject } from "../support/serve-project.ts";
@@ -87,6 +91,35 @@ for (const [version, { node, folder }] of places) {
     assert.deepEqual(textsOf(before), ["where is order 4711", ANSWER, "thanks"]);
   });
 }
+
+test("a route for useChat has the agent as its model, and is an agent itself", async (t) => {
+  const { folder } = places.get(20) ?? assert.fail();
+  process.env.PARLEY_API_KEY = KEY;
+  writeFileSync(join(folder, "route.mjs"), here(findBlock(CLIENTS, "js", "toUIMessageStreamResponse")));
+  const { POST } = await import(pathToFileURL(join(folder, "route.mjs")).href);
+  const asked: string[] = [];
+  const route = await listen(
+    t,
+    createServer(async (request, response) => {
+      const body = await text(request);
+      asked.push(body);
+      const answer: Response = await POST(new Request("http://localhost", { method: "POST", body }));
+      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+    }),
+  );
+  const block = findBlock(readMarkdown("docs/hosting.md"), "ts", "DefaultChatTransport");
+  mkdirSync(join(folder, "route"));
+  writeFileSync(join(folder, "route/agent.ts"), block.replace("https://shop.example.com/api/chat", route));
+  const server = await start(t, [join(folder, "route")], { startMs: 180_000 });
+  const { last } = await send.sse(t, server, { message: "What is the weather in Paris?" });
+  assert.equal(last.type, "done");
+  assert.match(last.data, DEMO);
+  await send.sse(t, server, { message: "Hello", state: last.state });
+  assert.deepEqual(
+    asked.map((body) => JSON.parse(body).messages.length),
+    [1, 3],
+  );
+});
 
 /** The block without its types: it stands in a file of JavaScript here. */
 function conversation(): string {

@@ -3,15 +3,19 @@
 import assert from "node:assert/strict";
 import type { RequestListener } from "node:http";
 import type { TestContext } from "node:test";
+import { Unauthorized } from "../../server/auth/authenticate.ts";
 import { tool } from "../../server/parley-agent.ts";
 import { fillList } from "../browser/kept.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { call, end, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
 import { echo } from "../support/test-tools.ts";
 import { until } from "./driver.ts";
 import { engineTest, FIELD, type Handle, type Page } from "./page.ts";
+
+const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="60" height="20"><path d="M0 0h60v20H0z"/></svg>`;
 
 async function open(t: TestContext, page: Page, turns: readonly Turn[]) {
   const server = await startServer(t, {
@@ -480,6 +484,31 @@ engineTest(
         }, place),
       );
     }
+  },
+);
+
+engineTest(
+  "a page that is its owner's has their logo and colour, and leads who is signed out to the way in",
+  async (page, t) => {
+    const { url } = await startServer(t, {
+      turns: [],
+      folder: temporaryProject(t, { "logo.svg": LOGO }),
+      agent: { chat: { title: "Acme Help", logo: "logo.svg", accent: "#0a7d4f", theme: "light" } },
+      authenticate: ({ token }: { token?: string | undefined }) => {
+        if (!token) throw new Unauthorized();
+        return { id: token, name: "Ada" };
+      },
+    });
+    await page.open(url);
+    await page.shown(".agent", "Acme Help");
+    await page.until(() => findAll(".greeting .logo").some((it) => (it as HTMLImageElement).naturalWidth > 0));
+    const way = await page.shown(".way-in");
+    assert.equal(await page.run((it: Element) => getComputedStyle(it).backgroundColor, way), "rgb(10, 125, 79)");
+    await page.send("Where is it?");
+    await page.until(() => findAll(".way-in:focus").length > 0);
+    await page.run(() => Object.assign(document.querySelector("agent-chat") as object, { userToken: "ada" }));
+    await page.shown(".signed-in", "Ada");
+    assert.equal(await page.run((it: HTMLTextAreaElement) => it.value, await page.shown(FIELD)), "Where is it?");
   },
 );
 

@@ -7,6 +7,7 @@ import { DEADLINE_MS } from "../support/deadline.ts";
 export const COMMANDS = {
   CloseWindow: ["DELETE", "window"],
   ExecuteScript: ["POST", "execute/sync"],
+  GetComputedRole: ["GET", "element/{id}/computedrole"],
   GetWindowHandle: ["GET", "window"],
   NewWindow: ["POST", "window/new"],
   Navigate: ["POST", "url"],

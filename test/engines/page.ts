@@ -192,6 +192,11 @@ export class Page {
     await this.driver.send("PerformActions", { actions: [mouse] });
   }
 
+  /** What the accessibility tree has an element as. */
+  role(target: Handle): Promise<unknown> {
+    return this.driver.send("GetComputedRole", { id: Object.values(target)[0] });
+  }
+
   async focus(target: Handle): Promise<void> {
     await this.run((element: HTMLElement) => element.focus(), target);
   }

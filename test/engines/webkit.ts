@@ -74,7 +74,8 @@ class WebKit implements Driver {
 
   send(command: keyof typeof COMMANDS, parameters: object = {}): Promise<unknown> {
     const [method, path] = COMMANDS[command];
-    return request(method, `${this.#url}/${path}`, parameters);
+    const { id = "" }: { id?: string } = parameters;
+    return request(method, `${this.#url}/${path.replace("{id}", id)}`, parameters);
   }
 
   /** Does with keyboard or mouse what WebDriver cannot, since it is outside of the page. */

@@ -505,9 +505,10 @@ for (const [name, reply, usage] of COUNTED) {
   }
 }
 
-const [, EXAMPLE = ""] = /```ts\n(import \{ anthropic \}.*?)```/s.exec(readFileSync("docs/providers.md", "utf8")) ?? [];
+const [, EXAMPLE = ""] =
+  /```ts\n(import \{ anthropic \}.*?)```/s.exec(readFileSync("docs/ai-sdk-models.md", "utf8")) ?? [];
 
-test("docs/providers.md: the agent answers behind the command", async (t) => {
+test("docs/ai-sdk-models.md: the agent answers behind the command", async (t) => {
   await using upstream = await startUpstream({ body: [fixture("anthropic/thinking")] });
   writeFileSync(join(folder, "agent.ts"), EXAMPLE);
   const env = { ANTHROPIC_API_KEY: "mock", ANTHROPIC_BASE_URL: upstream.url };

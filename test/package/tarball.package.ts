@@ -67,6 +67,10 @@ after(() => registry.close());
 const project = join(work, "project");
 mkdirSync(project);
 const installation = await twice(() => npm(project, "install", manifest.name, "--registry", registryUrl));
+/** What npm has written, whatever the rows make of the project. */
+const manifests = ["package.json", "package-lock.json"].map(
+  (name) => [name, readFileSync(join(project, name))] as const,
+);
 writeFileSync(join(project, "agent.ts"), agentSource);
 
 test("the tarball holds what runs, the types and the licence, and nothing else", (t) => {
@@ -321,6 +325,22 @@ test("the image's step of npm installs the package with the client of Redis", as
   const [, command] = /^ENTRYPOINT \["node", "\/parley\/(.*)"\]$/m.exec(dockerfile) ?? assert.fail();
   const { stdout } = await run("node", [join(image, command ?? ""), "--version"]);
   assert.equal(stdout.trim(), manifest.version);
+});
+
+test("the steps of the image for an agent's own folder install it, start it and find it healthy", async (t) => {
+  const steps = readMarkdown("examples/deploy/agent.Dockerfile");
+  const step = (pattern: RegExp) => pattern.exec(steps)?.[1] ?? assert.fail(String(pattern));
+  const image = join(work, "agent-image");
+  mkdirSync(image);
+  assert.equal(step(/^COPY (package\S+ \S+) \.\/$/m), manifests.map(([name]) => name).join(" "));
+  for (const [name, content] of manifests) writeFileSync(join(image, name), content);
+  await twice(() => npm(image, ...step(/^RUN npm (.*)$/m).split(" "), "--registry", registryUrl));
+  step(/^COPY (\.) \.$/m);
+  writeFileSync(join(image, "agent.ts"), agentSource);
+  const [node, ...command] = JSON.parse(step(/^CMD (.*)$/m));
+  const { url } = await serve(t, `HOST=127.0.0.1 ${[node, ...command].join(" ")}`, image);
+  const check: string[] = JSON.parse(step(/HEALTHCHECK .* CMD (.*)$/m));
+  await run(process.execPath, check.slice(1), { env: { PORT: new URL(url).port } });
 });
 
 test("installed by the repository's URL it is built, and serves", async () => {

@@ -16,7 +16,7 @@ const browser = await launchBrowser({ after });
 
 const CJK = "Beside CJK punctuation marks count, as they are meant; a single tilde strikes nothing out.";
 const FORMULA =
-  "Formulas are shown as they are written. GitHub's parser leaves them to another program, and eats backslashes.";
+  "Formulas stay as they are written, below what is drawn. GitHub's parser leaves them to another program, and eats backslashes.";
 const HTML = "Raw HTML is text. GitHub parses it, and takes away afterwards what could do harm.";
 const ALERT = "GitHub draws alerts after its parser. Ours are boxes as well.";
 
@@ -35,6 +35,13 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   "formula with lines like a list": FORMULA,
   "formula in a list and a table": FORMULA,
   matrix: FORMULA,
+  "formulas of fractions, roots and powers": FORMULA,
+  "formulas of sums, integrals and limits": FORMULA,
+  "derivation in lines": FORMULA,
+  "formula of cases": FORMULA,
+  "formulas of vectors, sets and logic": FORMULA,
+  "formulas of chemistry and units": FORMULA,
+  "wrong formula": FORMULA,
   "formula beside Japanese": FORMULA,
   "footnote that nothing refers to": "A model's words are not dropped.",
   "note alert": ALERT,

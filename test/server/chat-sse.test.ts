@@ -1,7 +1,7 @@
 /** `stream: true`: the answer's head, its silence, its reader and its end. */
 
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { encodeFrame } from "../../server/protocol/sse.ts";
 import { post, readEventStream, typesOf } from "../support/chat-transports.ts";
@@ -11,6 +11,7 @@ import { newRun, openLine } from "../support/run-lines.ts";
 import { endlessTurn, say, settled, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
+import { type StoppedClock, stopClock } from "../support/stopped-clock.ts";
 
 const CHAT = { message: "Hi", stream: true };
 
@@ -166,22 +167,22 @@ for (const [kind, start] of Object.entries(STREAMS)) {
 }
 
 /** Closes the server, which waits for its answers to be sent, and lets a minute pass. Whether it has closed by then. */
-async function closesInAMinute(t: TestContext, server: TestServer): Promise<boolean> {
+async function closesInAMinute(clock: StoppedClock, server: TestServer): Promise<boolean> {
   let isClosed = false;
   const closed = server.close().then(() => {
     isClosed = true;
   });
-  await passMinute(t, server);
+  await passMinute(clock, server);
   const wasClosed = isClosed;
   // A failed test must not wait for time that stands still.
-  t.mock.timers.tick(2_000_000);
+  clock.tick(2_000_000);
   if (wasClosed) await closed;
   return wasClosed;
 }
 
-async function passMinute(t: TestContext, { url }: TestServer): Promise<void> {
+async function passMinute(clock: StoppedClock, { url }: TestServer): Promise<void> {
   for (let second = 0; second < 60; second++) {
-    t.mock.timers.tick(1000);
+    clock.tick(1000);
     await fetch(`${url}/health`).catch(() => {});
   }
 }
@@ -192,18 +193,18 @@ const CUT_BEFORE_THE_DRAIN = { PARLEY_SEND_SECONDS: "5", PARLEY_DRAIN_SECONDS: "
 
 for (const stream of [true, false]) {
   test(`a whole answer does not wait for ever for its reader (stream: ${stream})`, async (t) => {
-    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const clock = stopClock(t);
     const options = { env: CUT_BEFORE_THE_DRAIN, stateKind: "previous_response_id" } as const;
     const server = await startServer(t, { turns: [LONG], ...options });
     const asked = server.model.nextAsked();
     await postDeaf(t, server, { message: "Hi", stream });
     await asked;
-    assert.ok(await closesInAMinute(t, server), "the client was cut");
+    assert.ok(await closesInAMinute(clock, server), "the client was cut");
   });
 }
 
 test("an answer that waited behind another one does not wait for ever for its reader", async (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const clock = stopClock(t);
   const first = gate();
   const options = { env: CUT_BEFORE_THE_DRAIN, stateKind: "previous_response_id" } as const;
   const server = await startServer(t, { turns: [[say("A"), wait(first.opened)], LONG], ...options });
@@ -213,9 +214,9 @@ test("an answer that waited behind another one does not wait for ever for its re
   asked = server.model.nextAsked();
   await raw.write(...chatRequest({ message: "Hi", stream: false }));
   await asked;
-  await passMinute(t, server);
+  await passMinute(clock, server);
   first.open();
-  const wasCut = await closesInAMinute(t, server);
+  const wasCut = await closesInAMinute(clock, server);
   // A failed test must not wait for a client that never reads.
   raw.socket.destroy();
   assert.ok(wasCut, "the client was cut");

@@ -418,6 +418,21 @@ test("an unknown item among known ones is one notice in the log", async (t) => {
   assert.doesNotMatch(notices.join(""), /secret/);
 });
 
+test("a tool_result of no call, and one whose output has another name, are one notice each in the log", async (t) => {
+  const call = { type: "tool_call", data: { id: "1", tool: "look" } };
+  const results = [
+    { id: "2", output: "a" },
+    { id: "3", output: "b" },
+    { id: "1", result: "secret" },
+  ];
+  const server = await serve(t, () => items(call, ...results.map((data) => ({ type: "tool_result", data })), "Hello"));
+  const { last } = await send.json(t, server, { message: "Hi" });
+  assert.equal(last.data, "Hello");
+  assert.equal(server.log.filter((record) => /tool_result whose id is that of no call/.test(record)).length, 1);
+  assert.equal(server.log.filter((record) => /tool_result without output, but with result/.test(record)).length, 1);
+  assert.doesNotMatch(server.log.join(""), /secret/);
+});
+
 test("a hook that fails after tools have run elsewhere invites to no retry", async (t) => {
   const run = async function* () {
     yield call("c1", "charge");

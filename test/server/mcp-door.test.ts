@@ -12,6 +12,7 @@ import { ask, connectMcp, ERAS, KEY, MCP_ENV } from "../support/mcp-client.ts";
 import { startTwo, testWithRedis } from "../support/redis-server.ts";
 import { call, fail, hang, say, think, wait } from "../support/scripted-provider.ts";
 import { type Cleanup, type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { define, echo } from "../support/test-tools.ts";
 
 const start = (t: Cleanup, { env, ...options }: ServerOptions): Promise<TestServer> =>
@@ -160,7 +161,7 @@ for (const [era, mode] of Object.entries(ERAS)) {
       { "x-user-token": "ada", authorization: `Bearer ${other}` },
     ] as Record<string, string>[]) {
       const { isError, text } = await ask(await connect(headers), "Hi", conversation);
-      assert.deepEqual([isError, /Begin anew/.test(text)], [true, true]);
+      assert.deepEqual([isError, /Start a new one/.test(text)], [true, true]);
     }
     assert.equal((await ask(ada, "Hi", "made-up")).isError, true);
     assert.equal((await ask(ada, "Hi", conversation)).text, "Still here.");
@@ -434,7 +435,7 @@ test("states are kept for an hour after their last use, a thousand of them, and 
 });
 
 test("a state that no client asks for goes after its hour, too", async (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const clock = stopClock(t);
   let now = 0;
   const store = new MemoryStateStore(() => now);
   await store.save("a", "a");
@@ -442,9 +443,9 @@ test("a state that no client asks for goes after its hour, too", async (t) => {
   await store.save("b", "b");
   assert.equal(store.size, 2);
   now = STATE_MS;
-  t.mock.timers.tick(STATE_MS / 2);
+  clock.tick(STATE_MS / 2);
   assert.equal(store.size, 1);
   now += STATE_MS / 2;
-  t.mock.timers.tick(STATE_MS / 2);
+  clock.tick(STATE_MS / 2);
   assert.equal(store.size, 0);
 });

@@ -343,6 +343,8 @@ const MISTAKES: readonly [options: unknown, sentence: RegExp][] = [
     /no option PARLEY_API_KEY\. It is a setting: settings: \{ PARLEY_API_KEY: "…" \}\.$/,
   ],
   [{ agent: DEMO, setings: {} }, /createParley has no option setings\. Did you mean settings\?/],
+  [{ agent: DEMO, env: {} }, /no option env\. Did you mean settings\?$/],
+  [{ agent: DEMO, path: "/a" }, /no option path\. Did you mean basePath\?$/],
   [{ agent: DEMO, port: 80 }, /no option port\. Its options are agent, authenticate, settings, basePath\.$/],
   [{ agent: DEMO, settings: null }, /^settings must be an object/],
   [
@@ -365,12 +367,17 @@ const MISTAKES: readonly [options: unknown, sentence: RegExp][] = [
   ],
   [{ agent: DEMO, settings: { PARLEY_DRAIN_SECONDS: "soon" } }, /PARLEY_DRAIN_SECONDS must be/],
   [{ agent: DEMO, basePath: "support/" }, /basePath must be a path such as \/support/],
-  [{ agent: DEMO, basePath: "/a", settings: { PARLEY_BASE_PATH: "/b" } }, /Say the path once/],
+  [{ agent: DEMO, basePath: "/a", settings: { PARLEY_BASE_PATH: "/b" } }, /Give the path once/],
   [
     { agent: { name: "A", model: "openai/gpt-5.2" }, settings: { OPENAI_API_KEY: "" } },
     /OPENAI_API_KEY: .* or in settings\./,
   ],
 ];
+
+test("handle that is called in place of being passed on says so", async (t) => {
+  const { handle } = await mount(t);
+  assert.throws(() => Reflect.apply(handle, undefined, []), /pass it on without calling it\.$/);
+});
 
 for (const [options, sentence] of MISTAKES) {
   test(`a mistake in what createParley gets is refused with a sentence: ${sentence.source}`, async () => {

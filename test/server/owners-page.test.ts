@@ -180,7 +180,7 @@ test("the looks of the button stand at the head of /widget.js, in all its forms,
   const built = await read(plain.url, "identity");
   assert.match(built, /const PARLEY_BUTTON=\{\};/);
   const button =
-    '{"":{"position":"bottom-start","auto-open":5000,"auto-open-once":5000,"accent":"light-dark(#000000,#ffffff)","corners":"sharp","label":"</script>"},"en":{"label":"</script>"}}';
+    '{"":{"position":"bottom-start","label":"</script>","corners":"sharp","accent":"light-dark(#000000,#ffffff)","auto-open":5000,"auto-open-once":5000},"en":{"label":"</script>"}}';
   for (const coding of ["identity", "gzip", "br"]) {
     assert.equal(
       await read(url, coding),

@@ -189,7 +189,7 @@ test("a field that toolResult does not have is a failed result that names the on
   const log = server.log.join("");
   assert.match(log, /image is not a field of toolResult\. Did you mean images\?/);
   assert.match(log, /pictures is not a field of toolResult\. Did you mean images\?/);
-  assert.match(log, /content is not a field of toolResult\. The fields are text, images, json\./);
+  assert.match(log, /content is not a field of toolResult\. The fields are text, images, json, sources\./);
 });
 
 const FROM_CLIENT: [what: string, content: unknown, status: number][] = [

@@ -142,7 +142,7 @@ for (const [name, authenticate, said] of FAILURES) {
       const last = await ask(t, how, server, { token: "secret-token" });
       assert.deepEqual(
         [endOf(last), last.data],
-        ["internal", "It could not be checked who you are. Please try again."],
+        ["internal", "The server could not check who you are. Please try again."],
       );
     }
     assert.equal(server.model.asked.length, 0);

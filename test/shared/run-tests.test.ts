@@ -21,7 +21,9 @@ const FAILURES = {
   "more than five rows that failed": `for (const number of [1, 2, 3, 4, 5, 6]) test("row " + number, () => first && fail("No"));\n`,
 };
 
-const FILES = { passes: `test("passes", () => {});\n`, "without RETRY": "", ...FAILURES };
+const FAILS_THEN = `test("fails then", () => first || fail("Not any more"));\n`;
+
+const FILES = { passes: `test("passes", () => {});\n`, "fails then": FAILS_THEN, "without RETRY": "", ...FAILURES };
 
 const folder = mkdtempSync(join(tmpdir(), "parley-run-tests-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -60,11 +62,17 @@ for (const [index, name] of ${JSON.stringify(names)}.entries()) {
 
 const outcome = (name: string) => outcomes[name] ?? assert.fail(name);
 
-test("a row that fails once and passes with all others of its file is no failure in CI, and is named with what it failed by", () => {
+test("a row that fails once and passes in the second run of its file is no failure in CI, and is named with what it failed by", () => {
   const { code, printed } = outcome("passes");
   assert.equal(code, 0, printed);
   assert.match(printed, /Error: Not yet/);
   assert.match(printed, /^FLAKY: .*: fails once\? \(yes\)$/m);
+});
+
+test("a row that passed, and fails beside one that runs once more, is flaky, too", () => {
+  const { code, printed } = outcome("fails then");
+  assert.equal(code, 0, printed);
+  assert.match(printed, /^FLAKY: .*: fails once\? \(yes\)\nFLAKY: .*: fails then$/m);
 });
 
 test("without RETRY a row that fails once is a failure", () => {

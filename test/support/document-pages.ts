@@ -7,6 +7,7 @@ import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
 import type { AgentChat } from "../../widget/element/public-types.ts";
 import { type ChatElement, chatIn, failOnComplaints } from "../browser/chat-page.ts";
+import { axeFindings, OF_COLOURS } from "./axe.ts";
 import { openPage } from "./browser.ts";
 import { REPOSITORY } from "./command.ts";
 import { RED_PIXEL } from "./files.ts";
@@ -126,6 +127,29 @@ export async function coloursTheChat(t: TestContext, browser: Browser, { text }:
     ? ['[part="header"]', "rgb(237, 233, 254)"]
     : ['[part~="user"] .bubble', "rgb(245, 243, 255)"];
   assert.equal(await page.locator(where).evaluate((it) => getComputedStyle(it).backgroundColor), colour);
+}
+
+/** The chat has these colours, in which everything can be read, light and dark. */
+export async function isReadable(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
+  const { page, ask } = await openDocumented(t, browser, {
+    body: TAGS,
+    head: `<style>:root { color-scheme: light dark }${text}</style>`,
+  });
+  await ask("Hello", "Hi.");
+  const surface = /surface: light-dark\((#\w+), (#\w+)\)/.exec(text) ?? [];
+  for (const [index, colorScheme] of (["light", "dark"] as const).entries()) {
+    await page.emulateMedia({ colorScheme });
+    const bubble = page.locator('[part~="user"] .bubble');
+    const wanted = await page.evaluate(
+      (colour) => {
+        document.head.style.color = colour;
+        return getComputedStyle(document.head).color;
+      },
+      surface[index + 1] ?? "",
+    );
+    assert.equal(await bubble.evaluate((it) => getComputedStyle(it).backgroundColor), wanted);
+    assert.deepEqual(await axeFindings(page, OF_COLOURS), []);
+  }
 }
 
 /** The package's element in a bundle with chunks, on a page without our script tag. */

@@ -11,7 +11,8 @@ export function newStream(
   renderers: BlockRenderers = {},
   images: "none" | "ask" = "ask",
 ): MarkdownStream {
-  return new MarkdownStream(root, { strings: en, renderers, theme: "light", headingLevel: 0, images });
+  const context = { strings: en, renderers, theme: "light", headingLevel: 0, images, onSources() {} } as const;
+  return new MarkdownStream(root, context);
 }
 
 /** An element into which a text was streamed, so many characters at a time, but for the characters at its end. */

@@ -13,6 +13,8 @@ import { freePort } from "./free-port.ts";
 import type { Cleanup } from "./start-server.ts";
 
 export interface ReverseProxy {
+  /** Where its configuration is. */
+  readonly folder: string;
   /** Where it shows the server, without a slash at the end. */
   readonly url: string;
   readonly socketUrl: string;
@@ -139,6 +141,7 @@ export async function startReverseProxy(
   });
   await begin();
   return {
+    folder,
     url: `http://${host}:${port}${path}`,
     socketUrl: `ws://${host}:${port}${path}/ws/chat`,
     async restart() {

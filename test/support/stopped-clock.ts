@@ -46,8 +46,11 @@ export function stopClock(t: TestContext): StoppedClock {
     <Given extends unknown[]>(call: (...given: Given) => void, ms = 0, ...given: Given) =>
       new HeldTimeout(() => call(...given), ms),
   );
-  t.mock.method(globalThis, "clearTimeout", (timer: unknown) => {
+  const { clearTimeout: clearReal } = globalThis;
+  t.mock.method(globalThis, "clearTimeout", (timer: NodeJS.Timeout | HeldTimeout | undefined) => {
     if (timer instanceof HeldTimeout) timer.close();
+    // Otherwise a connection of Node's `fetch`, which has cleared it, would end the process later.
+    else clearReal(timer);
   });
 
   return {

@@ -150,6 +150,7 @@ test("axe finds nothing while messages wait for the end of an answer, also in a 
   const chat = chatIn(page);
   await page.goto(server.url);
   await chat.ask("Hello", "Hi.");
+  await chat.questions.locator(".bubble").tap();
   await page.getByRole("button", { name: "Change this message" }).tap();
   await chat.edited.waitFor();
   await chat.say("Go on");
@@ -157,10 +158,13 @@ test("axe finds nothing while messages wait for the end of an answer, also in a 
   for (const text of ["One", "Two", "Three"]) {
     await chat.input.fill(text);
     await chat.send.click();
-    await page.locator('[part="pending"]').getByText(text, { exact: true }).waitFor();
+    await page.locator('[part="pending"]').getByText(text, { exact: true }).waitFor({ state: "attached" });
     await untilTaken(chat);
   }
   await assertClean(page, "pending messages in a low window");
+  await page.getByRole("button", { name: "3 waiting", expanded: false }).tap();
+  await page.locator('[part="pending"]').getByText("Three", { exact: true }).waitFor();
+  await assertClean(page, "pending messages in a low window, opened");
   await page.setViewportSize({ width: 390, height: 3000 });
   await assertClean(page, "pending messages and an edit");
   const element = page.locator("agent-chat");

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
-import { hasFocus, openChat, shown, standsAt } from "../browser/chat-page.ts";
+import { tool } from "../../server/parley-agent.ts";
+import { hasFocus, openChat, standsAt } from "../browser/chat-page.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
-import { say, wait } from "../support/scripted-provider.ts";
+import { call, say, wait } from "../support/scripted-provider.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -27,11 +28,37 @@ test("lines that are too long, and no others, wrap by a button that Tab reaches,
   const overflows = () => pre.evaluate((it) => it.scrollWidth > it.clientWidth);
   assert.equal(await overflows(), true);
   await chat.answer.getByRole("button", { name: "Copy" }).first().focus();
-  await chat.page.keyboard.press("Tab");
+  await chat.page.keyboard.press("Shift+Tab");
+  await chat.page.keyboard.press("Shift+Tab");
   await hasFocus(wrap);
   await chat.page.keyboard.press("Enter");
   assert.equal(await wrap.getAttribute("aria-pressed"), "true");
   assert.equal(await overflows(), false);
+});
+
+test("the tools of a table stay as they are when a card asks for approval", async (t) => {
+  const cancel = tool({
+    name: "cancel_order",
+    description: "Cancels an order.",
+    parameters: { type: "object" },
+    needsApproval: true,
+    execute: () => "cancelled",
+  });
+  const chat = await openChat(t, browser, {
+    turns: [[say("| Order |\n| --- |\n| 4711 |\n\nShall I?"), call("a", "cancel_order", {})]],
+    agent: { tools: [cancel] },
+  });
+  await chat.say("Cancel it");
+  const copy = chat.page.locator(".table > .tools button").first();
+  await copy.waitFor({ state: "attached" });
+  await chat.page.locator('[part="approval"]').waitFor();
+  assert.deepEqual(
+    await copy.evaluate((it) => {
+      const icon = getComputedStyle(it.querySelector(".icon") as Element);
+      return [getComputedStyle(it).marginInlineStart, icon.strokeWidth];
+    }),
+    ["0px", "1.75px"],
+  );
 });
 
 test("code of 40 lines has no fold; longer code is folded while it streams, keeps what the reader chose, and is copied whole", async (t) => {
@@ -52,7 +79,7 @@ test("code of 40 lines has no fold; longer code is folded while it streams, keep
   });
   await chat.say("Show me");
   await chat.answer.getByText("line 40").waitFor();
-  await chat.answer.locator(".code-header > .tools").waitFor({ state: "attached" });
+  await chat.answer.locator(".code-header > .enlarge").waitFor({ state: "attached" });
   assert.equal(await chat.answer.locator("[aria-expanded]").count(), 0);
   longer.open();
   await chat.answer.getByRole("button", { name: "Show all 59 lines" }).waitFor();
@@ -93,52 +120,81 @@ test("a table is copied as CSV and as Markdown, also when it has grown under its
     browser: CLIPBOARD,
   });
   await chat.say("Show me");
-  const csv = chat.answer.getByRole("button", { name: "Copy as CSV" });
-  await csv.waitFor({ state: "attached" });
+  const copy = chat.answer.getByRole("button", { name: "Copy: Table" });
+  await copy.waitFor({ state: "attached" });
   more.open();
   await chat.answer.getByText("Done.").waitFor();
-  const tools = chat.answer.locator(".table .tools button:not(.enlarge)");
-  // The one that was pressed says so for a moment.
-  const copied = async (as: "Markdown" | "CSV") => {
-    const pressed = tools.nth(as === "Markdown" ? 0 : 1);
-    await pressed.and(chat.answer.getByRole("button", { name: "Copied" })).waitFor();
+  const button = chat.answer.locator(".table .copy");
+  const copyAs = async (form: string) => {
+    await button.press("Enter");
+    await chat.answer.getByRole("button", { name: `Copy as ${form}` }).press("Enter");
+    // It says so for a moment.
+    await button.and(chat.answer.getByRole("button", { name: "Copied" })).waitFor();
     return (await chat.page.evaluate(() => navigator.clipboard.readText())).replace(/\r/g, "");
   };
-  await csv.focus();
-  await chat.page.keyboard.press("Enter");
-  assert.equal(await copied("CSV"), `a,b\n"x, y",1\n"""q""",-2\n'=1+1,a|b`);
-  await chat.answer.getByRole("button", { name: "Copy as Markdown" }).press("Enter");
-  assert.equal(await copied("Markdown"), '| a | b |\n| --- | ---: |\n| x, y | 1 |\n| "q" | -2 |\n| =1+1 | a\\|b |');
+  assert.equal(await copyAs("CSV"), `a,b\n"x, y",1\n"""q""",-2\n'=1+1,a|b`);
+  assert.equal(await copyAs("Markdown"), '| a | b |\n| --- | ---: |\n| x, y | 1 |\n| "q" | -2 |\n| =1+1 | a\\|b |');
 });
 
-test("the tools of code are hidden until it is pointed at or holds the focus; those of a table are icons, with words on touch, and cover none of it", async (t) => {
+test("Escape closes the ways to copy a table, leads back to their button, and does not stop the answer", async (t) => {
+  const end = gate();
   const chat = await openChat(t, browser, {
-    turns: [[say("```\ncode\n```\n\n| a |\n|---|\n| 1 |")]],
-    browser: { viewport: { width: 700, height: 900 } },
+    turns: [[say("| a |\n|---|\n| 1 |\n\nIt is one.\n\nMore"), wait(end.opened), say(" and more.")]],
   });
   await chat.say("Show me");
-  const tools = chat.answer.locator(".code-header > .tools");
-  await tools.waitFor({ state: "attached" });
-  const opacity = () => tools.evaluate((it) => getComputedStyle(it).opacity);
-  await chat.page.mouse.move(0, 0);
-  assert.equal(await opacity(), "0");
-  await chat.answer.locator("pre").hover();
-  assert.equal(await opacity(), "1");
-  await chat.page.mouse.move(0, 0);
-  await chat.answer.getByRole("button", { name: "Copy", exact: true }).focus();
-  assert.equal(await opacity(), "1");
-  const csv = chat.answer.getByRole("button", { name: "Copy as CSV" });
-  await csv.waitFor();
-  assert.deepEqual([await csv.innerText(), await csv.getAttribute("title")], ["", "Copy as CSV"]);
-  const table = await chat.answer.locator("table").boundingBox();
-  const button = await csv.boundingBox();
-  assert.ok(table && button && button.y >= table.y + table.height);
-  const phone = await openChat(t, browser, {
-    turns: [[say("| a |\n|---|\n| 1 |")]],
-    browser: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
-  });
-  await phone.say("Show me");
-  assert.equal(await shown(phone.answer.getByRole("button", { name: "Copy as CSV" })), "CSV");
+  const copy = chat.answer.getByRole("button", { name: "Copy: Table" });
+  await copy.focus();
+  await chat.page.keyboard.press("Enter");
+  const markdown = chat.answer.getByRole("button", { name: "Copy as Markdown" });
+  await markdown.waitFor();
+  assert.deepEqual(await axeFindings(chat.page), []);
+  await chat.page.keyboard.press("Tab");
+  await hasFocus(markdown);
+  await chat.page.keyboard.press("Escape");
+  await markdown.waitFor({ state: "hidden" });
+  await hasFocus(copy);
+  end.open();
+  await chat.answer.getByText("More and more.").waitFor();
+});
+
+test("the buttons of code and tables are icons at the end of their heads, there for who points at one or holds the focus, and always on touch; no text stands below them", async (t) => {
+  const turns = [[say("```\ncode\n```\n\n| a | number |\n|---|--:|\n| 1 | 1,899.00 € |")]];
+  for (const viewport of [
+    { width: 700, height: 900 },
+    { width: 390, height: 844 },
+  ]) {
+    const isTouch = viewport.width < 480;
+    const chat = await openChat(t, browser, { turns, browser: { viewport, isMobile: isTouch, hasTouch: isTouch } });
+    await chat.say("Show me");
+    await chat.answer.locator(".table .copy").waitFor({ state: "attached" });
+    for (const box of await chat.answer.locator(".code, .table").all()) {
+      const copy = box.locator(".copy");
+      const opacity = () => copy.evaluate((it) => getComputedStyle(it).opacity);
+      if (!isTouch) {
+        await chat.page.mouse.move(0, 0);
+        assert.equal(await opacity(), "0");
+        await box.hover();
+        assert.equal(await opacity(), "1");
+        await chat.page.mouse.move(0, 0);
+        await copy.focus();
+      }
+      assert.deepEqual([await opacity(), await copy.innerText()], ["1", ""]);
+      const [button, around] = [await copy.boundingBox(), await box.boundingBox()];
+      assert.ok(button && around && button.y - around.y <= 10, "it stands at the top");
+      const gap = (around?.x ?? 0) + (around?.width ?? 0) - (button?.x ?? 0) - (button?.width ?? 0);
+      assert.ok(gap >= 0 && gap <= 10, `${gap} px from the end`);
+    }
+    const [button, head] = await Promise.all(
+      [".copy", "th:last-child"].map((name) => chat.answer.locator(`.table ${name}`).boundingBox()),
+    );
+    const [text] = await chat.answer.locator("td:last-child").evaluateAll(([cell]) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell as Element);
+      return [range.getBoundingClientRect().right];
+    });
+    assert.ok(button && head && text !== undefined && text <= button.x, `${text} ${button?.x}`);
+    assert.ok(button.y >= head.y - 1 && button.y + button.height <= head.y + head.height + 1, "within the head");
+  }
 });
 
 /** So many columns and rows, the first of them narrow. */
@@ -273,7 +329,8 @@ test("a table over 100 rows is folded while it streams, opens, and is found, cop
   await chat.answer.getByText("name 99", { exact: true }).waitFor();
   const table = chat.answer.locator(".table");
   const height = () => table.evaluate((it) => it.clientHeight);
-  await table.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  const copy = table.getByRole("button", { name: "Copy: Table" });
+  await copy.waitFor();
   assert.equal(await table.locator("[aria-expanded]").count(), 0, "100 rows and less are shown");
   more.open();
   const open = table.getByRole("button", { name: "Show all 300 rows" });
@@ -295,6 +352,7 @@ test("a table over 100 rows is folded while it streams, opens, and is found, cop
   assert.equal(await close.getAttribute("aria-expanded"), "true");
   await close.click();
   assert.equal(await height(), folded);
+  await copy.click();
   await table.getByRole("button", { name: "Copy as CSV" }).click();
   await table.getByRole("button", { name: "Copied" }).waitFor();
   const copied = await chat.page.evaluate(() => navigator.clipboard.readText());

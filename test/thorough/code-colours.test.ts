@@ -12,19 +12,21 @@ const browser = await launchBrowser({ after });
 
 const CODE = '```ts\n// why\nconst answer: number = 42;\nfetchIt("url");\n```\n';
 
-/** The texts that are painted, by the name of their highlight, as soon as there are as many as asked for. */
+/** The texts that are painted, by the name of their highlight and in order, as soon as there are as many as asked for. */
 async function painted(page: Page, keywords: number): Promise<Record<string, string[]>> {
   await page.waitForFunction((count) => (CSS.highlights.get("agent-chat-keyword")?.size ?? 0) >= count, keywords);
   return page.evaluate(() =>
     Object.fromEntries(
       [...CSS.highlights].map(([name, highlight]) => [
         name.replace("agent-chat-", ""),
-        [...highlight].map(({ startContainer, startOffset, endContainer, endOffset }) => {
-          const range = new Range();
-          range.setStart(startContainer, startOffset);
-          range.setEnd(endContainer, endOffset);
-          return range.toString();
-        }),
+        [...highlight]
+          .map(({ startContainer, startOffset, endContainer, endOffset }) => {
+            const range = new Range();
+            range.setStart(startContainer, startOffset);
+            range.setEnd(endContainer, endOffset);
+            return range.toString();
+          })
+          .sort(),
       ]),
     ),
   );
@@ -65,7 +67,7 @@ test("with forced colours code has none, which would look like a selection, also
   assert.deepEqual((await painted(chat.page, 2)).comment, ["// one", "// two"]);
   await chat.say("And again");
   await chat.answer.getByText("three").waitFor();
-  assert.deepEqual((await painted(chat.page, 3)).comment, ["// one", "// two", "// three"]);
+  assert.deepEqual((await painted(chat.page, 3)).comment, ["// one", "// three", "// two"]);
 });
 
 test("languages that are unknown or not named load nothing", async (t) => {
@@ -179,7 +181,7 @@ test("a browser that paints no ranges shows code in one colour, and loads nothin
   await page.goto(server.url);
   const chat = chatIn(page);
   await chat.say("Show me");
-  await chat.answer.locator(".code-header > .tools").waitFor({ state: "attached" });
+  await chat.answer.locator(".code-header > .enlarge").waitFor({ state: "attached" });
   await chat.answered();
   assert.equal(await chat.answer.locator("code").textContent(), '// why\nconst answer: number = 42;\nfetchIt("url");');
   assert.doesNotMatch(requests.join(), /highlight-/);

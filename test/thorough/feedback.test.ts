@@ -65,6 +65,8 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
     [form.getByRole("button", { name: "Send" }), page.locator('[part="composer"]')].map((it) => it.boundingBox()),
   );
   assert.ok(sends && composer && sends.y + sends.height <= composer.y, "the whole form is in view");
+  const [time, thumb] = await Promise.all([chat.replies.locator("time"), down].map((it) => it.boundingBox()));
+  assert.ok(time && thumb && time.y > thumb.y && time.y < thumb.y + thumb.height, "the time stays beside the thumbs");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Escape");
   await form.waitFor({ state: "detached" });
@@ -76,6 +78,8 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   await page.getByLabel("Incomplete").check();
   await page.getByRole("textbox", { name: "In your own words" }).fill("  Where is two?  ");
   assert.equal(await chat.input.inputValue(), "");
+  // What sends is the last.
+  await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await form.waitFor({ state: "detached" });
@@ -111,14 +115,14 @@ test("a page decides what can be done with messages, and without a word has all 
   const asked: string[] = [];
   chat.page.on("request", (request) => asked.push(request.url()));
   await chat.say("Go");
-  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  await chat.page.getByRole("button", { name: "Copy: Table" }).waitFor();
   await chat.send.waitFor();
   const names = {
     copy: "Copy answer",
     retry: "Answer again",
     edit: "Change this message",
     code: "Copy",
-    table: "Copy as CSV",
+    table: "Copy: Table",
   };
   const offered = async (actions: string) => {
     await chat.page.locator("agent-chat").evaluate(async (element, words) => {

@@ -44,13 +44,15 @@ async function openFull(t: TestContext, options: BrowserContextOptions): Promise
   await chat.page.evaluate(fillList(12, 2));
   await chat.page.reload();
   await askForImages(chat);
+  // On touch the buttons come with a press on their message.
+  await chat.questions.locator(".bubble").click();
   await chat.questions.getByRole("button", { name: "Change this message" }).click();
   await chat.edited.fill("Everything");
   await chat.edited.press("Control+Enter");
   await chat.page.getByText("2/2").waitFor();
   await chat.replies.getByText("some cell").first().waitFor();
   await chat.send.waitFor();
-  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  await chat.page.getByRole("button", { name: "Copy: Table" }).waitFor();
   await openRows(chat);
   await chat.say("Fail");
   await chat.questions.nth(1).waitFor();
@@ -158,7 +160,7 @@ const STOPS = [
   /^the page$/,
   /^Load image/,
   /^Wrap lines$/,
-  /^Copy as CSV$/,
+  /^Copy: Table$/,
   /^Copy answer$/,
   /^Try again$/,
   /^Send anyway\?$/,
@@ -241,7 +243,12 @@ test("a finger has 44 px for every control", async (t) => {
     assert.ok(count > least, `${count} controls`);
   };
   await assertLarge(20);
-  for (const said of await chat.questions.locator("time").all()) assert.ok(await said.isVisible());
+  for (const question of await chat.questions.all()) {
+    const opacity = () => question.locator("time").evaluate((it) => getComputedStyle(it).opacity);
+    assert.equal(await opacity(), "0");
+    await question.locator(".bubble").tap();
+    assert.equal(await opacity(), "1", "a message that is touched says when it was sent");
+  }
   await openList(chat);
   await assertLarge(5);
   await chat.page.getByRole("button", { name: "Close" }).first().tap();

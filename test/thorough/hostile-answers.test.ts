@@ -90,9 +90,11 @@ function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise
       const name = node.localName;
       const isIcon = node.closest("svg.icon") !== null;
       const isTask = node instanceof HTMLInputElement && node.type === "checkbox" && node.disabled;
+      // What the chat itself has drawn.
+      const isFormula = node.matches(".rendered.math > math");
       const banned =
         /^(script|style|link|meta|base|iframe|frame|object|embed|form|input|svg|math|video|audio|picture|source|template)$/;
-      if (banned.test(name) && !isIcon && !isTask) found.push(`<${name}>`);
+      if (banned.test(name) && !isIcon && !isTask && !isFormula) found.push(`<${name}>`);
       for (const { name: attribute, value } of node.attributes) {
         // The chat itself gives the exchange at the end of a conversation its room.
         const isRoom = attribute === "style" && /^--_[a-z]+: [\d.]+px;$/.test(value) && node.matches(".exchange");

@@ -45,7 +45,7 @@ test("everything is said in the new language, as on a page that was in it from t
   ]);
   /** All that is read or spoken, in order. */
   const words = async () => {
-    await page.getByRole("button", { name: /CSV/ }).waitFor();
+    await page.locator(".table .copy").waitFor();
     await chat.tools.first().waitFor();
     // A thought closes a moment after it has ended.
     await chat.thinking.and(page.locator(':not(:has([aria-expanded="true"]))')).waitFor({ state: "attached" });
@@ -143,8 +143,9 @@ test("of two chats in one page each speaks its own language, whichever is drawn 
     await route.abort();
   });
   const german = of("de").locator('[part="markdown"]');
-  await german.locator(".copy").click();
-  await german.locator(".copy").getByText("Kopiert").waitFor();
+  await german.locator(".code .copy").click();
+  await german.locator(".code").getByRole("button", { name: "Kopiert" }).waitFor();
+  await german.getByRole("button", { name: "Kopieren: Tabelle" }).click();
   await german.getByRole("button", { name: "CSV" }).click();
   await german.locator(".table").getByRole("button", { name: "Kopiert" }).waitFor();
   await german.getByRole("button", { name: "images.example" }).click();

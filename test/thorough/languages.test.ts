@@ -2,10 +2,13 @@
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
+import type { Locator } from "playwright-core";
+import { tool } from "../../server/parley-agent.ts";
 import { en } from "../../widget/i18n/strings.ts";
 import { chatIn, failOnComplaints, openChat } from "../browser/chat-page.ts";
+import { fillList } from "../browser/kept.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
-import { say } from "../support/scripted-provider.ts";
+import { call, type Step, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 
@@ -133,6 +136,88 @@ test("a file's kind stands before its size in Arabic, too", async (t) => {
     return left;
   });
   assert.ok((places.PDF ?? 0) > (places[9] ?? 0), JSON.stringify(places));
+});
+
+/** Where the texts of elements end on the right, in whole pixels, each value once. */
+const rightEdges = (texts: Locator): Promise<number[]> =>
+  texts.evaluateAll((all) => {
+    const edges = all.map((it) => {
+      const range = new Range();
+      range.selectNodeContents(it);
+      return Math.round(range.getBoundingClientRect().right);
+    });
+    return [...new Set(edges)];
+  });
+
+const source = (found: object): Step => ({ type: "source", source: found as never });
+
+test("in Arabic, English names, values, titles and passages begin at the right, and what is open points down", async (t) => {
+  const cancel = tool({
+    name: "cancel_order",
+    description: "Cancels an order.",
+    parameters: { type: "object" },
+    needsApproval: true,
+    execute: () => "cancelled",
+  });
+  const { page } = await openChat(t, browser, {
+    agent: { tools: [cancel] },
+    turns: [
+      [
+        say("Two days."),
+        source({ title: "Delivery", url: "https://acme.example/", quote: "Two days." }),
+        source({ title: "terms.pdf", file: "terms.pdf" }),
+      ],
+      [call("c1", "cancel_order", { order: 4711, city: "Springfield", late: true })],
+    ],
+    browser: { locale: "ar", viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" },
+  });
+  const field = page.locator('[part="input"]');
+  const ask = async (text: string) => {
+    await field.fill(text);
+    await field.press("Enter");
+  };
+  await ask("How long?");
+  await page.locator('[part="sources"] summary').click();
+  const chevron = page.locator('[part="sources"] .chevron');
+  assert.deepEqual(await chevron.evaluate((it) => [getComputedStyle(it).rotate, getComputedStyle(it).scale]), [
+    "90deg",
+    "none",
+  ]);
+  assert.equal(
+    (await rightEdges(page.locator('[part="sources"] :is(a, .source-title, .source-host:not(:empty))'))).length,
+    1,
+  );
+  await ask("Cancel it");
+  await page.locator('[part="approval"]').waitFor();
+  for (const column of ["dt > bdi", "dd > bdi"])
+    assert.equal((await rightEdges(page.locator(`[part="approval"] ${column}`))).length, 1, column);
+  const attach = await page.locator('[part="attach"]').boundingBox();
+  await field.fill("w".repeat(40));
+  const box = await field.boundingBox();
+  assert.ok(attach && box && box.x + box.width <= attach.x + 1, "what is written is not under the button");
+});
+
+test("in Arabic, an English passage that was found is in view, and its title begins at the right", async (t) => {
+  const { page } = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")]],
+    browser: { locale: "ar", viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" },
+  });
+  const ask = async (text: string) => {
+    await page.locator('[part="input"]').fill(text);
+    await page.locator('[part="input"]').press("Enter");
+  };
+  await ask("First");
+  await page.locator('[part="ask-again"]').waitFor();
+  await page.evaluate(fillList(14, 2));
+  await page.locator('[part="reset"]').press("Enter");
+  await ask("Second");
+  await page.locator(".list-search").fill("pears");
+  await page.locator("mark").first().waitFor();
+  assert.equal((await rightEdges(page.locator(".list-row:has(mark) .list-title"))).length, 1);
+  const [passage, hit] = await Promise.all(
+    [".list-row small", "mark"].map((it) => page.locator(it).first().boundingBox()),
+  );
+  assert.ok(passage && hit && hit.x >= passage.x && hit.x + hit.width <= passage.x + passage.width, "it is in view");
 });
 
 test("a page that changes its language changes the chat, with its messages and the draft", async (t) => {

@@ -70,15 +70,15 @@ test("code that was drawn without its tools can be copied, and gets them, as tab
   await chat.say("Show me");
   await refused;
   await chat.replies.and(chat.page.locator('[aria-busy="false"]')).waitFor();
-  assert.equal(await chat.page.locator(".tools").count(), 0);
+  assert.equal(await chat.page.locator(".tools, .enlarge").count(), 0);
   await chat.answer.getByRole("button", { name: "Copy", exact: true }).click();
   await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
   assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), "x");
   const before = asked();
   isOnline = true;
   await comeOnline(chat.page, before);
-  await chat.page.locator(".code-header > .tools").waitFor({ state: "attached" });
-  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  await chat.page.locator(".code-header > .enlarge").waitFor({ state: "attached" });
+  await chat.page.getByRole("button", { name: "Copy: Table" }).waitFor();
   assert.equal(asked(), before + 1);
 });
 

@@ -84,7 +84,7 @@ test("a long suggestion has two lines in a box that holds it, and on a phone fou
   const [radius, align] = await offers
     .first()
     .evaluate((pill) => [getComputedStyle(pill).borderRadius, getComputedStyle(pill).textAlign]);
-  assert.deepEqual([radius, align], ["20px", "start"]);
+  assert.deepEqual([radius, align], ["18px", "start"]);
   const boxes = await Promise.all((await offers.all()).map((offer) => offer.boundingBox()));
   assert.ok((boxes[0]?.height ?? 99) <= 56, `${boxes[0]?.height} pixels high`);
   const row = chat.page.locator('[part="suggestions"]');
@@ -106,7 +106,7 @@ test("a selection of everything is the conversation alone, and the text field ca
   });
   await chat.say("How?");
   await chat.answered();
-  await chat.answer.getByRole("button", { name: "Copy as CSV" }).waitFor({ state: "attached" });
+  await chat.answer.getByRole("button", { name: "Copy: Table" }).waitFor({ state: "attached" });
   const clipboard = () => chat.page.evaluate(() => navigator.clipboard.readText());
   await chat.answer.getByText("Run").click();
   await chat.page.keyboard.press("ControlOrMeta+A");

@@ -1,13 +1,14 @@
 /**
  * Takes a picture of every state of the chat in every look, into `test/thorough/pictures/`, for somebody to look at. What a test can
  * tell of each is checked: axe finds nothing, nothing is wider than the window, and the page complains of nothing. `PICTURES`
- * chooses by name: `PICTURES=failure` or `PICTURES=arabic`.
+ * is a pattern that chooses by name: `PICTURES=failure` or `PICTURES='list-(light|dark)'`.
  */
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { Unauthorized } from "../../server/auth/authenticate.ts";
 import { tool, toolResult } from "../../server/parley-agent.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
@@ -17,15 +18,16 @@ import { axeFindings } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
-import { call, end, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { call, end, fail, hang, type Step, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { type ServerOptions, startServer } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
 
 const FOLDER = "test/thorough/pictures";
 /** Every seventh, each time the same ones, so that each state is there in one look or two; all of them with `npm run test:rich`. */
 const EVERY = process.env.RICH === "all" ? 1 : 7;
-const chosen = process.env.PICTURES ?? "";
+const chosen = new RegExp(process.env.PICTURES ?? "");
 
 const browser = await launchBrowser({ after });
 mkdirSync(FOLDER, { recursive: true });
@@ -195,7 +197,8 @@ class Parts {
     });
     await this.part("remove").waitFor();
     await this.say("This is it");
-    await this.part("pending").locator("li").nth(2).waitFor();
+    // A low window has them behind a button.
+    await this.part("pending").locator("li").nth(2).waitFor({ state: "attached" });
     // However low the window is, the text field is whole.
     await this.root.waitForFunction(
       (it) => it && it.scrollHeight === it.clientHeight,
@@ -206,6 +209,8 @@ class Parts {
 
 interface State extends ServerOptions {
   path?: string;
+  /** What the agent's folder holds. */
+  files?: Readonly<Record<string, string>>;
   /** The chat in the corner of a site, in place of the page. */
   site?: string;
   /** Goes where the picture is taken; the page is open. */
@@ -276,6 +281,45 @@ const asking = (
     { agent: { tools: [cancelOrder, writeToCustomer] }, ...options },
   );
 
+const OWNED: Partial<State> = {
+  files: {
+    "logo.svg": `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#0a7d4f"/><path fill="#fff" d="M9 23l7-15 7 15z"/></svg>`,
+  },
+  agent: {
+    chat: {
+      title: "Acme Help",
+      welcome: "Hello! Ask about orders, bicycles and repairs.",
+      accent: { light: "#0a7d4f", dark: "#6fdcb0" },
+      logo: "logo.svg",
+      suggestions: ["Where is my order?", "Book a repair"],
+      disclaimer: "Answers may be wrong.",
+      links: [
+        { label: "Privacy", url: "/privacy" },
+        { label: "Terms", url: "/terms" },
+      ],
+      signIn: { url: "/login" },
+    },
+  },
+};
+
+const source = (found: object): Step => ({ type: "source", source: found as never });
+
+const DELIVERY = { title: "Delivery and returns", url: "https://acme.example/delivery" };
+const SOURCED: Turn = [
+  say("Within the city a delivery takes **two days**."),
+  source({ ...DELIVERY, quote: "Orders that arrive before noon are delivered within two days in the city.", back: 0 }),
+  say(" To the mountains it takes up to a week,"),
+  source({ ...DELIVERY, quote: "Up to a week outside of the city.", back: 0 }),
+  source({ title: "terms-of-delivery-2026.pdf", file: "terms-of-delivery-2026.pdf", back: 0 }),
+  say(" and in winter longer.\n\n| City | Days |\n| --- | --: |\n| Lima | 2"),
+  source({
+    title: "Lima, a long title of a page that says how long everything takes in each of its districts",
+    url: "https://lima.example/a",
+    back: 0,
+  }),
+  say(" |\n| Cusco | 7 |\n"),
+];
+
 const STATES: Record<string, State> = {
   start: talk([], (chat) => chat.part("empty").waitFor(), {
     agent: {
@@ -292,6 +336,28 @@ const STATES: Record<string, State> = {
       },
     },
   }),
+  owner: talk(
+    [[say("It left the warehouse this morning, and should be there **tomorrow before noon**.")]],
+    async (chat) => {
+      await chat.say("Where is my order?");
+      await chat.answered(1);
+    },
+    OWNED,
+  ),
+  "signed-out": talk(
+    [],
+    async (chat) => {
+      await chat.part("input").fill("Where is my order 4711?");
+      await chat.part("sign-in").waitFor();
+    },
+    {
+      ...OWNED,
+      authenticate: () => {
+        throw new Unauthorized();
+      },
+      complaints: /401/,
+    },
+  ),
   waiting: talk(
     [[wait(gate().opened)]],
     async (chat, page) => {
@@ -329,6 +395,17 @@ const STATES: Record<string, State> = {
     await chat.say("Tell me more");
     await chat.answered(1);
     await chat.part("jump").waitFor();
+  }),
+  sources: talk([SOURCED], async (chat) => {
+    await chat.say("How long does a delivery take?");
+    await chat.answered(1);
+    await chat.part("sources").locator("summary").click();
+  }),
+  "source-card": talk([SOURCED], async (chat) => {
+    await chat.say("How long does a delivery take?");
+    await chat.answered(1);
+    await chat.part("source-mark").first().click();
+    await chat.root.locator('[part="source-card"]:popover-open').waitFor();
   }),
   chinese: talk([[say(CJK)]], async (chat) => {
     await chat.say("これは何ですか");
@@ -410,6 +487,10 @@ const STATES: Record<string, State> = {
     await chat.part("edit-arguments").click();
     await chat.root.locator(".fields").waitFor();
   }),
+  "approval-declining": asking(["cancel_order"], async (chat) => {
+    await press(chat.part("decline"));
+    await chat.part("cancel-decline").waitFor();
+  }),
   "approval-expired": asking(
     ["cancel_order"],
     async (chat, page) => {
@@ -421,6 +502,33 @@ const STATES: Record<string, State> = {
   failure: failed(new ApiError("internal", "A fault in the server.")),
   limited: failed(new ApiError("rate_limited", "Too many messages.", { retryAfter: 20 })),
   "too-long": failed(new ApiError("context_too_long", "This conversation is too long for the model.")),
+  offline: talk(
+    [[say("An answer.")]],
+    async (chat, page) => {
+      await chat.say("A question");
+      await chat.answered(1);
+      await page.context().setOffline(true);
+      await chat.say("And another question");
+      await chat.part("queued").waitFor();
+    },
+    { complaints: /ERR_INTERNET_DISCONNECTED/ },
+  ),
+  stopped: talk([[say("The beginning of an answer, which"), hang]], async (chat) => {
+    await chat.say("Tell me all");
+    await chat.part("assistant").getByText("beginning").waitFor();
+    await chat.part("stop").click();
+    await chat.answered(1);
+  }),
+  feedback: talk(
+    [[say("The earth is flat.")]],
+    async (chat) => {
+      await chat.say("What is the earth like?");
+      await chat.answered(1);
+      await press(chat.part("rate-down"));
+      await chat.part("feedback-form").waitFor();
+    },
+    { agent: { chat: { feedback: true } } },
+  ),
   cut: talk([[say("The beginning of an answer, which"), end("length")]], async (chat) => {
     await chat.say("Tell me all");
     await chat.answered(1);
@@ -510,8 +618,8 @@ const STATES: Record<string, State> = {
       await chat.part("next").click();
       await chat.part("alternatives").getByText("2/3").waitFor();
       await chat.part("next").click();
-      await chat.part("separator").waitFor();
-      await chat.part("user").nth(1).hover();
+      await chat.part("separator").last().waitFor();
+      await chat.part("user").nth(1).getByText("And for a family?").click();
       await chat.part("edit").nth(1).click();
       await chat.part("editing").waitFor();
     },
@@ -524,6 +632,16 @@ const STATES: Record<string, State> = {
     await chat.root.locator(".list-more").nth(1).click();
     await chat.part("rename").waitFor();
     assert.deepEqual(await chat.root.locator('.list-day, [title^="Number"] > span').evaluateAll(otherEdges), []);
+  }),
+  search: talk(LEFT, async (chat) => {
+    await chat.list();
+    await chat.root.locator(".list-search").fill("pears");
+    await chat.root.locator(".list-row mark").first().waitFor();
+  }),
+  "search-nothing": talk(LEFT, async (chat) => {
+    await chat.list();
+    await chat.root.locator(".list-search").fill("bananas");
+    await chat.part("end-search").waitFor();
   }),
   headers: talk([[say("It is on its way.")]], async (chat, page) => {
     await chat.say("Where is my order?");
@@ -570,7 +688,7 @@ async function widths(page: Page): Promise<string[]> {
 }
 
 async function take(t: TestContext, name: string, state: State, look: string): Promise<void> {
-  const server = await startServer(t, state);
+  const server = await startServer(t, { ...state, ...(state.files && { folder: temporaryProject(t, state.files) }) });
   const site =
     state.site === undefined
       ? undefined
@@ -595,7 +713,7 @@ async function take(t: TestContext, name: string, state: State, look: string): P
 let number = 0;
 for (const [name, state] of Object.entries(STATES)) {
   for (const look of Object.keys(LOOKS)) {
-    if (number++ % EVERY !== 0 || !`${name}-${look}`.includes(chosen)) continue;
+    if (number++ % EVERY !== 0 || !chosen.test(`${name}-${look}`)) continue;
     test(`${name}, ${look}`, (t) => take(t, name, state, look));
   }
 }

@@ -136,7 +136,7 @@ for (const follow of ["end", "question"] as const) {
   });
 }
 
-test("a long message of the person shows ten lines, opens by its button or by what is found in it, and is printed whole", async (t) => {
+test("a long message of the person shows six lines, opens by its button or by what is found in it, and is printed whole", async (t) => {
   const lines = Array.from({ length: 120 }, (_, index) => `Pasted line ${index + 1}.`);
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")], [say("Three.")]] });
   const bubbles = chat.questions.locator(".bubble");
@@ -147,7 +147,7 @@ test("a long message of the person shows ten lines, opens by its button or by wh
   await all.waitFor();
   assert.equal(await all.getAttribute("aria-expanded"), "false");
   const folded = await height(0);
-  assert.ok(folded < 300, `${folded} px`);
+  assert.ok(folded < 200, `${folded} px`);
   assert.equal(await chat.answer.isVisible(), true);
   await all.press("Enter");
   const fewer = chat.questions.getByRole("button", { name: "Show fewer lines" });
@@ -171,12 +171,12 @@ test("a long message of the person shows ten lines, opens by its button or by wh
     return range.getBoundingClientRect().top - found;
   });
   assert.ok(Math.abs(top) < 2, `what was found has moved by ${top} px`);
-  // One long paragraph is counted as it is laid out; what has no more than ten lines has no button.
+  // One long paragraph is counted as it is laid out; what has no more than six lines has no button.
   await chat.say("word ".repeat(400).trim());
   await chat.answered(2);
   const second = chat.questions.nth(1).getByRole("button", { name: /^Show all \d+ lines$/ });
   await second.waitFor();
-  await chat.say("word ".repeat(105).trim());
+  await chat.say("word ".repeat(65).trim());
   await chat.answered(3);
   const third = chat.questions.nth(2).getByRole("button", { name: /^Show/ });
   assert.equal(await third.count(), 0);

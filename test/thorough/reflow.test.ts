@@ -92,6 +92,7 @@ function losses(page: Page): Promise<string[]> {
 async function fill(chat: ChatPage, failNow: () => void): Promise<void> {
   await chat.ask("w".repeat(200), "One.");
   await chat.page.evaluate(fillList(12, 2));
+  await chat.questions.locator(".bubble").click();
   await chat.questions.getByRole("button", { name: "Change this message" }).click();
   await chat.edited.press("End");
   await chat.edited.press("Control+Enter");
@@ -168,6 +169,37 @@ for (const [name, options] of CASES) {
       .click();
     await chat.page.getByRole("button", { name: "Rename" }).waitFor();
     assert.deepEqual(await losses(chat.page), [], "list");
+  });
+}
+
+for (const height of [400, 256]) {
+  test(`the form that asks for a key scrolls below the header, ${height} px high`, async (t) => {
+    const { page } = await openChat(t, browser, {
+      turns: [],
+      env: { PARLEY_CHAT_KEY: "c-1" },
+      browser: { viewport: { width: 320, height }, reducedMotion: "reduce" },
+      expectedComplaints: /401/,
+    });
+    const form = page.locator('[part="key-form"]');
+    await form.waitFor();
+    for (const [selector, block] of [
+      ["h2", "start"],
+      ["button", "end"],
+    ] as const) {
+      const isSeen = await form.locator(selector).evaluate((it, at) => {
+        it.scrollIntoView({ block: at });
+        const { left, top, width, height } = it.getBoundingClientRect();
+        const hit = (it.getRootNode() as ShadowRoot).elementFromPoint(left + width / 2, top + height / 2);
+        return hit === it && top >= 0 && top + height <= innerHeight + 1;
+      }, block);
+      assert.ok(isSeen, selector);
+    }
+    const [header, box] = await Promise.all(
+      [page.locator('[part="header"]'), form.locator("xpath=..")].map((it) =>
+        it.evaluate((node) => (node.closest(".dock") ?? node).getBoundingClientRect().toJSON()),
+      ),
+    );
+    assert.ok(header.bottom <= box.top + 1, JSON.stringify([header, box]));
   });
 }
 

@@ -83,6 +83,7 @@ test("a page opens, closes and hides thoughts and tool calls, hears of calls, an
 
   await set({ tools: "titles" });
   assert.equal(await chat.tools.getByRole("button").count(), 0);
+  assert.deepEqual(await chat.tools.locator(".aside").allTextContents(), ["failed"], "a word, and no number");
   assert.doesNotMatch((await exported("markdown")) + (await exported("json")), /ping|The tool failed/);
 
   await set({ thinking: "hidden", tools: "hidden" });

@@ -91,7 +91,7 @@ function watchMotion(): void {
 }
 
 /** Animations, properties in transition, and a scroll that glides. */
-const MOTIONS = ["open", "opacity", "pulse", "rise", "rotate", "scale", "scroll", "shimmer", "spin", "wait"];
+const MOTIONS = ["open", "pulse", "rise", "rotate", "scale", "scroll", "shimmer", "spin", "wait"];
 
 for (const reducedMotion of ["reduce", "no-preference"] as const) {
   const isCalm = reducedMotion === "reduce";

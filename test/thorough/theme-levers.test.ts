@@ -140,7 +140,7 @@ test("sharp corners are sharp everywhere: on files, steps, code, tables and imag
   await chat.files.setInputFiles([png, pdf]);
   await chat.page.locator('[part="attachment"]').nth(1).waitFor();
   await chat.say("Everything");
-  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  await chat.page.getByRole("button", { name: "Copy: Table" }).waitFor();
   await openRows(chat);
   const rounded = await chat.page.locator("agent-chat").evaluate(async (element) => {
     element.setAttribute("corners", "sharp");

@@ -11,7 +11,7 @@ import { echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
-const VARIABLES = tableRows(readMarkdown("docs/widget.md"), "variable").map(([name = ""]) => name);
+const VARIABLES = tableRows(readMarkdown("docs/customize.md"), "variable").map(([name = ""]) => name);
 
 const ANSWER = `[A link](https://example.org), \`code\`, a [x]
 
@@ -79,8 +79,8 @@ test("each variable of the document changes how something looks, and taken away 
           const pseudos = element.matches(".markdown pre code") ? roles : [];
           return [null, "::before", "::after", "::placeholder", ...pseudos].map((pseudo) => {
             const look = getComputedStyle(element, pseudo);
-            const { color, background, border, borderRadius, fontFamily, maxInlineSize } = look;
-            return [color, background, border, borderRadius, fontFamily, maxInlineSize].join();
+            const { color, background, border, borderRadius, fontFamily, inlineSize } = look;
+            return [color, background, border, borderRadius, fontFamily, inlineSize].join();
           });
         });
         return looks.filter((look) => look.includes(expected)).length;

@@ -186,7 +186,7 @@ test("where the user has to sign in, the chat says so, keeps what was written, a
     Object.assign(window, { token: "expired" });
   });
   await chat.say("Second");
-  await chat.page.getByText(SIGN_IN).waitFor();
+  await chat.page.getByText(SIGN_IN).first().waitFor();
   await chat.page.waitForFunction(() => document.title.includes("!"));
   assert.equal(await chat.input.inputValue(), "Second");
   assert.equal(await chat.questions.count(), 0);

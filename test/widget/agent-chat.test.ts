@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { beforeEach, type TestContext, test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import type { AgentChatDoneEvent, AgentChatTokenEvent } from "../../widget/element/public-types.ts";
+import type {
+  AgentChatDoneEvent,
+  AgentChatTokenEvent,
+  AgentChatToolEvent,
+  ToolCall,
+} from "../../widget/element/public-types.ts";
 import { gate } from "../support/deadline.ts";
 import { openedSockets } from "./browser-globals.ts";
 import { AgentChat, mount, until } from "./mount.ts";
@@ -245,6 +250,51 @@ test("a page draws a call's pictures itself, and where it does not they stand in
   await until(chat, () => page.find(".pictures") === null);
 });
 
+test("what a page draws of calls and blocks hears what the answer rests on, and again when there is more", async (t) => {
+  const server = await startScriptedServer(t);
+  const { chat } = await mount(t, { server: server.url });
+  const heard: string[] = [];
+  const listener = (drawing: string) => (sources: readonly { title: string; at?: number }[]) => {
+    heard.push(`${drawing}: ${sources.map(({ title, at }) => `${title} ${at}`)}`);
+    chat.requestUpdate();
+  };
+  chat.toolRenderers = {
+    find(_, { onSources }) {
+      onSources(listener("call"));
+      return undefined;
+    },
+  };
+  chat.renderers = {
+    async csv(_, { onSources }) {
+      await new Promise(setImmediate);
+      onSources(listener("block"));
+      return document.createElement("table");
+    },
+  };
+  const source = (title: string, at?: number): StreamEvent => ({
+    type: "source",
+    data: { id: 1, title, url: `https://${title}.example`, ...(at === undefined ? {} : { at }) },
+  });
+  const call = { id: "1", tool: "find" };
+  void chat.send("Go");
+  const { send } = await server.turn();
+  send(token("So:"), { type: "tool_call", data: { ...call, arguments: "{}", status: "running" } });
+  send({ type: "tool_result", data: { ...call, output: "", status: "completed", duration_ms: 1 } }, source("a"));
+  send(token("```csv\n1\n```\n\nIs\n"));
+  await until(chat, () => heard.length === 2);
+  send(source("b", 10));
+  await until(chat, () => heard.length === 4);
+  assert.deepEqual(heard.toSorted(), [
+    "block: a undefined",
+    "block: a undefined,b 13",
+    "call: a undefined",
+    "call: a undefined,b 13",
+  ]);
+  send(done("```csv\n1\n```\n\nIs\n"));
+  await until(chat, () => chat.renderRoot.querySelector('[part="sources"]'));
+  assert.equal(heard.length, 4, "only of what is new");
+});
+
 test("a page's own card may decide before the run that asks has ended", async (t) => {
   const server = await startScriptedServer(t);
   const { chat } = await mount(t, { server: server.url });
@@ -263,6 +313,30 @@ test("a page's own card may decide before the run that asks has ended", async (t
   send(ASKED);
   const { body } = await server.turn();
   assert.deepEqual(body.approvals, [{ approved: true, id: "1" }]);
+});
+
+test("a page's own card and the event of the call have what the server has refused, and why", async (t) => {
+  const server = await startScriptedServer(t);
+  const { chat } = await mount(t, { server: server.url });
+  const cards: ToolCall[] = [];
+  const events: AgentChatToolEvent[] = [];
+  chat.addEventListener("agent-chat-tool", (event) => events.push(event));
+  const amount = JSON.stringify({ amount: 500 });
+  chat.toolRenderers = {
+    pay: (call, { decide }) => {
+      cards.push(call);
+      if (call.status === "waiting" && !call.decision && !call.problems) decide({ approved: true, arguments: amount });
+      return undefined;
+    },
+  };
+  void chat.send("Pay");
+  (await server.turn()).send(payAsks("Pay?"), ASKED);
+  const problems = [{ pointer: "/amount", message: "500 is greater than 100." }];
+  const refusal = { code: "invalid_request", retryable: false, param: "/approvals/0/arguments", problems } as const;
+  (await server.turn()).send({ type: "error", data: "The arguments do not fit.", ...refusal });
+  const { status, refused } = await until(chat, () => cards.find((it) => it.problems));
+  assert.deepEqual([status, refused, cards.at(-1)?.problems], ["waiting", amount, problems]);
+  assert.deepEqual([events.at(-1)?.status, events.at(-1)?.problems], ["waiting", problems]);
 });
 
 test("what a user has decided as another one came is not sent for that one", async (t) => {

@@ -51,7 +51,7 @@ const refusals: [string, File, ScriptOptions, RegExp][] = [
     "a file over the limit",
     png("big.png"),
     { info: { attachments: { ...INFO.attachments, max_bytes: 10 } } },
-    /^big\.png: larger than 10B/,
+    /^big\.png: larger than 10 bytes/,
   ],
   [
     "any file for an agent that takes none",
@@ -99,7 +99,7 @@ test("text files have the type of their ending, whatever the browser says, and t
   );
   const names = ["a.txt", "b.LOG", "c.md", "d.x.markdown", "e.csv", "f.json"];
   await attach(...names.map((name) => new File([`%PDF-1.7 ${name}`], name, { type: "application/vnd.ms-excel" })));
-  assert.equal(page.text(".draft-files li:nth-child(3) .file-kind"), "Markdown · 13B");
+  assert.equal(page.text(".draft-files li:nth-child(3) .file-kind"), "Markdown · 13 bytes");
   await page.press({ key: "Enter" });
   const { body } = await server.turn();
   const [plain, markdown, csv, json] = TEXT_TYPES;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { transformSync } from "esbuild";
 
 const folder = new URL("../../widget/", import.meta.url);
 const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -13,7 +14,13 @@ const source = (path: string) => files.find((file) => file.path === path)?.code 
 /** Parts and variables are described where they are. */
 const element = ["element/agent-chat.ts", "ui/screen.ts", "styles/tokens.css"].map(source).join("");
 const launcher = source("launcher/launcher.ts");
-const styles = files.filter(({ path }) => path.endsWith(".css"));
+/** As the build takes their nesting apart. */
+const styles = files
+  .filter(({ path }) => path.endsWith(".css"))
+  .map(({ path, code }) => ({
+    path,
+    code: transformSync(code, { loader: "css", supported: { nesting: false } }).code,
+  }));
 const ofChat = files.filter(({ path }) => path.endsWith(".ts") && !path.startsWith("launcher/"));
 const ofLauncher = files.filter(({ path }) => /^launcher\/.*\.ts$/.test(path));
 

@@ -36,6 +36,7 @@ import {
 import { shrink } from "../../widget/conversations/shrink.ts";
 import type { ConversationStore } from "../../widget/conversations/store.ts";
 import { gate, turns, within } from "../support/deadline.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { TestStorage } from "./browser-stubs.ts";
 import {
   type ClientSetup,
@@ -2070,7 +2071,7 @@ for (const { what, end, goOn, body } of lost) {
 }
 
 test("a database that opens too late is closed: nobody would use it", async (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const clock = stopClock(t);
   let isClosed = false;
   const close = () => {
     isClosed = true;
@@ -2080,7 +2081,7 @@ test("a database that opens too late is closed: nobody would use it", async (t) 
   Object.assign(globalThis, { indexedDB: { open: () => opening } });
   t.after(() => Object.assign(globalThis, { indexedDB }));
   const loading = new IndexedDbStore(new URL("https://chat.example/")).list();
-  t.mock.timers.tick(3_000);
+  clock.tick(3_000);
   await assert.rejects(loading, /does not answer/);
   opening.onsuccess();
   await turns(1);
@@ -2093,16 +2094,16 @@ test("a run that a tab has begun and did not live to send is taken over by anoth
   const { here, there, id, open } = await inTwoTabs(parts, t);
   openTab(new TestStorage());
   const other = await elsewhere(server.url, id, (await open()).client.library);
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const clock = stopClock(t);
   await other.commit(asked("More", "r"));
   for (const { until } of [here, there]) await until(({ session }) => session.messages.length === 4);
-  t.mock.timers.tick(4_900);
+  clock.tick(4_900);
   await turns();
   assert.deepEqual(
     [here, there].map(({ client }) => client.session.position),
     [undefined, undefined],
   );
-  t.mock.timers.tick(200);
+  clock.tick(200);
   // The server is asked about it first.
   let isSent = false;
   const next = server.turn().finally(() => {
@@ -2110,7 +2111,7 @@ test("a run that a tab has begun and did not live to send is taken over by anoth
   });
   while (!isSent) {
     await turns();
-    t.mock.timers.tick(500);
+    clock.tick(500);
   }
   const turn = await next;
   assert.deepEqual([turn.body.message, turn.body.run], ["More", "r"]);
@@ -2125,7 +2126,7 @@ test("a run that has begun to come in another tab is followed at once", async (t
   const parts = await chat(t);
   const { server } = parts;
   const { here, there } = await inTwoTabs(parts, t);
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+  stopClock(t);
   void there.client.session.send(text("More"));
   const turn = await server.turn();
   turn.send(token("Half"));
@@ -2141,20 +2142,20 @@ test("a run that a tab has stopped and did not live to send is sent by no other 
   const { here, there, id, open } = await inTwoTabs(parts, t);
   openTab(new TestStorage());
   const other = await elsewhere(server.url, id, (await open()).client.library);
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const clock = stopClock(t);
   await other.commit(asked("More", "r"));
   other.change({ type: "stop", run: "r" });
   await other.stored;
   for (const { until } of [here, there]) await until(({ session }) => session.messages.length === 4);
   for (let seconds = 0; seconds < 20; seconds += 1) {
     await turns();
-    t.mock.timers.tick(1_000);
+    clock.tick(1_000);
   }
   for (const { client, until } of [here, there]) {
     await until(({ session }) => !session.busy);
     assert.equal(lastAnswer(client)?.finishReason, "stopped");
   }
-  t.mock.timers.reset();
+  t.mock.restoreAll();
   void here.client.session.send(text("And this"));
   assert.equal((await server.turn()).body.message, "And this");
 });

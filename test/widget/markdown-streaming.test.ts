@@ -270,7 +270,7 @@ test("unfinished marks are not shown while streaming", () => {
     ["a &am", "a"],
     ["a\n\n<details><summary>b</summary>\n\n- c\n\n</details", "abc"],
     ["H<su", "H"],
-    ["```html\n<details", "htmlCopy<details"],
+    ["```html\n<details", "html<details"],
     ["H<sub>2</su", "H2"],
     ["**H<sub>2*", "H2"],
     ["a\n\n<det", "a"],

@@ -193,6 +193,7 @@ const unusable = [
   { type: "tool_progress", data: { id: "1", text: 7 } },
   { type: "tool_progress", data: null },
   { type: "tool_result", data: { id: "1", tool: "look", output: { a: 1 }, status: "completed" } },
+  { type: "source", data: "https://a.example" },
 ];
 
 for (const event of unusable) {

@@ -69,22 +69,22 @@ export const token = (data: string): StreamEvent => ({ type: "token", data });
 
 export const done = (data: string, state = {}): StreamEvent => ({ type: "done", data, state, finish_reason: "stop" });
 
-/** One run: its events so far, and the connection that gets them now. */
+/** One run: its events so far, and the connections that get the next ones. */
 class ScriptedRun {
   readonly #events: NumberedEvent[] = [];
-  #write: ((event: NumberedEvent) => void) | undefined;
+  readonly #readers = new Set<(event: NumberedEvent) => void>();
 
   readonly send = (...events: StreamEvent[]) => {
     for (const event of events) {
       const numbered = { ...event, id: this.#events.length + 1 };
       this.#events.push(numbered);
-      this.#write?.(numbered);
+      for (const write of this.#readers) write(numbered);
     }
   };
 
   attach(after: number, write: (event: NumberedEvent) => void): void {
     this.#events.slice(after).forEach(write);
-    this.#write = write;
+    this.#readers.add(write);
   }
 }
 
@@ -106,10 +106,11 @@ export async function startScriptedServer(t: TestContext, options: ScriptOptions
     if (!known) turns.push({ ...turn, send: run.send, forget: () => runs.delete(id) });
   };
 
-  const answerSocket = (socket: WebSocket) =>
+  const answerSocket = (socket: WebSocket) => {
+    // One for all that it asks: a reader gets an event once.
+    const send = (event: object) => socket.send(JSON.stringify(event));
     socket.on("message", (data) => {
       const body = JSON.parse(String(data));
-      const send = (event: object) => socket.send(JSON.stringify(event));
       if (body.type !== undefined) controls.push(body.type);
       if (body.type === "clear") send({ type: "cleared", data: "" });
       if (body.type === "resume") {
@@ -121,6 +122,7 @@ export async function startScriptedServer(t: TestContext, options: ScriptOptions
       const cut = () => socket.terminate();
       begin({ body, over: "socket", authorization: undefined, cut, gone: once(socket, "close") }, send);
     });
+  };
 
   const answerHttp = async (req: IncomingMessage, res: ServerResponse) => {
     const [, id = "", cancel] = /^\/api\/chat\/runs\/([^/]+)(\/cancel)?$/.exec(req.url ?? "") ?? [];

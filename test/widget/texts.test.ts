@@ -68,6 +68,14 @@ test("a file that says a text of the lazy parts brings these along", () => {
   for (const [file, code] of saying) assert.match(code, /import "\S*\/i18n\/add-part-texts\.ts";/, file);
 });
 
+test("a failure is said also where no lazy part can be loaded", () => {
+  const eager = Object.fromEntries(Object.entries(en).filter(([name]) => !(name in partTexts)));
+  for (const code of ["provider_auth", "internal", "some_new_code"] as const) {
+    const failure = { code: code as "internal", retryable: true };
+    assert.equal(failureText(failure, eager as unknown as typeof en), "The server could not answer.", code);
+  }
+});
+
 test("Spanish says tú throughout", async () => {
   const words = Object.values(await loadLocale("es"))
     .map(said)
@@ -88,12 +96,12 @@ test("counted things have the form that the number asks for", async () => {
 test("sizes, times and types of files are written as in the language", () => {
   assert.deepEqual(
     [512, 20 * 1024 * 1024, 1536].map((bytes) => formatBytes(bytes, "en")),
-    ["512B", "20 MB", "1.5 kB"],
+    ["512 bytes", "20 MB", "1.5 kB"],
   );
   assert.equal(formatBytes(1536, "de"), "1,5 kB");
   assert.deepEqual(
-    [340, 1200, 125_000].map((milliseconds) => formatDuration(milliseconds, "en")),
-    ["340ms", "1.2s", "2m 5s"],
+    [1200, 125_000].map((milliseconds) => formatDuration(milliseconds, "en")),
+    ["1.2s", "2m 5s"],
   );
   const types = ["image/jpeg", "application/pdf", "audio/new"];
   assert.equal(formatMediaTypes(types, "en"), "JPEG, PDF, and audio/new");

@@ -18,6 +18,6 @@ const CASES: readonly (readonly [what: string, args: string, hint: string])[] = 
 
 for (const [what, args, hint] of CASES) {
   test(`a call is told from others of its tool by ${what}`, () => {
-    assert.equal(hintOf(args), hint);
+    assert.equal(hintOf(args).join(", "), hint);
   });
 }

@@ -3,6 +3,9 @@
 import type { Failure } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
 
+/** Absent until its code has been loaded. */
+type SourcesElement = Element & { readonly footnoted?: () => string };
+
 /** What of a drawn answer's elements goes with the copy. */
 const KEPT_ATTRIBUTES = new Set(["href", "start", "type", "checked", "alt", "src"]);
 
@@ -26,17 +29,22 @@ export function copyFailure({ code, reference = "", at = Date.now() }: Failure, 
 
 /** Copies a text so that it is pasted as what it looks like, where that is possible; else the text alone. */
 export async function copyDrawn(text: string, drawn: Iterable<Element>, near: HTMLElement): Promise<boolean> {
+  // The element of the answer's sources, where it has some.
+  const sources = near.closest(".message")?.querySelector<SourcesElement>("agent-chat-sources");
+  const plain = sources?.footnoted?.() ?? text;
   try {
     // At once, while the browser knows that a person pressed a button.
     const item = new ClipboardItem({
-      "text/plain": new Blob([text], { type: "text/plain" }),
-      "text/html": new Blob([richText(drawn)], { type: "text/html" }),
+      "text/plain": new Blob([plain], { type: "text/plain" }),
+      "text/html": new Blob([richText([...drawn, ...(sources?.querySelectorAll("details") ?? [])])], {
+        type: "text/html",
+      }),
     });
     await navigator.clipboard.write([item]);
     return true;
   } catch {
     // This browser copies no HTML.
-    return copyText(text, near);
+    return copyText(plain, near);
   }
 }
 
@@ -58,7 +66,15 @@ function richText(drawn: Iterable<Element>): string {
   const inert = document.implementation.createHTMLDocument();
   const copy = inert.body;
   for (const element of drawn) copy.append(...inert.importNode(element, true).childNodes);
-  for (const control of copy.querySelectorAll("button, .code-header")) control.remove();
+  for (const mark of copy.querySelectorAll(".source-mark")) {
+    const raised = inert.createElement("sup");
+    raised.append(mark.textContent);
+    mark.replaceWith(raised);
+  }
+  // A formula has its TeX beside what is drawn.
+  for (const own of copy.querySelectorAll("button, .code-header, math, :scope > summary")) own.remove();
+  const comments = inert.createNodeIterator(copy, NodeFilter.SHOW_COMMENT);
+  for (let node = comments.nextNode(); node; node = comments.nextNode()) (node as Comment).remove();
   // Boxes, sections, links to notes and the paragraphs of a tight list's items are the chat's, not the answer's.
   for (const own of ["div", ".tight > li > p:not(.source)", "section", 'a[href^="#"]', "span"]) {
     for (const box of copy.querySelectorAll(own)) box.replaceWith(...box.childNodes);

@@ -166,7 +166,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   protected override updated(changed: PropertyValues): void {
     const { info } = this;
     if (info) for (const resolve of this.#infoWaiters.splice(0)) resolve(info);
-    // Not with each change of the session: it lays the page out.
+    // Only after these changes, because growing the field lays the page out.
     if (["draftVersion", "info", "hidden"].some((name) => changed.has(name))) this.#growField();
   }
 
@@ -408,7 +408,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     const { length } = field.value;
     // With `auto` a browser looks through all of the text for its direction each time that it is laid out.
     field.dir = length > LONG_TEXT ? getComputedStyle(field).direction : "auto";
-    // Not before the text is gone: the width would change to and fro where a line is just too long for one of the two.
+    // It stays tall until the text is gone: otherwise the width would alternate while a line fits one of the two widths only.
     if (!length || field.scrollHeight > ONE_LINE_PX || this.edits) {
       field.parentElement?.toggleAttribute("data-tall", length > 0 || this.edits !== undefined);
     }

@@ -141,10 +141,11 @@ export class ChatSession {
     return this.busy || this.#isStarting;
   }
 
-  /** Whether the last message has no answer at all yet and waits for the connection. */
+  /** Whether the last message has no answer at all yet and waits for the connection, or for the network. */
   get isQueued(): boolean {
-    const isWaiting = this.#options.reconnect.state !== "online" && this.#status !== "stopping";
-    return this.busy && isWaiting && (this.lastAnswer?.blocks.length ?? 0) === 0;
+    const { state, isOffline } = this.#options.reconnect;
+    if (state === "online" && !(isOffline && this.#run?.isUnsent)) return false;
+    return this.busy && this.#status !== "stopping" && !this.lastAnswer?.blocks.length;
   }
 
   /** Whether a message is on its way, and nothing of its answer is there. */

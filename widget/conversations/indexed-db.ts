@@ -117,7 +117,7 @@ export class IndexedDbStore implements ConversationStore {
   append(change: Change): Promise<void> {
     return this.#transact("readwrite", TABLES, (transaction) => {
       put(transaction, change);
-      // Else it would wait for its requests, and a page that is left does not live to see them.
+      // Otherwise the transaction would wait for its requests, which do not end if the page is left.
       transaction.commit();
       return completed(transaction);
     });

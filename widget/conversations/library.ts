@@ -376,7 +376,7 @@ export class Library implements LibraryHost {
     session.close(true);
     this.drafts = without(this.drafts, conversation.id);
     if (!isStored) return;
-    // A page that is left does not live to see what is being stored: it is deleted behind that.
+    // If the page is left, the deletion has to follow what is being stored.
     await Promise.all([conversation.stored, this.#delete(conversation.id)]);
     this.post({ id: conversation.id, isGone: isForAll || "unlessShown" });
   }
@@ -531,7 +531,7 @@ export class Library implements LibraryHost {
       .catch(() => undefined);
   }
 
-  /** What is being written stays where it is, and the conversation there has another name. */
+  /** The draft stays in its field, and the conversation there gets another name. */
   #moveDraft(from: string, to: string): void {
     const draft = this.drafts[from];
     if (draft) this.drafts = { ...without(this.drafts, from), [to]: draft };

@@ -8,8 +8,9 @@ import {
   type ToolApproval,
   type ToolText,
 } from "../../server/protocol/chat.ts";
-import type { ErrorCode } from "../../server/protocol/errors.ts";
+import type { ArgumentProblem, ErrorCode } from "../../server/protocol/errors.ts";
 import { type ErrorEvent, unreachable } from "../../server/protocol/events.ts";
+import type { SourceEvent } from "../../server/protocol/sources.ts";
 import type { ReceivedResult, RunEvent, StartRequest, ToolImage } from "../transport/transport.ts";
 
 /** A file as the conversation shows it. Its bytes stay with the session as long as the message can be sent again. */
@@ -63,6 +64,8 @@ export interface AssistantMessage extends Placed {
   readonly goesOn?: GoingOn | undefined;
   /** How many of its blocks were there when it went on last. */
   readonly kept?: number;
+  /** How much text there was at the last event of a tool: places of sources count from there. */
+  readonly from?: number;
 }
 
 /** What the page has added. The agent knows nothing of it. */
@@ -96,14 +99,22 @@ export interface Feedback {
   readonly comment?: string;
 }
 
-export interface TextBlock {
+interface Sourced {
+  /**
+   * What the answer rests on, as it came after this block; unlike there, `at` counts in the text of all blocks. Nothing has
+   * checked it: it is read where it is shown.
+   */
+  readonly sources?: readonly SourceEvent["data"][];
+}
+
+export interface TextBlock extends Sourced {
   readonly type: "text";
   readonly text: string;
   /** Whether it goes on where the text before it was cut. See `joinedBlocks`. */
   readonly continues?: boolean;
 }
 
-export interface ThinkingBlock {
+export interface ThinkingBlock extends Sourced {
   readonly type: "thinking";
   readonly text: string;
   readonly startedAt: number;
@@ -114,7 +125,7 @@ export interface ThinkingBlock {
 /** `stopped`: the run ended before the tool did. `waiting`: the call needs the person's approval. */
 export type ToolStatus = "running" | "completed" | "failed" | "stopped" | "waiting";
 
-export interface ToolBlock {
+export interface ToolBlock extends Sourced {
   readonly type: "tool";
   /** Pairs the call with its result: parallel calls finish in any order. */
   readonly callId: string;
@@ -142,8 +153,8 @@ export interface ToolBlock {
   readonly decidedAt?: number;
   /** Arguments as the person has changed them, which the server has refused. */
   readonly refused?: string | undefined;
-  /** Why, as the server has said it: `ArgumentProblem`s that nothing has checked. */
-  readonly problems?: readonly unknown[] | undefined;
+  /** Why: what does not fit in them, as the server has said it. Nothing has checked that. */
+  readonly problems?: readonly ArgumentProblem[] | undefined;
   /** What it was doing last: one line. */
   readonly progress?: string;
   /** Calls that were made within it. */
@@ -188,6 +199,7 @@ export function applyEvent(
   reference?: string,
 ): AssistantMessage {
   const { blocks } = message;
+  const parted = { ...message, from: textLength(blocks) };
   switch (event.type) {
     case "token":
       return { ...message, blocks: appendText(endThinking(blocks, now), event.data, message) };
@@ -201,7 +213,7 @@ export function applyEvent(
       const withStep = changeCall(blocks, parent, (it, level, root) =>
         level < MAX_LEVELS && countSteps(root) < MAX_STEPS ? { ...it, steps: [...stepsOf(it), call] } : it,
       );
-      return { ...message, blocks: parent ? withStep : putTool(endThinking(blocks, now), call) };
+      return { ...parted, blocks: parent ? withStep : putTool(endThinking(blocks, now), call) };
     }
     case "tool_progress": {
       const { id, text: progress } = event.data;
@@ -211,10 +223,17 @@ export function applyEvent(
       const { id: callId, tool, title, arguments: args, ...approval } = event.data;
       const asked = { status: "waiting", approval, askedAt: now } as const;
       const call = { type: "tool", callId, tool, title, arguments: args, ...asked } as const;
-      return { ...message, blocks: putTool(endThinking(blocks, now), call) };
+      return { ...parted, blocks: putTool(endThinking(blocks, now), call) };
+    }
+    case "source": {
+      const { at, ...source } = event.data;
+      const placed = at === undefined ? source : { ...source, at: at + (message.from ?? 0) };
+      const known = blocks.length > 0 ? blocks : appendText(blocks, "", message);
+      const last = known.at(-1) as Block;
+      return { ...message, blocks: known.with(-1, { ...last, sources: [...(last.sources ?? []), placed] }) };
     }
     case "tool_result":
-      return { ...message, blocks: putResult(blocks, event.data) };
+      return { ...parted, blocks: putResult(blocks, event.data) };
     case "done": {
       const ended = appendFinalOutput(endAll(blocks, now), event.data, message);
       const { finish_reason: finishReason, suggestions } = event;
@@ -294,7 +313,7 @@ export function reopenAnswer(message: AssistantMessage, goesOn: GoingOn, now: nu
     const decision = goesOn.approvals?.find(({ id }) => id === call.callId);
     return decision ? { ...call, decision, decidedAt: now, status: decision.approved ? "running" : "failed" } : call;
   });
-  return { ...rest, blocks: reopened, status: "streaming", goesOn, kept: reopened.length };
+  return { ...rest, blocks: reopened, status: "streaming", goesOn, kept: reopened.length, from: textLength(reopened) };
 }
 
 /** With the person's decision about one of its calls. */
@@ -336,6 +355,10 @@ export function answerText({ blocks }: AssistantMessage): string {
     .flatMap((block) => (block.type === "text" ? [block.text.trim()] : []))
     .join("\n\n");
 }
+
+/** What the agent said rests on, once for each place. */
+export const sourcesIn = ({ blocks }: Pick<AssistantMessage, "blocks">): readonly SourceEvent["data"][] =>
+  blocks.flatMap(({ sources = [] }) => sources);
 
 /** What is said in a message, as Markdown. */
 export function textOf(message: Message): string {
@@ -460,6 +483,9 @@ function mapCalls<It extends Block>(blocks: readonly It[], change: (call: ToolBl
     return change(block.steps ? { ...block, steps: mapCalls(block.steps, change) } : block);
   }) as unknown as readonly It[];
 }
+
+const textLength = (blocks: readonly Block[]): number =>
+  blocks.reduce((sum, it) => (it.type === "text" ? sum + it.text.length : sum), 0);
 
 const countSteps = ({ steps = [] }: ToolBlock): number => steps.reduce((sum, it) => sum + 1 + countSteps(it), 0);
 

@@ -15,7 +15,7 @@ import type { Apply, Change, ConversationStore, Fill, Found, Loaded } from "./st
 /** While an answer comes, what has come of it is stored so often. */
 const SAVE_EVERY_MS = 1_000;
 
-/** So many operations stand behind the row before all of it is written anew. */
+/** After so many operations, the whole row is written again. */
 const MAX_ENTRIES = 40;
 
 /** A clock that no row has, and a count that no tab has. */
@@ -225,7 +225,7 @@ export class OpenConversation {
     this.onChange();
   }
 
-  /** It was deleted to make room: what stands here is stored anew. */
+  /** It was deleted to make room: what this tab shows is stored again. */
   restore(): void {
     this.#clock = undefined;
     this.#entries = [];
@@ -301,7 +301,7 @@ export class OpenConversation {
       this.#row = row.withSent(this.value, this.files);
       this.#clock = row.conversation.clock;
     } else if (!summary) {
-      // The browser has cleared it: what goes on here is stored anew.
+      // The browser has cleared the database: what this tab shows is stored again.
       this.#clock = undefined;
       this.#entries = [];
       return;

@@ -243,11 +243,14 @@ const APPROVAL = has({
 /** Every field of a block, but its type. */
 type Fields<It> = { readonly [Name in Exclude<keyof It, "type">]-?: Check };
 
+const SOURCES = { sources: maybe(listOf(isRecord)) };
+
 /** What each kind of block is made of. */
 const BLOCKS: { readonly [Type in Block["type"]]: Fields<Extract<Block, { type: Type }>> } = {
-  text: { text: isText, continues: maybe(isFlag) },
-  thinking: { text: isText, startedAt: isTime, endedAt: maybe(isTime) },
+  text: { ...SOURCES, text: isText, continues: maybe(isFlag) },
+  thinking: { ...SOURCES, text: isText, startedAt: isTime, endedAt: maybe(isTime) },
   tool: {
+    ...SOURCES,
     callId: isText,
     tool: isText,
     title: maybe(either(isText, valuesAre(isText))),
@@ -321,6 +324,7 @@ const MESSAGE = either(
     run: maybe(isText),
     goesOn: maybe(has({ approvals: maybe(listOf(has({ ...DECISION, id: isText }))), continue: maybe(isFlag) })),
     kept: maybe(isNumber),
+    from: maybe(isNumber),
   }),
   has({ ...PLACE, role: oneOf("page"), text: isText, name: maybe(isText), at: isTime }),
 );

@@ -9,6 +9,8 @@ const FIRST_MS = 250;
 export type ConnectionState = "online" | "connecting" | "waiting";
 
 export class ReconnectPolicy {
+  /** Whether the page has no network, as far as it knows. */
+  isOffline = false;
   readonly #onChange: () => void;
   #failures = 0;
   /** Whether the connection is open again; the failures count until an event arrives over it. */

@@ -49,7 +49,7 @@ export async function sendQueued(session: ChatSession, sender: QueueSender): Pro
     if (!asked) return;
     await before.ended;
     if (!session.busy) return sendQueued(session, sender);
-    // Something was sent by itself: the rest of what they asked for comes behind it.
+    // A message was sent alone: the other messages that the person asked for follow it.
     release(session, asked);
     return;
   }
@@ -90,7 +90,7 @@ async function sendNext(session: ChatSession, sender: QueueSender): Promise<Send
   return outcome;
 }
 
-/** What is sent next: texts as one message, and one with files by itself, since files have limits together. */
+/** The next messages to send: texts as one message, a message with files alone, because files have a common limit. */
 function nextOf(session: ChatSession, list: readonly QueuedMessage[]): readonly QueuedMessage[] {
   const ready = list.filter((it) => !it.isHeld && !lacksFiles(session, it));
   const end = ready.findIndex(({ files }) => files.length > 0);

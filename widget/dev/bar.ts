@@ -15,7 +15,7 @@ const MAX_EVENT_CHARS = 1_000_000;
 /** In `sessionStorage`: the page reads it before the chat asks for the user. */
 const DEV_USER = "parley-dev-user";
 
-/** Follows what the server says of the agent's files until it no longer knows this token: it has been started anew. */
+/** Follows what the server says about the agent's files, until the server was restarted and no longer knows this token. */
 export async function followAgent(chat: AgentChat, token: string): Promise<void> {
   const bar = addBar(chat);
   for (;;) {

@@ -78,7 +78,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   /** @internal What the page of the server knows of its agent from the start. */
   pageInfo: AgentInfo | undefined;
-  /** @internal What the agent's owner wants, and who is signed in; absent where there is nothing of that. */
+  /** @internal What the agent's owner wants, and who is signed in; absent where there is neither. */
   own: OwnersView | undefined;
   /** @internal See `ChatContext`. */
   images: ChatContext["images"] = "ask";
@@ -349,7 +349,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     // The page of the server: its language is not known before the browser is asked.
     const { lang } = this.#context.strings;
     const root = document.documentElement;
-    // Written only when it is another one, since a change has the whole page styled anew.
+    // Written only if the value has changed, because a change makes the browser style the whole page again.
     if (this.page && this.getAttribute("lang") === "" && root.lang !== lang) root.lang = lang;
   }
 
@@ -540,7 +540,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (!known || !hasSameEntries(known, context)) this.#context = context;
   }
 
-  /** What stands in the place of a message is drawn by itself. */
+  /** A card that replaces a message is drawn separately. */
   #updateEditor(): void {
     const { editor, client } = this;
     if (!editor?.edits || !client) return;

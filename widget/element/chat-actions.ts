@@ -18,7 +18,7 @@ import { adoptSheets } from "../styles/adopt.ts";
 import type { ChatActions, ListView } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
 import { hasTouchKeyboard } from "../ui/controls.ts";
-import { fileNotes, printing, waysOn } from "../ui/lazy-parts.ts";
+import { fileNotes, lateStyles, waysOn } from "../ui/lazy-parts.ts";
 import type { Talk } from "../ui/talk.ts";
 import type { EditHost, EditInPlace } from "./edit-in-place.ts";
 import { fireEvent } from "./events.ts";
@@ -80,7 +80,7 @@ export class ElementActions implements ChatActions {
         // A file may be refused, and an answer fail, because nothing can be loaded any more.
         void fileNotes.loadEventually();
         void waysOn.loadEventually();
-        void printing.loadEventually().then((it) => it && adoptSheets(host.shadowRoot as ShadowRoot, [it.printSheet]));
+        void lateStyles.loadEventually().then((it) => it && adoptSheets(host.shadowRoot as ShadowRoot, it.lateSheets));
       }),
     );
   }
@@ -100,7 +100,11 @@ export class ElementActions implements ChatActions {
       await client.session.ended;
     }
     const reason = await this.#admit();
-    if (reason) return reason;
+    if (reason) {
+      // Where people have to sign in.
+      void this.#focus(".way-in");
+      return reason;
+    }
     const { outcome } = await this.sendNow(message, options);
     this.#said(outcome);
     return outcome;
@@ -133,13 +137,12 @@ export class ElementActions implements ChatActions {
     const opened = this.#opened;
     const refusal = await client?.admit();
     await client?.library.restored;
-    // A file that is not there yet would be left out for good.
+    // A file that has not been read yet would be lost.
     await client?.library.filled;
     // The element has another server or conversation now, or has left the page.
     const isOver = !client || client !== this.#host.client || !this.#host.isConnected || opened !== this.#opened;
     if (isOver) return "busy";
-    // In place of a conversation that is not shown stands an alert already.
-    if (refusal && !(client.isHidden && client.refusal)) this.alert(failureText(refusal, texts));
+    if (refusal) this.alert(failureText(refusal, texts));
     return refusal && "refused";
   }
 
@@ -166,7 +169,7 @@ export class ElementActions implements ChatActions {
     host.suggested = [];
     const { text, attachments, queued } = message;
     if (queued) this.announce(host.texts.nextAnswering);
-    void this.#showNewExchange(options?.isUnasked && host.talk?.scroll.wayToEnd === "shown");
+    void this.#showNewExchange(options?.isUnasked && host.talk?.scroll.isAway);
     fireEvent(host, "agent-chat-message", { text, attachmentCount: attachments.length });
     return sent;
   }
@@ -272,7 +275,7 @@ export class ElementActions implements ChatActions {
     if (id === undefined) this.announce(host.texts.startedOver);
     // What lay over it is gone then. A keyboard on the screen would cover what has been opened.
     const find = id !== undefined && hasTouchKeyboard() ? ".scroller" : "";
-    void host.updateComplete.then(() => (find ? this.#focus(find) : host.focusComposer()));
+    void (find ? this.#focus(find) : host.updateComplete.then(() => host.focusComposer()));
     await host.client?.library.show(id);
     await host.updateComplete;
     this.jumpToEnd();
@@ -298,10 +301,12 @@ export class ElementActions implements ChatActions {
   toggleList(): void {
     const { list } = this.#host;
     this.#host.list = { ...list, isOpen: !list.isOpen && list.count > 0 };
-    if (list.isOpen) void this.#host.updateComplete.then(() => this.#focus('[part="list"]'));
+    if (list.isOpen) void this.#focus('[part="list"]');
   }
 
-  #focus(selector: string): void {
+  /** Once what has changed is drawn. */
+  async #focus(selector: string): Promise<void> {
+    await this.#host.updateComplete;
     this.#host.shadowRoot?.querySelector<HTMLElement>(selector)?.focus({ preventScroll: true });
   }
 

@@ -15,7 +15,7 @@ export interface ClientHost
   extends ReactiveControllerHost,
     HTMLElement,
     Pick<ChatProperties, "server" | "apiKey" | "persist" | "conversations" | "userToken" | "metadata"> {
-  readonly own: { readonly conversations: boolean | undefined } | undefined;
+  readonly own: { readonly conversations?: boolean | undefined } | undefined;
   readonly texts: Strings;
 }
 
@@ -48,13 +48,18 @@ export class ClientController implements ReactiveController {
     window.addEventListener("online", () => this.client?.networkChanged(), { signal });
     // The status is drawn from what the browser says about its network, and from what is known of parts.
     for (const type of ["online", "offline", MISSING_PARTS]) {
-      window.addEventListener(type, () => this.#host.requestUpdate(), { signal });
+      window.addEventListener(type, () => this.#lookAtNetwork(), { signal });
     }
     window.addEventListener("pagehide", () => this.client?.suspend(), { signal });
     window.addEventListener("pageshow", ({ persisted }) => persisted && void this.client?.returned(), { signal });
     this.#host.addEventListener("focusin", () => this.#prepare(), { signal });
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal });
     this.client?.open(this.#persists);
+  }
+
+  #lookAtNetwork(): void {
+    if (this.client) this.client.reconnect.isOffline = navigator.onLine === false;
+    this.#host.requestUpdate();
   }
 
   hostDisconnected(): void {
@@ -103,11 +108,14 @@ export class ClientController implements ReactiveController {
       },
       keepsAll: () => this.keepsAll,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
-      onTool: ({ callId, tool, title, status, arguments: args, output, approval }) =>
-        fireEvent(this.#host, "agent-chat-tool", { callId, tool, title, status, arguments: args, output, approval }),
+      onTool: ({ callId, tool, title, status, arguments: args, output, approval, problems }) =>
+        fireEvent(this.#host, "agent-chat-tool", {
+          ...{ callId, tool, title, status, arguments: args, output, approval, problems },
+        }),
       onAnswerEnd: (message) => this.#answerEnded(message),
     });
     this.client = client;
+    this.#lookAtNetwork();
     // The element may have left the page before its first drawing.
     if (this.#host.isConnected) client.open(this.#persists);
     return client;
@@ -122,7 +130,7 @@ export class ClientController implements ReactiveController {
     library?.save();
   }
 
-  /** Leaves a server for good. */
+  /** Leaves a server permanently. */
   #leave(): void {
     this.client?.close();
     this.client = undefined;
@@ -138,7 +146,7 @@ export class ClientController implements ReactiveController {
     return this.#host.persist !== "none";
   }
 
-  /** The page of the server puts the cursor into the field by itself, which does not yet mean that a message comes. */
+  /** The server's page puts the cursor into the field itself, which does not mean that a message comes. */
   #prepare(): void {
     if (navigator.userActivation?.hasBeenActive === false) return;
     this.#listener.onPrepare();

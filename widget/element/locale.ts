@@ -58,7 +58,7 @@ export class LocaleController implements ReactiveController {
     if (isAnother) void this.#needPartTexts();
   }
 
-  /** Which of our texts are functions decides how the site's own stand for them. English comes in two parts. */
+  /** A site's text replaces one of ours as a text or as a function, as ours is one. English comes in two parts. */
   async #needPartTexts(): Promise<void> {
     const isKnown = (name: string) => Object.hasOwn(this.strings, name);
     if (Object.keys(this.#override.table).every(isKnown)) return;

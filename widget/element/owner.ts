@@ -43,8 +43,8 @@ interface OwnerParts {
 
 /** What is shown of the agent, and what else its owner wants. */
 export interface OwnersView extends ShownAgent {
-  readonly conversations: boolean | undefined;
-  readonly feedback: boolean | undefined;
+  readonly conversations?: boolean | undefined;
+  readonly feedback?: boolean | undefined;
 }
 
 export class Owner {
@@ -69,7 +69,7 @@ export class Owner {
   /** To be called before each drawing: looks for what has changed. */
   update({ info, server, phase, isHidden }: Pick<Client, "info" | "server" | "phase" | "isHidden">): void {
     const isSignedOut = phase === "login_required";
-    // While the server cannot say who is there, it is who it was.
+    // While the server cannot say which user is there, it is the one of before.
     if (!info?.user_pending) this.#userName = info?.user_name;
     const userName = isHidden ? undefined : this.#userName;
     if (isSignedOut || userName) this.#needWays();
@@ -80,7 +80,7 @@ export class Owner {
     if (key.every((value, index) => value === this.#key[index])) return;
     this.#key = key;
     this.#host.shadowRoot?.firstElementChild?.toggleAttribute("data-signed-out", isSignedOut);
-    const own = this.#viewOf(info, server, tag, userName, isSignedOut);
+    const own = info && this.#viewOf(info, server, userName, isSignedOut);
     const isKept = own?.conversations === this.#host.own?.conversations;
     this.#host.own = own;
     if (!isKept) clients.persistChanged();
@@ -95,24 +95,15 @@ export class Owner {
     });
   }
 
-  #viewOf(
-    info: AgentInfo | undefined,
-    server: URL,
-    tag: string,
-    userName: string | undefined,
-    isSignedOut: boolean,
-  ): OwnersView | undefined {
-    if (!info) return undefined;
+  #viewOf(info: AgentInfo, server: URL, userName: string | undefined, isSignedOut: boolean): OwnersView | undefined {
     const { chat } = info;
-    const { strings } = this.#parts.locale;
-    const wayOf = (way: OwnersPage["signIn"] = {}): Way => ({
-      label: way.label === undefined ? undefined : textFor(way.label, tag),
-      href: way.url === undefined ? undefined : addressOf(way.url, server),
+    const { strings, tag } = this.#parts.locale;
+    const wayOf = ({ label, url }: OwnersPage["signIn"] & {} = {}): Way => ({
+      label: label && textFor(label, tag),
+      href: url && addressOf(url, server),
     });
     try {
-      const view = chat
-        ? this.#drawn(info, chat, server, tag)
-        : { ...info, conversations: undefined, feedback: undefined };
+      const view: OwnersView = chat ? this.#drawn(info, chat, server, tag) : info;
       // Nothing can be sent.
       if (isSignedOut)
         return { ...view, suggestions: [], signIn: this.#ways?.renderSignIn(this.#host, wayOf(chat?.signIn), strings) };
@@ -158,7 +149,7 @@ export class Owner {
     if (name === "theme") this.#parts.theme.hostConnected();
   }
 
-  /** Not as text: a value ends where it ends. */
+  /** By `setProperty`, not as text of a style sheet, so that no value can add further declarations. */
   #style({ accent, font }: OwnersPage): void {
     const { style } = this.#sheet.cssRules[0] as CSSStyleRule;
     const isColour = [accent?.light, accent?.dark].every((colour) => /^#[\da-f]{6}$/.test(colour ?? ""));
@@ -195,17 +186,12 @@ function addressOf(url: string, server: URL): string | undefined {
 }
 
 function renderLinks(links: NonNullable<OwnersPage["links"]>, server: URL, tag: string): TemplateResult | undefined {
-  const safe = links.filter(({ url }) => addressOf(url, server) !== undefined);
-  if (safe.length === 0) return undefined;
-  return html`
-    <p part="links" class="links">
-      ${safe.map(
-        ({ label, url }) => html`
-          <a part="link" href=${addressOf(url, server)} target="_blank" rel="noopener noreferrer" dir="auto">
-            ${textFor(label, tag)}
-          </a>
-        `,
-      )}
-    </p>
-  `;
+  const shown = links.flatMap(({ label, url }) => {
+    const href = addressOf(url, server);
+    const text = textFor(label, tag);
+    return href
+      ? html`<a part="link" href=${href} target="_blank" rel="noopener noreferrer" dir="auto">${text}</a>`
+      : [];
+  });
+  return shown.length > 0 ? html`<p part="links" class="links">${shown}</p>` : undefined;
 }

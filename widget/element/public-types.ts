@@ -4,7 +4,7 @@
  */
 
 import type { AgentInfo, ApprovalDecision, FinishReason } from "../../server/protocol/chat.ts";
-import type { ErrorCode } from "../../server/protocol/errors.ts";
+import type { ArgumentProblem, ErrorCode } from "../../server/protocol/errors.ts";
 import type { FeedbackReason } from "../conversations/messages.ts";
 import type { StringsOverride } from "../i18n/strings.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
@@ -13,12 +13,13 @@ import type { TranscriptFormat } from "../ui/export.ts";
 import type { ComposerAction, MessageAction, MessageHeader, ToolCall, ToolRenderers } from "../ui/extensions.ts";
 
 export type { Strings } from "../i18n/strings.ts";
-export type { RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
+export type { RenderBlock, RenderedBlock, SourcesListener } from "../markdown/renderers.ts";
 export type { StepMode } from "../ui/context.ts";
 export type { ComposerPort, MessagePort, MessageSource, ToolHost } from "../ui/extensions.ts";
 export type {
   AgentInfo,
   ApprovalDecision,
+  ArgumentProblem,
   BlockRenderers,
   ComposerAction,
   ErrorCode,
@@ -35,8 +36,8 @@ export type {
 };
 
 /*
- * What is said here about the properties is also in the custom elements manifest and in docs/widget.md, whose section
- * `@see` names. Their attributes and defaults are in `properties.ts`.
+ * The comments on properties are also in the custom elements manifest and in docs/element.md, with the link of `@see`.
+ * Their attributes and defaults are in `properties.ts`.
  */
 
 /** Properties that both elements have. */
@@ -47,11 +48,11 @@ export interface SharedProperties {
   apiKey: string;
   /**
    * Proves to the agent who the user is. A function is asked before each message, and again if the token has expired.
-   * @see Your users
+   * @see [Your users](docs/widget.md#your-users)
    */
   userToken: UserToken | undefined;
   /**
-   * What your page says about each message: at most 16 strings of 512 characters. The agent's tools read it in
+   * Data of your page for each message: at most 16 strings of 512 characters. The agent's tools read it in
    * `ctx.metadata`, and nothing proves it.
    */
   metadata: Metadata | undefined;
@@ -71,7 +72,7 @@ export interface SharedProperties {
   corners: "round" | "soft" | "sharp";
   /**
    * Language of the texts. Default: the nearest `lang` around the element, then the browser's.
-   * @see Languages
+   * @see [Languages](docs/customize.md#languages)
    */
   lang: string;
   /** `ltr` or `rtl`. Default: the nearest `dir` around the element, or the direction of the language. */
@@ -83,7 +84,7 @@ export interface SharedProperties {
   /**
    * Keeps all conversations in this browser, also of closed tabs, and lists them; `off` does not. Default: as the agent's
    * `chat` says; on at the server's own page.
-   * @see Conversations
+   * @see [Keep conversations](docs/conversations.md)
    */
   conversations: boolean | undefined;
   /** What stays in view while an answer is written: the question at the top, or the end of the answer. */
@@ -108,7 +109,7 @@ export interface SharedProperties {
   /**
    * Shows thumbs on answers, and a rating fires `agent-chat-feedback`; `off` shows none. Default: as the agent's `chat` says,
    * else they are there if the agent has `onFeedback`. For any other agent, ratings go nowhere unless your page listens.
-   * @see Feedback
+   * @see [Feedback](docs/customize.md#feedback)
    */
   feedback: boolean | undefined;
   /**
@@ -118,32 +119,32 @@ export interface SharedProperties {
   disclaimer: string;
   /**
    * Your own texts instead of the built-in ones.
-   * @see Languages
+   * @see [Languages](docs/customize.md#languages)
    */
   strings: StringsOverride | undefined;
   /**
    * Draw blocks of an answer yourself, by the language of the code fence or by delimiter.
-   * @see Blocks of your own
+   * @see [Blocks of your own](docs/customize.md#blocks-of-your-own)
    */
   renderers: BlockRenderers | undefined;
   /**
    * Draw tool calls yourself, by the name of the tool.
-   * @see Tool calls of your own
+   * @see [Tool calls of your own](docs/customize.md#tool-calls-of-your-own)
    */
   toolRenderers: ToolRenderers | undefined;
   /**
    * Buttons beside the text field.
-   * @see Buttons in the composer
+   * @see [Buttons in the composer](docs/customize.md#buttons-in-the-composer)
    */
   composerActions: readonly ComposerAction[] | undefined;
   /**
    * Buttons below each answer, after those of the chat.
-   * @see Buttons below answers
+   * @see [Buttons below answers](docs/customize.md#buttons-below-answers)
    */
   messageActions: readonly MessageAction[] | undefined;
   /**
-   * Draw who says a message, above it: a name, an avatar.
-   * @see Names and avatars
+   * Draw a header above messages: a name, an avatar.
+   * @see [Names and avatars](docs/customize.md#names-and-avatars)
    */
   messageHeader: MessageHeader | undefined;
 }
@@ -165,28 +166,28 @@ export interface ChatProperties extends SharedProperties {
 export interface LauncherProperties extends SharedProperties {
   /** The corner. `end` is the right side in languages that run from left to right. */
   position: "bottom-end" | "bottom-start" | "top-end" | "top-start";
-  /** What the button shows. An image of your own goes into the slot `launcher-icon`. A URL is refused. */
+  /** The picture on the button. An image of your own goes into the slot `launcher-icon`. A URL is refused. */
   icon: "chat" | "spark" | "question";
   /** Size of the button: 56, 48 or 64 pixels. */
   size: "medium" | "small" | "large";
   /** A few words beside the icon. Screen readers read them as the name of the button. */
   label: string;
   /**
-   * Keys that open and close the chat, such as `Ctrl+Shift+K`, where ⌘ does as well as Ctrl. Default: none.
-   * @see Control the button
+   * Keys that open and close the chat, such as `Ctrl+Shift+K` (Ctrl or ⌘). Default: none.
+   * @see [Control the button](docs/widget.md#control-the-button)
    */
   shortcut: string;
   /**
-   * Opens by itself after so many milliseconds, once per session, without moving the focus, and never on a small
+   * Milliseconds until the chat opens by itself, once per session, without moving the focus, and never on a small
    * screen.
-   * @see Preview and opening by itself
+   * @see [Preview and opening by itself](docs/widget.md#preview-and-opening-by-itself)
    */
   autoOpen: number | string | null;
   /** A few words in a bubble beside the closed button. */
   preview: string;
   /**
-   * After how many milliseconds the bubble appears. Default: `3000`.
-   * @see Preview and opening by itself
+   * Milliseconds until the bubble appears. Default: `3000`.
+   * @see [Preview and opening by itself](docs/widget.md#preview-and-opening-by-itself)
    */
   previewAfter: number | string | null;
 }
@@ -210,10 +211,10 @@ export interface AgentChat extends HTMLElement, ChatProperties {
    */
   send(text: string): Promise<void>;
   /**
-   * Adds a message of your page behind the last one, or behind the answer that is running. The server and the agent never
+   * Adds a message of your page after the last one, or after the running answer. The server and the agent never
    * learn of it. Resolves to its id. Rejects if the text is empty, or if another conversation is shown before the answer has
    * ended.
-   * @see Messages of your page
+   * @see [Messages of your page](docs/customize.md#messages-of-your-page)
    */
   addMessage(message: AddedMessage): Promise<string>;
   /** Answers all tool calls that wait for approval, in place of the card. Resolves and rejects like `send`. */
@@ -225,7 +226,7 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   /**
    * Ends running answers, forgets `userToken` and all that the browser keeps of the user, also in other tabs. Resolves
    * when nothing is left.
-   * @see Your users
+   * @see [Your users](docs/widget.md#your-users)
    */
   signOut(): Promise<void>;
   /** Puts the cursor into the text field, or into the field for the key. */
@@ -305,6 +306,8 @@ export interface AgentChatToolEvent extends Event {
   readonly output: string | undefined;
   /** Present where the call needs approval: what the person is asked, and until when (a date as in ISO 8601). */
   readonly approval: ToolCall["approval"];
+  /** Present where the call waits again because the server has refused its changed arguments: what does not fit in them. */
+  readonly problems: ToolCall["problems"];
 }
 
 /** An answer ended. */

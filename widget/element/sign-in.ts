@@ -1,5 +1,5 @@
 /**
- * The way in for visitors whom the agent has to know, and for those who are signed in their name with the way out. Loaded
+ * The card with which visitors sign in and, for those who are signed in, their name with the button to sign out. Loaded
  * when somebody is signed out, or has a name.
  */
 

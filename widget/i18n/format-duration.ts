@@ -1,8 +1,7 @@
 import { formatSeconds, formatUnit } from "./format.ts";
 
-/** "340ms", "1.2s", "2m 5s". */
+/** "1.2s", "2m 5s": from a second on. */
 export function formatDuration(milliseconds: number, lang: string): string {
-  if (milliseconds < 1000) return formatUnit(Math.round(milliseconds), "millisecond", lang);
   if (milliseconds < 9950) return formatUnit(milliseconds / 1000, "second", lang, 1);
   return formatSeconds(milliseconds / 1000, lang);
 }

@@ -8,7 +8,7 @@ export function pluralsOf(lang: string): (count: number, forms: PluralForms) => 
   return (count, forms) => (forms[rules.select(count)] ?? forms.other).replace("#", count.toLocaleString(lang));
 }
 
-/** "20 MB", "512B", in the binary units that the limits are given in. */
+/** "20 MB", "512 bytes", in the binary units that the limits are given in. */
 export function formatBytes(bytes: number, lang: string): string {
   if (bytes < 1024) return formatUnit(bytes, "byte", lang);
   const kilobytes = bytes / 1024;
@@ -45,12 +45,12 @@ export function formatRecent(time: number, lang: string): string {
   return `${new Intl.RelativeTimeFormat(lang, { numeric: "auto" }).format(-days, "day")} ${formatTime(time, lang)}`;
 }
 
-/** One digit after the point at most, and `digits` at least. Sizes keep their space, times are written closely. */
+/** One digit after the point at most, and `digits` at least. Times are written closely, but for Japanese ones, which have no such form. */
 export function formatUnit(value: number, unit: string, lang: string, digits = 0): string {
   return value.toLocaleString(lang, {
     style: "unit",
     unit,
-    unitDisplay: /.byte/.test(unit) ? "short" : "narrow",
+    unitDisplay: unit === "byte" ? "long" : /byte|ja/.test(unit + lang) ? "short" : "narrow",
     minimumFractionDigits: digits,
     maximumFractionDigits: 1,
   });

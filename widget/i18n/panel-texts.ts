@@ -8,6 +8,7 @@ export const panelTexts = {
   chatPanel: "Chat",
   expand: "Enlarge chat",
   shrink: "Make chat smaller",
+  more: "More",
   unread: (count: number) => (count === 1 ? "1 new message" : `${count} new messages`),
   hidePreview: "Hide this message",
 };

@@ -14,7 +14,7 @@ export const partTexts = {
   signInElsewhere: "Please sign in first, on the site that this chat belongs to. Then reload this page.",
   signedInAs: (name: string) => `Signed in as ${name}`,
   signOutNow: "Sign out",
-  userUnknown: "It could not be checked who you are. Please try again.",
+  userUnknown: "The server could not check who you are. Please try again.",
 
   // Why the server has not answered, where it said nothing, or in another language.
   requestTooLarge: "The message is too large for this server.",
@@ -37,6 +37,8 @@ export const partTexts = {
 
   /** Above messages that were written while an answer is running. */
   pending: (agent: string) => `Sent when ${agent} is done`,
+  /** On a button that shows them, where there is room for one line. */
+  pendingCount: (count: number) => `${count} waiting`,
   /** On a button: the answer was stopped, or has failed. */
   sendAnyway: "Send anyway?",
   /** Answers to one message, and a message as it was changed: which one is shown. */
@@ -49,6 +51,9 @@ export const partTexts = {
   closeList: "Close the list",
   searchConversations: "Search",
   nothingFound: "Nothing found.",
+  /** Below that, before a button that ends the search. */
+  searchedAll: "Names and messages were searched.",
+  endSearch: "Show all",
   conversationsFound: (count: number) => `Results: ${count}`,
   /** The dot beside a conversation whose answer has come while another one was shown, or was left in another tab. */
   unreadAnswer: "Answer not read yet",
@@ -73,8 +78,12 @@ export const partTexts = {
   previousImage: "Previous image",
   nextImage: "Next image",
   footnotes: "Footnotes",
-  /** From a footnote to where the text refers to it. */
-  backToText: (number: number) => `Back to the text, footnote ${number}`,
+  /** Opens the list of what an answer rests on. */
+  sourcesCount: (count: number) => (count === 1 ? "1 source" : `${count} sources`),
+  /** The name of a mark in the text. */
+  sourceOf: (number: number, title: string) => `Source ${number}: ${title}`,
+  /** From a footnote to where the text refers to it: "2", or "2-3" for the third place. */
+  backToText: (number: string) => `Back to the text, footnote ${number}`,
 
   // Thoughts and tool calls.
   thinking: "Thinking",
@@ -150,6 +159,8 @@ export const partTexts = {
   copyAsCsv: "Copy as CSV",
   /** Accessible name of a table's scroll box. */
   table: "Table",
+  /** The same of a formula's. */
+  formula: "Formula",
   /** Shows a wide table or program in the whole window. */
   enlarge: "Enlarge",
 

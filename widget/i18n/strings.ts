@@ -105,7 +105,7 @@ const texts = {
   // Tool calls that wait for approval.
   checkValue: "Please check this value.",
   /** In the text field, while calls wait. */
-  decideOrWrite: "Decide above, or write to do something else",
+  decideOrWrite: "Decide above or write",
   writingDeclines: "If you send this, what is asked above is declined.",
 
   // Code blocks and tables.
@@ -216,7 +216,7 @@ const TECHNICAL =
 
 /**
  * Why an answer failed. Where the chat speaks the server's language, and the page has no text of its own, the server's
- * sentence stands for ours: it knows more. Behind it, in brackets, a server on a loopback address names the cause for
+ * sentence replaces ours, because it knows more. After it, in brackets, a server on a loopback address names the cause for
  * its operator, which is kept.
  */
 export function failureText({ code, retryable, detail = "" }: Refusal, strings: Strings): string {

@@ -11,6 +11,7 @@ import { create, svgIcon } from "../styles/elements.ts";
 import previewStyles from "../styles/preview.css";
 import surfaceStyles from "../styles/surfaces.css";
 import { isShortcut, isTaken, shownShortcut } from "../ui/keys.ts";
+import { askOwner } from "./owned.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
 /** What the button that closes the bubble is called, by language: put here by the build. */
@@ -109,6 +110,11 @@ export class Greeting {
     shadowRoot?.adoptedStyleSheets.push(...[surfaceStyles, previewStyles].map(sheetOf));
     shadowRoot?.addEventListener("keydown", (event) => this.#keyDown(event as KeyboardEvent));
     launcher.button.before(this.#status);
+    const { defaultServer } = launcher.constructor as unknown as { readonly defaultServer: string };
+    const isOwned = defaultServer && launcher.server === defaultServer;
+    // It was loaded with the panel otherwise, whose chat asks.
+    const { preview, shortcut, autoOpen } = launcher;
+    if (!isOwned && (preview || shortcut || autoOpen !== null)) void askOwner(launcher);
   }
 
   /** Opens the chat, or closes it where the focus is in it. The page has its keys first. */
@@ -137,7 +143,6 @@ export class Greeting {
     this.#preview.set(preview.trim() && `${previewAfter} ${preview}`, after, () => this.#greet());
     this.#opening.set(timeOf(autoOpen), Number(autoOpen), () => {
       if (!this.#isWelcome || smallScreen().matches) return;
-      // The owner's opens once for a visitor, the page's once in a session.
       // What the agent's owner wants is done once for a visitor, what the page wants once in a session.
       if (this.#launcher.getAttribute("auto-open-once") === this.#launcher.getAttribute("auto-open")) {
         if (this.#memory.hasOpened) return;
@@ -152,7 +157,7 @@ export class Greeting {
     const text = answer.replace(/\s+/g, " ").trim();
     const characters = [...text.slice(0, 3 * EXCERPT)];
     const excerpt = characters.slice(0, EXCERPT).join("");
-    // Not in the middle of a word, where words are apart.
+    // Ends after a whole word, in languages that separate words.
     const shown = characters.length > EXCERPT ? `${excerpt.replace(/\s\S{0,30}$/, "")}…` : excerpt;
     if (this.#isDismissed) this.#say(news);
     else {

@@ -45,6 +45,7 @@ const PATHS = {
  * @csspart preview - The bubble beside the closed button.
  * @csspart preview-close - The button that closes the bubble.
  * @csspart panel - The panel with the chat.
+ * @csspart more - The button that shows further actions in a narrow panel.
  * @csspart expand - The button that enlarges the panel.
  * @csspart close - The button that closes the panel.
  */

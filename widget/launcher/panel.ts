@@ -17,7 +17,6 @@ import type {
 import { warnOfText, warnOfValue } from "../element/warnings.ts";
 import { panelTexts } from "../i18n/panel-texts.ts";
 import { en } from "../i18n/strings.ts";
-import { textFor } from "../i18n/text-for.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import { create, svgIcon } from "../styles/elements.ts";
 import panelStyles from "../styles/panel.css";
@@ -28,6 +27,7 @@ import { hasTouchKeyboard, iconButton } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
 import { isTaken } from "../ui/keys.ts";
 import type { Greeting, GreetingLauncher } from "./greeting.ts";
+import { beOwned } from "./owned.ts";
 import { LAUNCHER } from "./properties.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
@@ -47,7 +47,7 @@ declare const PARLEY_CHAT_SLOTS: string;
 const CHAT_SLOTS = PARLEY_CHAT_SLOTS.split(",").filter((name) => name !== "header-end");
 
 const FOLD = "M6 9.5l6 6l6-6";
-const EXPAND = "M13.5 5H19v5.5M10.5 19H5v-5.5M19 5l-5.5 5.5M5 19l5.5-5.5";
+const MORE = "M6 12h.1m5.8 0h.1m5.8 0h.1";
 const SHRINK = "M19 10.5h-5.5V5M5 13.5h5.5V19M13.5 10.5l6-6M10.5 13.5l-6 6";
 
 /** Sets the properties that the chat takes from its launcher, before the chat is in the page. */
@@ -62,7 +62,7 @@ const forwardFrom = directive(
     override update({ element }: ElementPart, [launcher]: [AgentChatLauncher]): unknown {
       for (const [name, { choices, kind }] of Object.entries<Row>(SHARED)) {
         const value: unknown = Reflect.get(launcher, name);
-        // What is not said anew leaves what the agent's owner, or the person, wants in the chat.
+        // An attribute that is absent keeps the setting of the agent's owner or of the person.
         const isKnown = (choices || kind === "switch") && this.#handed.has(name) && this.#handed.get(name) === value;
         if (!isKnown) Reflect.set(element, name, value);
         this.#handed.set(name, value);
@@ -244,7 +244,6 @@ export class LauncherPanel extends LitElement {
 
   #renderChat(wide: boolean): TemplateResult {
     const strings = this.#locale.strings;
-    const resizeLabel = wide ? strings.shrink : strings.expand;
     const slots = CHAT_SLOTS.filter((name) => this.#launcher.querySelector(`:scope > [slot="${name}"]`));
     return html`
       <agent-chat
@@ -259,12 +258,49 @@ export class LauncherPanel extends LitElement {
         ${slots.map((name) => html`<slot name=${name} slot=${name}></slot>`)}
         <span slot="header-end" class="panel-buttons">
           <slot name="header-end"></slot>
-          ${iconButton("expand", resizeLabel, icon(wide ? SHRINK : EXPAND), () => this.#resize(!wide))}
+          ${wide ? iconButton("expand", strings.shrink, icon(SHRINK), () => void this.#resize(false)) : this.#renderMore()}
           ${iconButton("close", strings.closeChat, icons.close, () => this.close())}
         </span>
       </agent-chat>
     `;
   }
+
+  /** In a narrow panel, what its header has no room for. */
+  #renderMore(): TemplateResult {
+    const { more, expand } = this.#locale.strings;
+    const theme = this.#chat?.shadowRoot?.querySelector<HTMLElement>("[part=theme-toggle]");
+    const item = (label: string, use: () => void, part?: string) => html`
+      <button type="button" part=${part ?? nothing} @click=${use}>${label}</button>
+    `;
+    return html`
+      <details
+        class="panel-more"
+        @toggle=${() => this.requestUpdate()}
+        @click=${this.#closeMore}
+        @focusout=${this.#closeMore}
+        @keydown=${this.#closeMore}
+      >
+        <summary part="more" class="icon-button" aria-label=${more} title=${more}>${icon(MORE)}</summary>
+        <div class="panel-menu">
+          ${item(expand, () => void this.#resize(true), "expand")}
+          ${theme ? item(theme.title, () => theme.click()) : nothing}
+        </div>
+      </details>
+    `;
+  }
+
+  /** After a choice, and with Escape or the focus elsewhere. */
+  readonly #closeMore = (event: Event | KeyboardEvent | FocusEvent): void => {
+    const menu = event.currentTarget as HTMLDetailsElement;
+    const target = event.target as Element;
+    const isChoice = event.type === "click" && !target.closest("summary");
+    const isLeft = event instanceof FocusEvent && !menu.contains(event.relatedTarget as Node | null);
+    const isEscape = event instanceof KeyboardEvent && event.key === "Escape" && menu.open;
+    if (!isChoice && !isLeft && !isEscape) return;
+    menu.open = false;
+    if (isEscape) event.preventDefault();
+    if (!isLeft) menu.querySelector("summary")?.focus();
+  };
 
   /** Names of the page's buttons, which are also those of their parts. */
   #ownParts(): string[] {
@@ -296,19 +332,10 @@ export class LauncherPanel extends LitElement {
     this.requestUpdate();
   }
 
-  /** A launcher whose script does not say what the agent's owner wants hears it from the chat. */
   readonly #ready = ({ info }: AgentChatReadyEvent): void => {
-    const { accent, corners, button: { previewAfter, autoOpen: _, ...button } = {} } = info.chat ?? {};
-    const attributes = {
-      ...button,
-      "preview-after": previewAfter,
-      accent: accent && `light-dark(${accent.light},${accent.dark})`,
-      corners,
-    };
-    for (const [name, value] of Object.entries(attributes)) {
-      if (value === undefined || this.#launcher.hasAttribute(name)) continue;
-      this.#launcher.setAttribute(name, textFor(value, this.#locale.tag));
-    }
+    // By now the reader may have chosen a theme.
+    const { theme: _, ...chat } = info.chat ?? {};
+    beOwned(this.#launcher, chat);
   };
 
   readonly #userLeft = (): void => {
@@ -342,9 +369,11 @@ export class LauncherPanel extends LitElement {
     this.#launcher.dispatchEvent(new Event(`agent-chat-${to}`, { bubbles: true, composed: true }));
   }
 
-  #resize(wide: boolean): void {
+  async #resize(wide: boolean): Promise<void> {
     this.#memory.keep({ wide });
     this.requestUpdate();
+    await this.updateComplete;
+    this.querySelector<HTMLElement>(wide ? '[part="expand"]' : '[part="more"]')?.focus();
   }
 
   /** Shows what has come behind the closed panel: a message of the page, or an answer that the person has not stopped. */

@@ -44,7 +44,7 @@ export class LauncherMemory {
     this.#launcher = launcher;
   }
 
-  /** Read anew each time, because another page of the tab may have written. */
+  /** Read again each time, because another page of the tab may have written it. */
   get state(): LauncherState {
     return decode(recall(nameFor(this.#launcher.server), "sessionStorage"));
   }

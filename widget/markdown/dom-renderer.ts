@@ -5,12 +5,13 @@
  */
 
 import type { Links, MarkedToken, Token, Tokens } from "marked";
-import { create } from "../styles/elements.ts";
+import { COPIED, COPY } from "../clipboard/copying.ts";
+import { boxButton, create } from "../styles/elements.ts";
 import { decodeEntities } from "./entities.ts";
 import { formula } from "./formulas.ts";
 import type { DetailsToken } from "./html-names.ts";
 import { inlinePieces } from "./inline-pieces.ts";
-import { type LexedBlocks, lexInline } from "./lexer.ts";
+import { type LexedBlocks, lexers, lexInline } from "./lexer.ts";
 import { linesInChunks } from "./lines.ts";
 import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
 import { appendInline, type InlineContext } from "./render-inline.ts";
@@ -23,15 +24,6 @@ const SHORT_CELL = 12;
 
 /** Blocks without Markdown inside: brackets in them are no links, and what a renderer has drawn stays. */
 const LITERAL = /^(?:code|html|delimited|formula)$/;
-
-/** The titles of alerts by their kinds. */
-const ALERTS = new Map([
-  ["note", "alertNote"],
-  ["tip", "alertTip"],
-  ["important", "alertImportant"],
-  ["warning", "alertWarning"],
-  ["caution", "alertCaution"],
-] as const);
 
 const LANGUAGE_NAME = /^[a-z0-9+#-]{1,30}$/;
 
@@ -101,7 +93,7 @@ export class DomRenderer {
     return node;
   }
 
-  /** Puts an element in the place of a drawn one, for good. */
+  /** Replaces a drawn element permanently. */
   replace(drawn: Element, by: Element): void {
     const source = this.#sources.get(drawn);
     if (source !== undefined) this.#sources.set(by, source);
@@ -157,13 +149,12 @@ export class DomRenderer {
   }
 
   #quote(token: Tokens.Blockquote, live: Element | null | undefined): HTMLElement {
-    const kind = "alert" in token ? (token.alert as "note") : undefined;
-    const name = kind && ALERTS.get(kind);
-    if (!name) return this.#blocks(withDirection(kept(live, "blockquote")), token.tokens);
+    if (!("alert" in token)) return this.#blocks(withDirection(kept(live, "blockquote")), token.tokens);
+    const kind = token.alert as string;
     const box = withDirection(kept(live, "div", `alert alert-${kind}`));
     box.setAttribute("role", "note");
-    const title = box.firstElementChild ?? box.appendChild(create("p", "alert-title"));
-    title.textContent = this.#context.strings[name];
+    const name = `alert${kind.charAt(0).toUpperCase()}${kind.slice(1)}` as "alertNote";
+    if (!box.firstChild) box.appendChild(create("p", "alert-title")).textContent = this.#context.strings[name];
     return this.#blocks(box, token.tokens, 1);
   }
 
@@ -231,9 +222,7 @@ export class DomRenderer {
     box.setAttribute("part", "code");
     const header = box.appendChild(create("div", "code-header"));
     header.append(create("span", "code-language"));
-    const copy = header.appendChild(create("button", "copy"));
-    copy.type = "button";
-    appendText(copy, this.#context.strings.copy);
+    header.append(boxButton("copy", this.#context.strings.copy, COPY, COPIED));
     const pre = box.appendChild(create("pre"));
     pre.dir = "ltr";
     pre.setAttribute("translate", "no");
@@ -306,7 +295,9 @@ export class DomRenderer {
   /** Draws the inline text of a block behind `before`. Pieces that are drawn already are left alone. */
   #text<Box extends HTMLElement>(node: Box, tokens: readonly Token[], before?: HTMLElement): Box {
     const source = this.#inline.get(tokens) ?? "";
-    const known = this.#pieces.get(node) ?? [];
+    const marked = lexers.get(node);
+    // Marks have cut its pieces.
+    const known = (!marked && this.#pieces.get(node)) || [];
     const pieces: Piece[] = [];
     const fresh: ChildNode[] = before ? [before] : [];
     let from = 0;
@@ -319,7 +310,8 @@ export class DomRenderer {
         continue;
       }
       const drawn = document.createDocumentFragment();
-      for (const piece of group) appendInline(drawn, lexInline(piece, this.#definitions.links), this.#context);
+      const lex = marked ?? lexInline;
+      for (const piece of group) appendInline(drawn, lex(piece, this.#definitions.links), this.#context);
       pieces.push({ key, nodes: drawn.childNodes.length });
       fresh.push(...drawn.childNodes);
     }

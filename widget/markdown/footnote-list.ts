@@ -116,7 +116,7 @@ export class FootnoteList {
     if (!item) return;
     const last = [...item.children].findLast((child) => !child.matches(".back"));
     const end = last?.localName === "p" ? last : item;
-    const known = item.querySelectorAll(".back");
+    const known = item.querySelectorAll<HTMLElement>(".back");
     for (let index = 0; index < Math.max(count, known.length); index += 1) {
       const back = known[index] ?? document.createElement("a");
       if (index >= count) back.remove();
@@ -124,7 +124,10 @@ export class FootnoteList {
       back.className = "back";
       back.setAttribute("role", "doc-backlink");
       back.setAttribute("href", `#${this.#name}-${number}-from-${index + 1}`);
-      back.setAttribute("aria-label", this.#options.strings.backToText(number));
+      // As GitHub numbers them: the first is the one with no number.
+      const nth = index === 0 ? "" : String(index + 1);
+      back.dataset.nth = nth;
+      back.setAttribute("aria-label", this.#options.strings.backToText(`${number}${nth && "-"}${nth}`));
     }
   }
 

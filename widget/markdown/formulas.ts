@@ -1,6 +1,6 @@
 /**
- * Formulas in TeX. They are shown as they are written, delimiters and all, so that a copy of one is TeX again. What draws
- * them as mathematics has one place to begin at: `formula`.
+ * Formulas in TeX. They are shown as they are written, delimiters and all, so that a copy of one is TeX again;
+ * `mathematics.ts` draws mathematics over that.
  */
 
 import type { Tokens } from "marked";
@@ -8,10 +8,12 @@ import { create } from "../styles/elements.ts";
 import { appendText } from "./text.ts";
 
 export function formula(source: string): HTMLElement {
-  const node = create("code", "tex");
+  const node = create("span", "tex");
   node.dir = "ltr";
   node.setAttribute("translate", "no");
-  appendText(node, source);
+  // Says whether the text has changed: what is in the element changes when it is drawn.
+  node.dataset.source = source;
+  appendText(node.appendChild(create("code")), source);
   return node;
 }
 

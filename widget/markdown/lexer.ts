@@ -64,6 +64,9 @@ class InlineLexer extends Lexer {
   }
 }
 
+/** What lexes the texts of elements in its own way: those with marks of sources. */
+export const lexers = new WeakMap<Element, typeof lexInline>();
+
 /** Lexes a piece of inline text, with the definitions that there are at the time. */
 export function lexInline(piece: string, links: Links): readonly MarkedToken[] {
   if (piece === "") return [];

@@ -1,8 +1,10 @@
 /** `<agent-chat-markdown>`: Markdown that may still grow. */
 
 import { type PropertyValues, ReactiveElement } from "lit";
-import type { ImageStatus } from "./render-inline.ts";
-import { hasRenderers } from "./renderers.ts";
+import { inlinePieces } from "./inline-pieces.ts";
+import { collectLinks, lexBlocks, lexers, lexInline } from "./lexer.ts";
+import { appendInline, type ImageStatus } from "./render-inline.ts";
+import { delimitersOf, hasRenderers, type SourcesListener } from "./renderers.ts";
 import { type MarkdownContext, MarkdownStream } from "./stream.ts";
 
 /** Milliseconds that a drawing may take without a pause before the next one. */
@@ -17,6 +19,16 @@ const SPREAD = 250;
 
 /** Its children belong to the stream, so this element has no template. */
 export class MarkdownText extends ReactiveElement {
+  /** For the marks of sources, whose code comes later. An import of theirs would cut this code in two. */
+  static readonly tools = {
+    appendInline,
+    collectLinks,
+    delimitersOf,
+    inlinePieces,
+    lexBlocks,
+    lexers,
+    lexInline,
+  };
   static override properties = {
     context: { attribute: false },
     text: { attribute: false },
@@ -27,6 +39,10 @@ export class MarkdownText extends ReactiveElement {
   text = "";
   /** Whether more may come: then unfinished marks at the end are not shown. */
   isStreaming = false;
+  /** Called after each drawing, with the text so far. */
+  onDrawn: ((text: string) => void) | undefined;
+  /** Listeners of renderers, each with the last source that it has got. */
+  readonly listeners = new Map<SourcesListener, unknown>();
   readonly #images = new Map<string, ImageStatus>();
   #stream: MarkdownStream | undefined;
   #drawnWith: MarkdownContext | undefined;
@@ -104,6 +120,7 @@ export class MarkdownText extends ReactiveElement {
   }
 
   protected override updated(): void {
+    this.onDrawn?.(this.text.slice(0, this.#drawn));
     if (this.#hasMore) this.requestUpdate();
   }
 
@@ -120,12 +137,17 @@ export class MarkdownText extends ReactiveElement {
     return Math.min(length, this.#drawn + Math.ceil(this.#pace * elapsed));
   }
 
-  /** Another language, theme or renderer has everything drawn anew. */
+  /** Another language, theme or renderer draws everything again. */
   #begin(): void {
     this.#stream?.close();
     this.replaceChildren();
     this.#drawnWith = this.context;
-    this.#stream = new MarkdownStream(this, this.context, this.#images);
+    this.listeners.clear();
+    const onSources = (listener: SourcesListener) => {
+      this.listeners.set(listener, undefined);
+      this.requestUpdate();
+    };
+    this.#stream = new MarkdownStream(this, { ...this.context, onSources }, this.#images);
   }
 }
 

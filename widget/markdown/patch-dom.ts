@@ -30,8 +30,9 @@ function patchNode(live: Node, fresh: Node): boolean {
     return true;
   }
   if (!(live instanceof Element && fresh instanceof Element)) return false;
-  // The text of a button changes when it is pressed ("Copied"), and an image must not be requested twice.
-  if (live.localName === "button" || live.localName === "img") {
+  // The text of a button changes when it is pressed ("Copied"), an image must not be requested twice, and a formula not be
+  // drawn twice.
+  if (live.matches("button, img, .tex")) {
     return live.cloneNode(false).isEqualNode(fresh.cloneNode(false));
   }
   for (const { name } of [...live.attributes]) {

@@ -99,7 +99,7 @@ function appendImage(parent: Parent, token: Tokens.Image, context: InlineContext
 }
 
 function imageButton({ src, host }: SafeImage, alt: string, strings: Strings): HTMLButtonElement {
-  const button = create("button", "image");
+  const button = create("button", "image small-button");
   button.type = "button";
   button.dataset.src = src;
   button.dataset.alt = alt;

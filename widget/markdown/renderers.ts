@@ -3,6 +3,8 @@
  * element's property `renderers`.
  */
 
+import type { SourceEvent } from "../../server/protocol/sources.ts";
+
 /**
  * Draws a block from its text. A renderer that is large imports what it needs here, so that it is loaded when needed.
  * What it returns is shown as it is, without buttons to copy or fold.
@@ -17,7 +19,15 @@ export interface RenderedBlock {
   readonly theme: "light" | "dark";
   /** Is aborted when the block is not needed any more. */
   readonly signal: AbortSignal;
+  /** Calls a function with what the answer rests on, as `SourcesListener` has it. */
+  onSources(listener: SourcesListener): void;
 }
+
+/**
+ * Gets what an answer rests on, as soon as there is anything, and again when there is more: as the server has sent it, once
+ * for each place, whose `at` counts in all texts of the answer together.
+ */
+export type SourcesListener = (sources: readonly SourceEvent["data"][]) => void;
 
 /**
  * By language of a fence in lower case (`csv`), or by delimiter: one that opens and closes (`$$`), or two with a space

@@ -18,7 +18,7 @@ import {
 } from "./lexer.ts";
 import { removeFrom } from "./patch-dom.ts";
 import { type ImageStatus, type InlineContext, listenForImages, type MayLoadImages } from "./render-inline.ts";
-import { type BlockRenderers, delimitersOf } from "./renderers.ts";
+import { type BlockRenderers, delimitersOf, type RenderedBlock } from "./renderers.ts";
 
 /**
  * Blocks of one section. A browser looks through all children of an element of which one grows, with each frame, and
@@ -29,7 +29,7 @@ const SECTION_SIZE = 32;
 /** Code that grows gets its colours when nothing has been added for so long, in milliseconds. */
 const PAUSE = 300;
 
-const BOXES = ".code, .table";
+const BOXES = ".code, .table, .alert, .tex";
 
 const footnoteList = lazy(() => import("./footnote-list.ts"), "FootnoteList");
 const codeBlocks = lazy(() => import("./code-blocks/code-blocks.ts"), "addTools");
@@ -44,6 +44,8 @@ export interface MarkdownContext {
   /** Which external images the reader is asked to load. Default: all. */
   readonly images?: MayLoadImages;
 }
+
+type StreamContext = MarkdownContext & Pick<RenderedBlock, "onSources">;
 
 /** Settled content with text in brackets, which looks different once one of its labels is defined as a link. */
 interface Bracketed {
@@ -62,7 +64,7 @@ interface Bracketed {
  */
 export class MarkdownStream {
   readonly #root: HTMLElement;
-  readonly #context: MarkdownContext;
+  readonly #context: StreamContext;
   readonly #delimiters: ReturnType<typeof delimitersOf>;
   readonly #images: Map<string, ImageStatus>;
   #renderer: DomRenderer;
@@ -87,7 +89,7 @@ export class MarkdownStream {
   #drawNotes = (_list: FootnoteList) => {};
 
   /** `images`: the external images that the reader has asked for, which outlive a change of the context. */
-  constructor(root: HTMLElement, context: MarkdownContext, images = new Map<string, ImageStatus>()) {
+  constructor(root: HTMLElement, context: StreamContext, images = new Map<string, ImageStatus>()) {
     this.#root = root;
     this.#context = context;
     this.#delimiters = delimitersOf(context.renderers);
@@ -115,7 +117,7 @@ export class MarkdownStream {
     this.#renderer = this.#newRenderer();
   }
 
-  /** Stops everything that goes on by itself. */
+  /** Stops all timers and drawings that still run. */
   close(): void {
     this.#closed.abort();
   }
@@ -152,7 +154,7 @@ export class MarkdownStream {
     this.#hasNotes ||= !this.#isNote && this.#tail.includes("[^");
   }
 
-  /** Draws the leading blocks for good. */
+  /** Draws the leading blocks for the last time. */
   #settle(blocks: LexedBlocks, count: number): void {
     if (count === 0) return;
     const settling = blocks.tokens.slice(0, count);
@@ -209,10 +211,9 @@ export class MarkdownStream {
     this.#begin(drawn, links, defined.length > 0 ? JSON.stringify(defined) : "");
     let index = this.#settled;
     for (const token of drawn.tokens) {
-      if (DomRenderer.isShown(token)) this.#draw(token, index++);
+      if (DomRenderer.isShown(token)) this.#tools.watch(this.#draw(token, index++));
     }
     this.#sections.cutAt(index);
-    this.#tools.watch(index > this.#settled ? this.#sections.at(index - 1) : undefined);
     if (this.#hasNotes) this.#drawFootnotes(drawn.tokens, index);
   }
 
@@ -259,11 +260,12 @@ export class MarkdownStream {
 
   async #render(box: Element, { text, info, render }: Renderable): Promise<void> {
     const { signal } = this.#closed;
+    const { theme, onSources } = this.#context;
     try {
       const rendered = create("div", "rendered");
       // Between delimiters stands a formula, which is spoken as it is written.
       if (info === "") rendered.dataset.source = text;
-      rendered.append(await render(text, { info, theme: this.#context.theme, signal }));
+      rendered.append(await render(text, { info, theme, signal, onSources }));
       if (!signal.aborted && this.#root.contains(box)) this.#renderer.replace(box, rendered);
     } catch (error) {
       console.warn(`<agent-chat>: a renderer failed for this block, which stays as it is written:\n${text}`, error);
@@ -308,7 +310,8 @@ class Sections {
 }
 
 /**
- * Gives the drawn boxes of an answer their tools, and code its colours. Without them they are whole, and can be copied.
+ * Gives the drawn boxes of an answer their tools and icons, code its colours, and has formulas drawn. Without that they are whole,
+ * and can be copied.
  */
 class BoxTools {
   readonly #strings: Strings;
@@ -327,12 +330,12 @@ class BoxTools {
     void this.#add(node, true);
   }
 
-  /** For the last node, which may grow: tools at once, so that nothing jumps later, and colours when it rests. */
-  watch(node: Element | undefined): void {
+  /** For nodes that may grow, the last one last: tools at once, so that nothing jumps later, and colours when it rests. */
+  watch(node: Element): void {
     clearTimeout(this.#timer);
-    if (!node || !hasBox(node)) return;
+    if (!hasBox(node)) return;
     this.#timer = setTimeout(() => this.#add(node, true), PAUSE);
-    if (node.matches(BOXES)) void this.#add(node, false);
+    void this.#add(node, false);
   }
 
   async #add(node: Element, isSettled: boolean): Promise<void> {

@@ -225,7 +225,7 @@ export abstract class Access {
     const { user } = this;
     if (this.#asksUser) {
       await this.#check();
-      // Another message, or the page, may have asked anew meanwhile.
+      // Another message, or the page, may have asked again meanwhile.
       await this.#attempt;
       // The user who wrote it has signed out.
       if (user && !this.user) return { code: "login_required", retryable: false };

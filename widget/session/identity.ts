@@ -159,7 +159,7 @@ export class Identity {
             : `this is of the type ${typeof token}`;
         throw new TypeError(`a token is one line of ASCII of at most 16 KiB, such as a JWT, but ${is}.`);
       }
-      // The page may have set another text meanwhile, which is asked about by itself; a function in place of a function is not.
+      // If the page has set another text meanwhile, that text starts its own request; a function in place of a function does not.
       if (typeof userToken === typeof this.#options.userToken()) this.token = token;
       return true;
     } catch (error) {

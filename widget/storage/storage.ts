@@ -1,4 +1,4 @@
-/** The browser's storage, never throwing: where it is blocked, values last as long as the page. */
+/** The browser's storage, which never throws: if it is blocked, values last as long as the page. */
 
 /** `localStorage` is for this browser, `sessionStorage` for this tab. */
 export type StorageArea = "localStorage" | "sessionStorage";

@@ -9,6 +9,16 @@ export function create<Name extends keyof HTMLElementTagNameMap>(
   return node;
 }
 
+/** A button of a box: it shows icons, and is named by its label, also for the pointer. */
+export function boxButton(className: string, label: string, ...icons: readonly string[]): HTMLButtonElement {
+  const button = create("button", `icon-button ${className}`);
+  button.type = "button";
+  button.title = label;
+  button.setAttribute("aria-label", label);
+  button.append(...icons.map(svgIcon));
+  return button;
+}
+
 /** As those of `ui/icons.ts`, without Lit. The buttons around them have names. */
 export function svgIcon(path: string): SVGSVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");

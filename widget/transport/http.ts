@@ -96,7 +96,7 @@ function isEventStream({ ok, headers }: Response): boolean {
   return ok && headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-/** An HTTP error as the event that a stream would have carried. @throws TransportError where it is none of ours */
+/** An HTTP error as the event that a stream would have carried. @throws TransportError if it is no error of Parley */
 export async function refusalOf(response: Response): Promise<ErrorEvent> {
   const body = await response.json().catch(() => undefined);
   if (!body?.error && response.status < 500) throw new TransportError("unreadable");

@@ -9,6 +9,7 @@ import {
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { ClearedEvent } from "../../server/protocol/events.ts";
 import { isRecord } from "../../server/protocol/json.ts";
+import type { SourceEvent } from "../../server/protocol/sources.ts";
 import { type RunEvent, type ToolImage, TransportError } from "./transport.ts";
 
 type Fields = Record<string, unknown>;
@@ -17,7 +18,7 @@ type Fields = Record<string, unknown>;
 export type SocketMessage = RunEvent | (ClearedEvent & { readonly id?: number });
 
 /** What an answer can do without. */
-const OPTIONAL = /^(thinking|tool_(call|progress|result))$/;
+const OPTIONAL = /^(thinking|source|tool_(call|progress|result))$/;
 
 /**
  * Reads one event. Unknown types give `undefined`, so that a newer server can add some, and so does what an answer can do
@@ -44,6 +45,9 @@ function eventOf(fields: Fields): SocketMessage | undefined {
       return { type, data: string(data) };
     case "tool_call":
       return { type, data: { ...toolCall(object(data)), status: "running" } };
+    case "source":
+      // Read where it is shown.
+      return { type, data: object(data) as unknown as SourceEvent["data"] };
     case "tool_approval": {
       const call = object(data);
       const { text, expires_at, danger, editable, schema, question } = call;

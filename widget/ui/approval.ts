@@ -84,7 +84,7 @@ export class ApprovalElement extends ChatPart {
     const before: readonly ToolBlock[] = changed.get("calls") ?? [];
     for (const { callId, refused, decidedAt } of this.calls) {
       const isSeen = before.some((it) => it.callId === callId && it.decidedAt === decidedAt);
-      // They are corrected, not typed anew.
+      // The person corrects the values, and does not type them again.
       if (refused !== undefined && !isSeen) void this.#change(callId, sent.delete(callId));
     }
   }
@@ -272,7 +272,7 @@ export class ApprovalElement extends ChatPart {
     // Where there are several, the page may have drawn the others itself.
     const pressed = (approved: boolean) => (isOne && !decision ? nothing : decision?.approved === approved);
     const isDeclining = this.declining === callId;
-    const filled = decision?.approved === false ? "" : " filled";
+    const filled = decision ? "" : " filled";
     return html`
       <div class="choices">
         ${isDeclining ? nothing : this.#renderTools(call, id)}
@@ -413,12 +413,10 @@ export class ApprovalElement extends ChatPart {
 
   /** The changed arguments of each call; `undefined` where some do not fit, of which the first gets the focus. */
   #readAll(calls: readonly ToolBlock[]): readonly { readonly arguments?: string }[] | undefined {
-    const read = calls.map(({ callId }) => {
-      const own = this.#fieldsOf(callId);
-      return own ? own.read() : {};
-    });
-    const wrong = calls[read.indexOf(undefined)];
-    if (wrong) void this.#fieldsOf(wrong.callId)?.focusField();
+    const fieldsOf = calls.map(({ callId }) => this.#fieldsOf(callId));
+    const read = fieldsOf.map((own) => (own ? own.read() : {}));
+    const wrong = fieldsOf[read.indexOf(undefined)];
+    void wrong?.focusField();
     return wrong ? undefined : read.filter((it) => it !== undefined);
   }
 
@@ -430,9 +428,7 @@ export class ApprovalElement extends ChatPart {
     event.preventDefault();
     if (event.key === "Enter" && isQuestion) this.#answer(call);
     else if (event.key === "Enter") this.#decline(call);
-    else {
-      this.#leaveDecline();
-    }
+    else this.#leaveDecline();
   }
 
   /** The focus goes back to where it came from. */

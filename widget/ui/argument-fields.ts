@@ -74,12 +74,8 @@ export class ArgumentFields extends ChatPart {
     const { arguments: input, refused, approval } = this.call;
     const { problems = refused === undefined ? [] : [""] } = this.call;
     const schema = approval?.schema ?? {};
-    this.#root = fieldOf("", parse(refused ?? input), schema, {
-      root: schema,
-      pointer: "",
-      depth: 0,
-      isRequired: true,
-    });
+    const place = { root: schema, pointer: "", depth: 0, isRequired: true };
+    this.#root = fieldOf("", parse(refused ?? input), schema, place);
     for (const problem of problems) {
       const { pointer = "", message = "" } = Object(problem);
       const said = `${this.context.strings.checkValue} \u2068${plain(`${message}`)}\u2069`;
@@ -99,8 +95,8 @@ export class ArgumentFields extends ChatPart {
   /** Puts the focus on the first field that does not fit, else on the first one. */
   async focusField(): Promise<void> {
     await this.updateComplete;
-    const wrong = this.querySelector<HTMLElement>('[aria-invalid="true"], p.wrong');
-    (wrong ?? this.querySelector<HTMLElement>("input, select, textarea"))?.focus();
+    const find = (selector: string) => this.querySelector<HTMLElement>(selector);
+    (find('[aria-invalid="true"], p.wrong') ?? find("input, select, textarea"))?.focus();
   }
 
   protected override render(): TemplateResult {
@@ -211,7 +207,7 @@ export class ArgumentFields extends ChatPart {
   }
 }
 
-/** Whether it is no value by itself. */
+/** Whether it contains further values. */
 function isMany({ kind }: Field): boolean {
   return kind === "group" || kind === "list";
 }
@@ -270,11 +266,8 @@ function resolved(written: unknown, root: Schema, level = 0): Schema {
   const { $ref, anyOf, oneOf, type, items } = schema;
   if (typeof $ref === "string") {
     const steps = $ref.replace(/^#\/?/, "").split("/").filter(Boolean);
-    return resolved(
-      steps.reduce<unknown>((at, step) => Object(at)[step], root),
-      root,
-      level + 1,
-    );
+    const target = steps.reduce<unknown>((at, step) => Object(at)[step], root);
+    return resolved(target, root, level + 1);
   }
   const all: readonly unknown[] = [anyOf, oneOf].find(Array.isArray) ?? [];
   const others = all.filter((it) => Object(it).type !== "null");
@@ -314,12 +307,8 @@ function kindOfObject(value: object, items: Schema, depth: number): Kind {
 /** How many values are in it, counted as far as they matter. */
 function sizeOf(value: unknown): number {
   if (!isObject(value)) return 1;
-  let size = 0;
-  for (const it of Object.values(value)) {
-    size += sizeOf(it);
-    if (size > MANY_FIELDS) break;
-  }
-  return size;
+  const counted = (size: number, it: unknown) => (size > MANY_FIELDS ? size : size + sizeOf(it));
+  return Object.values(value).reduce<number>(counted, 0);
 }
 
 /** What was typed in a field, and in those in it. Those whose values do not fit say why. */
@@ -341,7 +330,7 @@ function typedIn(field: Field, strings: Strings): unknown {
   return value;
 }
 
-/** What was typed, as a value; `undefined` where it is none. */
+/** The typed text as a value; `undefined` if it is none. */
 function typedValue(kind: Kind, typed: string, before: unknown, { type, items }: Schema): unknown {
   if (kind === "text") return typed;
   if (kind === "number") return numberOf(typed, type);

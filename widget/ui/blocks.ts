@@ -18,7 +18,7 @@ export interface BlockHost {
 
 /** How blocks are drawn. */
 export interface BlockDrawing<It extends Block = Block> {
-  /** Draws all blocks in a row that have it. Absent where every conversation has the code: then each is drawn by itself. */
+  /** Draws all blocks in a row that have it. Absent where every conversation has the code: then each block is drawn separately. */
   readonly element?: LazyElement;
   /** `isLive`: more may come at their end. */
   draw(blocks: readonly It[], isLive: boolean, host: BlockHost): TemplateResult;

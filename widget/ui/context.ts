@@ -32,7 +32,7 @@ export interface ShownAgent {
   readonly links?: TemplateResult | undefined;
   /** The way in, where the agent has to know its users. */
   readonly signIn?: TemplateResult | undefined;
-  /** Who is signed in, below everything. */
+  /** The name of the user, below everything. */
   readonly who?: TemplateResult | undefined;
   /** In place of the mark. */
   readonly logo?: TemplateResult | undefined;
@@ -69,7 +69,7 @@ export interface ChatActions {
   edit(message: UserMessage): Promise<void>;
   /** Has the last message changed, where the page lets messages be changed. */
   recall(): void;
-  /** Shows the message again that is being changed: it was sent anew, or is left as it was. */
+  /** Shows the message again that is being changed: it was sent again, or is left as it was. */
   endEdit(): void;
   /** Keeps what is being written over a reload. */
   saveDraft(): void;

@@ -17,6 +17,7 @@ import { ChatPart } from "./chat-part.ts";
 import { hasTouchKeyboard, iconButton, smallButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
 import { isTaken, useKey } from "./keys.ts";
+import { beginning } from "./plain-text.ts";
 
 /** From so many on, they can be searched. */
 const SEARCH_FROM = 10;
@@ -28,6 +29,9 @@ const SEARCH_AFTER_MS = 200;
 
 /** So much of what was read for a search is held for the next word, in characters. */
 const MAX_TEXTS = 20_000_000;
+
+/** So much of a text is shown before what was searched, in characters, and so much behind it. */
+const PASSAGE = [24, 120] as const;
 
 const more = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
 
@@ -73,8 +77,8 @@ export class ConversationListElement extends ChatPart {
   isOpen = false;
   private rows: readonly Summary[] = [];
   private query = "";
-  /** Ids of those whose messages have what is searched. */
-  private found: ReadonlySet<string> = new Set();
+  /** The messages that have what is searched, by id of the conversation: what stands around it. */
+  private found: ReadonlyMap<string, readonly string[]> = new Map();
   /** Id of the row whose buttons are shown. */
   private unfolded: string | undefined;
   /** Id of the row that is being renamed. */
@@ -83,7 +87,7 @@ export class ConversationListElement extends ChatPart {
   private deleted: (() => Promise<void>) | undefined;
   /** Whether the search has the focus: it must not go while somebody writes there. */
   private isSearching = false;
-  /** Whether texts are still being searched: until then what was shown before stands for nothing. */
+  /** Whether the search still runs: until its end, the earlier results mean nothing. */
   private isReading = false;
   /** Whether it was asked whether all are to go. */
   private isForgetting = false;
@@ -197,7 +201,7 @@ export class ConversationListElement extends ChatPart {
               </ul>
             `,
           )}
-          ${this.#matching().length === 0 && this.query ? html`<p class="list-note">${strings.nothingFound}</p>` : nothing}
+          ${this.#matching().length === 0 && this.query ? this.#renderNothing() : nothing}
         </div>
         ${this.#renderFoot()}
       </nav>
@@ -239,10 +243,25 @@ export class ConversationListElement extends ChatPart {
     />`;
   }
 
+  #renderNothing(): TemplateResult {
+    const { strings } = this.context;
+    const endSearch = () => {
+      this.#search("");
+      this.querySelector<HTMLElement>(".list-search")?.focus();
+    };
+    return html`<div class="list-note">
+      <p>${strings.nothingFound}</p>
+      <p>${strings.searchedAll}</p>
+      ${smallButton("end-search", strings.endSearch, endSearch)}
+    </div>`;
+  }
+
   #renderRow(row: Summary): TemplateResult {
     const { strings } = this.context;
     const { id } = row;
     const title = this.#titleOf(row);
+    const [before, hit, after] = this.found.get(id) ?? [];
+    const time = new Intl.DateTimeFormat(strings.lang, { dateStyle: "long", timeStyle: "short" }).format(row.updatedAt);
     const isShown = id === this.#shownId;
     const isUnfolded = id === this.unfolded;
     if (id === this.renamed) return this.#renderName(row);
@@ -253,11 +272,19 @@ export class ConversationListElement extends ChatPart {
           part="conversation"
           class="list-row"
           aria-current=${isShown ? "true" : nothing}
-          title=${title}
+          title=${`${title}\n${time}`}
           data-id=${id}
           @click=${() => this.#show(id)}
         >
-          <span dir="auto">${title}</span>
+          <span>
+            <bdi class="list-title">${title}</bdi>
+            ${
+              // What the title says is not said again.
+              hit && !title.toLowerCase().includes(hit.toLowerCase())
+                ? html`<small dir="auto">${before}<mark>${hit}</mark>${after}</small>`
+                : nothing
+            }
+          </span>
           ${isShown ? nothing : this.#renderMarks(row)}
         </button>
         <button
@@ -346,8 +373,8 @@ export class ConversationListElement extends ChatPart {
         ${
           this.isForgetting
             ? html`<p role="alert">${strings.forgetAllSure(kept)}</p>
-                ${smallButton("forget-all", strings.deleteConversation, () => void this.#forgetAll())}
-                ${smallButton("keep-all", strings.keepConversations, forget(false))}`
+                ${smallButton("keep-all", strings.keepConversations, forget(false))}
+                ${smallButton("forget-all", strings.deleteConversation, (event) => void this.#forgetAll(event as MouseEvent))}`
             : this.rows.length > 0
               ? html`<p>${strings.keptHere}</p>
                   <button type="button" class="list-forget" @click=${forget(true)}>${strings.forgetAll}</button>`
@@ -504,7 +531,9 @@ export class ConversationListElement extends ChatPart {
     if (this.failure) this.deleted = deleted;
   }
 
-  async #forgetAll(): Promise<void> {
+  async #forgetAll({ detail }: MouseEvent): Promise<void> {
+    // The second click of two was meant for the button that asks, which was near.
+    if (detail > 1) return;
     this.isForgetting = false;
     this.deleted = undefined;
     await this.#try(async () => this.#all?.clear());
@@ -517,7 +546,7 @@ export class ConversationListElement extends ChatPart {
     clearTimeout(this.#searchTimer);
     this.#before = new Set(this.#matching().map(({ id }) => id));
     this.query = query;
-    this.found = new Set();
+    this.found = new Map();
     this.isReading = query.trim().length > 1;
     if (this.isReading) this.#searchTimer = setTimeout(() => void this.#searchTexts(query), SEARCH_AFTER_MS);
     else if (query === "") this.#texts.clear();
@@ -525,11 +554,12 @@ export class ConversationListElement extends ChatPart {
 
   async #searchTexts(query: string): Promise<void> {
     // Keyboards of phones put a space behind a word.
-    const wanted = query.trim().toLowerCase();
+    const wanted = new RegExp(query.trim().replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "iu");
     for (const row of this.rows) {
       const text = await this.#textIn(row);
       if (query !== this.query) return;
-      if (text.includes(wanted)) this.found = new Set(this.found).add(row.id);
+      const passage = passageOf(text, wanted);
+      if (passage) this.found = new Map(this.found).set(row.id, passage);
     }
     this.isReading = false;
     const { strings, actions } = this.context;
@@ -543,7 +573,7 @@ export class ConversationListElement extends ChatPart {
     if (known?.updatedAt === updatedAt && id !== this.#shownId) return known.text;
     const stored = await this.#all?.load(id).catch(() => undefined);
     if (!stored || stored === UNREADABLE) return "";
-    const text = branchOf(stored.tree, stored.head).map(textOf).join("\n").toLowerCase();
+    const text = branchOf(stored.tree, stored.head).map(textOf).join("\n");
     let held = text.length;
     for (const other of this.#texts.values()) held += other.text.length;
     if (held <= MAX_TEXTS && this.query) this.#texts.set(id, { updatedAt, text });
@@ -573,4 +603,13 @@ export class ConversationListElement extends ChatPart {
     if (key === "F2") return () => this.#rename(row.id);
     return key === "Delete" ? () => void this.#delete(row) : undefined;
   }
+}
+
+/** What is found first in a text, and what stands before and behind it in one line, from the beginning of a word on. */
+function passageOf(text: string, wanted: RegExp): readonly [string, string, string] | undefined {
+  const { index, 0: hit = "" } = wanted.exec(text) ?? {};
+  if (index === undefined) return undefined;
+  const [from, to] = [Math.max(0, index - PASSAGE[0]), index + hit.length];
+  const before = text.slice(from, index).replace(from > 0 ? /^\S*\s+/ : "", "");
+  return [from > 0 ? `… ${before}` : before, hit, beginning(text.slice(to), PASSAGE[1])];
 }

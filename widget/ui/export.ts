@@ -8,6 +8,7 @@ import { failureText, type Strings } from "../i18n/strings.ts";
 import type { BlockModule, TranscriptBlock } from "./block-module.ts";
 import { isHidden, kindOf } from "./blocks.ts";
 import type { ChatContext } from "./context.ts";
+import { footnoted, sourcesOf } from "./sources.ts";
 
 /** `markdown` is to be read, `json` for programs. */
 export type TranscriptFormat = "markdown" | "json";
@@ -35,10 +36,23 @@ export async function exportTranscript(
     const { transcribe } = (await kindOf(block).element?.module.load()) ?? textModule;
     return transcribe(block, strings, modes);
   };
-  const entries = messages.map(async (message) => {
+  const withSources = messages.filter((it) => it.role === "assistant" && it.blocks.some(({ sources }) => sources));
+  const entries = messages.map(async (message): Promise<Entry> => {
     const blocks = message.role === "assistant" ? joinedBlocks(message.blocks) : [];
-    const shown = blocks.filter((block) => !isHidden(block, modes));
-    return { message, blocks: await Promise.all(shown.map(transcribed)) };
+    const shown = await Promise.all(blocks.filter((block) => !isHidden(block, modes)).map(transcribed));
+    const place = withSources.indexOf(message);
+    if (message.role !== "assistant" || place < 0) return { message, blocks: shown };
+    // Labels of notes hold in all of a document.
+    const [notes = "", ...texts] = footnoted(message, place > 0 ? `${place + 1}-` : "").toReversed();
+    const noted = shown.map(({ parts, json }): TranscriptBlock => {
+      const isText = (json as Block).type === "text";
+      return { parts: isText ? [["text", texts.pop() ?? ""]] : parts, json };
+    });
+    const list: TranscriptBlock = {
+      parts: [["text", notes]],
+      json: { type: "sources", sources: sourcesOf(message.blocks).sources },
+    };
+    return { message, blocks: [...noted, list] };
   });
   return writers[format as TranscriptFormat](await Promise.all(entries), strings, agent);
 }
@@ -94,7 +108,7 @@ const escaped = (opening: string) => (/^[\\\]]/.test(opening) ? opening : `\\${o
 
 /**
  * The Markdown of a message, so that it stays its own: it makes no heading as those of the speakers are, leaves no code open,
- * and loads nothing. An image is a link, and HTML is text. Where code cannot be told from text for sure, it is text.
+ * and loads nothing. An image is a link, and HTML is text. What may be code or text is text.
  */
 function contained(text: string): string {
   const lines: string[] = [];

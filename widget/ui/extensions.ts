@@ -1,20 +1,22 @@
 /** What a page adds to the chat by properties of the element: headers of messages, drawings of tool calls, buttons. */
 
 import type { ApprovalDecision, ResultImage } from "../../server/protocol/chat.ts";
+import type { SourceEvent } from "../../server/protocol/sources.ts";
 import type { Message, ToolBlock } from "../conversations/messages.ts";
+import type { RenderedBlock } from "../markdown/renderers.ts";
 
 /** A tool call, as a site's own rendering gets it. */
 export type ToolCall = Pick<
   ToolBlock,
   | ("callId" | "tool" | "title" | "arguments" | "output" | "status" | "approval" | "decision" | "decidedAt")
-  | ("progress" | "steps")
+  | ("refused" | "problems" | "progress" | "steps")
 > & {
   /** Pictures of the result; without `data` where the browser has lost that. */
   readonly images?: readonly (ResultImage | Omit<ResultImage, "data">)[] | undefined;
 };
 
 /** The chat, as a drawing of a call gets it. */
-export interface ToolHost {
+export interface ToolHost extends Pick<RenderedBlock, "onSources"> {
   /**
    * Approves or declines this call, which waits for approval; without a decision, takes it back. All are sent as soon as
    * each call that waits has one.
@@ -52,7 +54,7 @@ export interface ComposerPort {
   requestUpdate(): void;
 }
 
-/** A button that does something with what `Port` stands for. */
+/** A button whose functions get a `Port`. */
 export interface Action<Port, Icon = string> {
   /** Also the name of the button's part. */
   readonly name: string;
@@ -73,6 +75,8 @@ export interface MessagePort {
   readonly messageId: string;
   /** All that the agent said, as Markdown; empty where it failed before it said anything. */
   readonly text: string;
+  /** What it rests on, as the server has sent it: once for each place, whose `at` counts in all texts together. */
+  readonly sources: readonly SourceEvent["data"][];
   /** Draws the buttons again, when one is pressed or available by something that the chat does not know. */
   requestUpdate(): void;
 }

@@ -95,8 +95,8 @@ export class FeedbackElement extends ChatPart {
           placeholder=${strings.feedbackComment}
         ></textarea>
         <div class="choices">
-          <button type="submit" class="small-button filled">${strings.submit}</button>
           <button type="button" class="small-button" @click=${this.#close}>${strings.feedbackClose}</button>
+          <button type="submit" class="small-button filled">${strings.submit}</button>
         </div>
       </form>
     `;

@@ -65,7 +65,7 @@ export function focusTarget(
   const isInside = scroller.contains(target as Node);
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   if (key === "F6") return isInside ? "composer" : scroller;
-  // Not after a click into the text: then it is meant for the panel around the chat.
+  // After a click into the text, Escape is meant for the panel around the chat.
   if (key === "Escape") return isInside && (target as Element).matches(":focus-visible") ? "composer" : undefined;
   return key === "Tab" ? tabStop?.(event, scroller) : undefined;
 }

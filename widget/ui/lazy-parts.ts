@@ -10,8 +10,8 @@ export const fileNotes = lazy(() => import("./file-notes.ts"), "FileNotesElement
 /** What can be done about an answer that has failed. */
 export const waysOn = lazy(() => import("./ways-on.ts"), "WaysOnElement");
 
-/** How a conversation is printed. */
-export const printing = lazy(() => import("./print.ts"), "printSheet");
+/** How a conversation is printed, and a very low page is read. */
+export const lateStyles = lazy(() => import("./late-styles.ts"), "lateSheets");
 
 /** Each of these modules exports its element. Those that draw blocks of answers are in `blocks.ts`. */
 const PARTS = {
@@ -26,6 +26,8 @@ const PARTS = {
   "agent-chat-feedback": lazy(() => import("./feedback.ts"), "FeedbackElement"),
   /** The list of conversations. */
   "agent-chat-conversations": lazy(() => import("./conversation-list.ts"), "ConversationListElement"),
+  /** What answers rest on. */
+  "agent-chat-sources": lazy(() => import("./sources.ts"), "SourcesElement"),
   /** Messages that wait for the end of an answer. */
   "agent-chat-pending": lazy(() => import("./pending.ts"), "PendingElement"),
   /** What can be done about an answer that has failed. */

@@ -14,7 +14,7 @@ import { icons } from "./icons.ts";
 
 const sheets = partSheets(styles);
 
-/** Not by an import, with which a third file would be loaded for every first program. */
+/** Loaded when needed: a static import would make every first block of code load a third file. */
 const codeBlocks = lazy(() => import("../markdown/code-blocks/code-blocks.ts"), "colourCode");
 
 /** So long a box that grows may be ahead of its copy. */
@@ -76,7 +76,7 @@ function showBox(opener: Element, box: HTMLElement, strings: Strings): void {
     void codeBlocks.loadEventually().then((module) => module?.colourCode(copy));
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
-  // Not with each frame: all of it is copied, and coloured.
+  // A timer, not each frame: a change copies and colours the whole box.
   const growth = new MutationObserver(() => {
     timer ??= setTimeout(() => {
       timer = undefined;

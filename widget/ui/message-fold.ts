@@ -7,7 +7,7 @@ import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 
 /** A message with more is folded at this line, as `message-fold.css` has it. */
-const MOST_LINES = 10;
+const MOST_LINES = 6;
 
 export class MessageFoldElement extends ChatPart {
   static override readonly sheets = partSheets(styles);

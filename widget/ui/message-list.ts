@@ -84,12 +84,12 @@ export function renderMessages(
 }
 
 /**
- * The day and time of a message after a pause, or on another day than the last that could say so. An answer cannot: it is
- * dated at its end only.
+ * The day and time of a message after a pause, or on another day than the last that could say so, for the first message
+ * than today. An answer cannot: it is dated at its end only.
  */
 function renderSeparator({ role, at }: Message, before: readonly Message[], lang: string): unknown {
   if (role === "assistant" || !at) return nothing;
-  const { at: said = at } = before.findLast((it) => it.role !== "assistant") ?? {};
+  const { at: said = Date.now() } = before.findLast((it) => it.role !== "assistant") ?? {};
   if (at - (before.at(-1)?.at ?? at) < PAUSE_MS && daysSince(said) === daysSince(at)) return nothing;
   const iso = new Date(at).toISOString();
   return html`<time part="separator" class="separator" datetime=${iso}>${formatRecent(at, lang)}</time>`;

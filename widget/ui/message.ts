@@ -8,6 +8,7 @@ import {
   joinedBlocks,
   type Message,
   type PageMessage,
+  sourcesIn,
   toolCalls,
   type UserMessage,
 } from "../conversations/messages.ts";
@@ -35,7 +36,7 @@ const SECONDS_FROM_SECONDS = 10;
 const STALLED_AFTER_SECONDS = 3;
 
 /** Messages of the person that may be too long to be shown whole at once. */
-const LONG = /^(?:[^\n]*\n){10}|^.{500}/s;
+const LONG = /^(?:[^\n]*\n){6}|^.{300}/s;
 
 /** A part of an answer: blocks that are drawn together, or the page's own drawing, which has none. */
 interface AnswerPart {
@@ -60,7 +61,7 @@ export class MessageElement extends ChatPart {
     isQueued: { attribute: false },
     editor: { attribute: false },
     isSending: { attribute: false },
-    // A list of its own at each drawing: a token that comes must not have the question drawn anew.
+    // A new list at each drawing: an arriving token must not draw the question again.
     alternatives: { attribute: false, hasChanged: (now: unknown, before: unknown) => `${now}` !== `${before}` },
     canSwitch: { attribute: false },
   };
@@ -182,9 +183,9 @@ export class MessageElement extends ChatPart {
         ${this.#renderAlternatives()}
         ${
           this.isQueued
-            ? html`<div part="queued" class="note queued">
+            ? html`<div part="queued" class="note queued choices">
                 ${strings.queued}
-                <span>
+                <span class="choices">
                   ${smallButton("edit", strings.change, () => actions.edit(message))}
                   ${smallButton("withdraw", strings.withdraw, () => actions.withdraw())}
                 </span>
@@ -216,7 +217,7 @@ export class MessageElement extends ChatPart {
           iconButton("edit", strings.editMessage, icons.edit, edit, { disabled: !this.canEdit })
         }
         ${this.#renderCopy(message)}
-        ${message.text === "" ? nothing : html`<div class=${isLong ? "bubble long" : "bubble"} dir="auto">${message.text}</div>`}
+        ${message.text === "" ? nothing : html`<div class=${isLong ? "bubble long" : "bubble"} dir="auto" tabindex="-1">${message.text}</div>`}
       </div>
       ${isLong ? html`<agent-chat-message-fold .context=${this.context}></agent-chat-message-fold>` : nothing}
     `;
@@ -255,6 +256,8 @@ export class MessageElement extends ChatPart {
     const { strings, agent } = this.context;
     const isStreaming = this.#isStreaming;
     const parts = this.#parts;
+    const hasSources = sourcesIn(message).length > 0;
+    if (hasSources) void loadPartEventually("agent-chat-sources");
     return html`
       <article
         part="message assistant"
@@ -264,6 +267,7 @@ export class MessageElement extends ChatPart {
       >
         ${this.#renderHeading(strings.agentSaid(agent))}
         ${this.#renderParts(message, parts)}
+        ${hasSources ? html`<agent-chat-sources .context=${this.context} .message=${message}></agent-chat-sources>` : nothing}
         ${this.#silentSince === undefined ? nothing : this.#renderWaiting(secondsSince(this.#silentSince))}
         ${isStreaming ? nothing : this.#renderOutcome(message)}
       </article>
@@ -333,9 +337,9 @@ export class MessageElement extends ChatPart {
     const note = this.#noteOf(message);
     const goOn = this.canContinue ? smallButton("continue", strings.continueAnswer, () => actions.continue()) : nothing;
     return html`
-      ${note === undefined ? nothing : html`<p part="note" class="note">${note} ${goOn}</p>`}
+      ${note === undefined ? nothing : html`<p part="note" class="note choices">${note} ${goOn}</p>`}
       ${
-        // The card says by itself that it can no longer be decided.
+        // The card itself says that it can no longer be decided.
         message.failure && message.failure.code !== "approval_expired" ? this.#renderFailure(message.failure) : nothing
       }
       ${this.#renderActions(message)}
@@ -362,6 +366,7 @@ export class MessageElement extends ChatPart {
     const answer: AnswerPort = {
       messageId: message.id,
       text: answerText(message),
+      sources: sourcesIn(message),
       message,
       context,
       canRetry,
@@ -394,7 +399,7 @@ export class MessageElement extends ChatPart {
     return html`<time part="time" class="time" datetime=${iso} title=${formatMoment(at, lang)}>${formatTime(at, lang)}</time>`;
   }
 
-  /** A sentence about an answer that did not end by itself. */
+  /** A sentence about an answer that was cut short. */
   #noteOf(message: AssistantMessage): string | undefined {
     const { strings, agent } = this.context;
     if (message.forgotten) return strings.forgotten(agent);

@@ -19,10 +19,13 @@ export class PendingElement extends ChatPart {
     session: { attribute: false },
     list: { attribute: false },
     status: { attribute: false },
+    isUnfolded: { state: true },
   };
   session!: ChatSession;
   list: readonly QueuedMessage[] = [];
   status: SessionStatus = "idle";
+  /** Whether they are shown where there is room for one line, as above a phone's keyboard. */
+  private isUnfolded = false;
   #announced = "";
 
   protected override willUpdate(changed: PropertyValues<this>): void {
@@ -33,7 +36,7 @@ export class PendingElement extends ChatPart {
     const text = !isAsking ? strings.pending(agent) : this.status === "idle" ? strings.sendAnyway : "";
     const isMore = changed.has("list") && this.list.length > (changed.get("list")?.length ?? 0);
     if (isMore || text !== this.#announced) this.#announce(text, isAsking);
-    // In a low window, only one of them is seen.
+    // There may be no room for all of them.
     if (isMore) void this.updateComplete.then(() => this.#scrollToEnd());
     this.#announced = text;
   }
@@ -54,13 +57,38 @@ export class PendingElement extends ChatPart {
 
   protected override render(): TemplateResult {
     const { strings } = this.context;
+    const isFolded = this.list.length > 1 && !this.isUnfolded;
     return html`
-      <ul part="pending" class="pending" aria-label=${this.#announced || strings.sendNow} @keydown=${pressOnce}>
+      <ul
+        part="pending"
+        class=${isFolded ? "pending is-folded" : "pending"}
+        aria-label=${this.#announced || strings.sendNow}
+        @keydown=${pressOnce}
+      >
+        ${this.list.length > 1 ? this.#renderFold() : nothing}
         ${this.#groups().map(
           (group) => html`${group.map((message) => this.#renderMessage(message))} ${this.#renderLine(group)}`,
         )}
       </ul>
     `;
+  }
+
+  /** Seen in a low window alone. */
+  #renderFold(): TemplateResult {
+    const toggle = () => {
+      this.isUnfolded = !this.isUnfolded;
+    };
+    return html`<li class="pending-fold">
+      <button
+        type="button"
+        part="show-pending"
+        class="small-button"
+        aria-expanded=${this.isUnfolded}
+        @click=${toggle}
+      >
+        ${this.context.strings.pendingCount(this.list.length)}${icons.next}
+      </button>
+    </li>`;
   }
 
   #renderMessage(message: QueuedMessage): TemplateResult {

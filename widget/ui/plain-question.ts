@@ -55,8 +55,8 @@ export class PlainQuestion extends ChatPart {
     const input = decision?.arguments ?? call.arguments;
     return html`
       <div class=${approval?.danger ? "plain-call dangerous" : "plain-call"} role="group" aria-labelledby=${id}>
-        <p id=${id}><strong dir="auto">${plain(approval?.text || tool)}</strong></p>
-        ${title ? html`<p dir="auto">${plain(toolName(call, strings))}</p>` : nothing}
+        <p id=${id}><strong><bdi>${plain(approval?.text || tool)}</bdi></strong></p>
+        ${title ? html`<p><bdi>${plain(toolName(call, strings))}</bdi></p>` : nothing}
         <p class="plain-input" dir="ltr">${plain(tool)} ${input.split(TEXTS).map((it) => html`<bdi>${plain(it)}</bdi>`)}</p>
         ${
           isExpired

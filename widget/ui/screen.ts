@@ -53,10 +53,11 @@ export interface ScreenView {
  *
  * @csspart header - The bar at the top.
  * @csspart theme-toggle - The button for light, dark and the theme of the system.
- * @csspart list - The button that shows the list of conversations, where it is not a column.
+ * @csspart list - The button that shows the list of conversations, unless it is a column.
  * @csspart conversations - The list of conversations.
  * @csspart conversation - One of its rows.
  * @csspart close-list - The button that closes the list.
+ * @csspart end-search - The button that ends a search without results.
  * @csspart rename - The button that renames a conversation.
  * @csspart export - The button that saves a conversation as Markdown.
  * @csspart delete - The button that deletes a conversation.
@@ -69,10 +70,13 @@ export interface ScreenView {
  * @csspart user - A message of the user.
  * @csspart assistant - A message of the agent.
  * @csspart page - A message of your page.
- * @csspart name - Who says it, where your page names them.
+ * @csspart name - The speaker's name, if your page gives one.
  * @csspart markdown - The text of an answer.
  * @csspart code - A block of code, with its header.
  * @csspart table - The box in which a table scrolls.
+ * @csspart source-mark - The number of a source in a text.
+ * @csspart source-card - The card that it opens.
+ * @csspart sources - The list of sources below an answer.
  * @csspart steps - Consecutive thoughts and tool calls. From three on they fold into one line.
  * @csspart thinking - One thought, which opens and closes.
  * @csspart tool - One tool call, which opens and closes.
@@ -85,15 +89,15 @@ export interface ScreenView {
  * @csspart remove-element - A button that removes an element of a list in them.
  * @csspart add-element - A button that adds an element to such a list.
  * @csspart show-arguments - Its button that shows the arguments as the tool gets them.
- * @csspart ask-me-again - Its button that has the agent ask once more.
+ * @csspart ask-me-again - Its button that makes the agent ask once more.
  * @csspart note - A sentence about an answer that was cut short.
  * @csspart error - A failure.
  * @csspart retry - The button to try again.
- * @csspart continue - The button that has a cut answer go on.
+ * @csspart continue - The button that continues a cut answer.
  * @csspart edit - The button that edits a message of the user, also a pending one.
  * @csspart queued - The line below a message that waits for the connection.
  * @csspart withdraw - The button that removes a waiting message, or a pending one.
- * @csspart alternatives - The way to other answers, and to a message as it was before it was changed.
+ * @csspart alternatives - The way to other answers, and to earlier versions of a message.
  * @csspart previous - The button to the one before.
  * @csspart next - The button to the one after.
  * @csspart ask-again - The button for another answer.
@@ -101,20 +105,21 @@ export interface ScreenView {
  * @csspart rate-up - Thumbs up.
  * @csspart rate-down - Thumbs down.
  * @csspart feedback-form - The form that asks what was wrong.
- * @csspart time - When a message was sent, below it, or an answer ended, beside its buttons.
- * @csspart separator - The day and time of a message after half an hour's pause, or on another day than the one before.
+ * @csspart time - The time of a message, below it, or of an answer's end, beside its buttons.
+ * @csspart separator - The day and time of a message after half an hour's pause, on another day, or of the first one if that is not today.
  * @csspart empty - The greeting of an empty conversation.
  * @csspart suggestions - The list of suggested messages.
  * @csspart suggestion - One suggested message.
  * @csspart jump - The button to the newest text.
  * @csspart pending - The messages that wait for the end of the answer.
+ * @csspart show-pending - The button that shows them, if there is room for one line only.
  * @csspart send-pending - The button that sends them now, or anyway.
  * @csspart connection - The line about a lost connection.
  * @csspart missing - The line about parts of the chat that cannot be loaded.
  * @csspart reload - Its button that loads the page again.
  * @csspart closed - The line about a conversation that was closed.
  * @csspart undo - The button that brings it, or a deleted one, back.
- * @csspart editor - What stands in the place of a message that is being edited: a card and a line.
+ * @csspart editor - The place of a message that is being edited: a card and a line.
  * @csspart editing - The line below a message that is being edited.
  * @csspart cancel-edit - The button that leaves the message as it was.
  * @csspart send-edit - The button that sends the edited message.
@@ -134,9 +139,9 @@ export interface ScreenView {
  * @csspart send - The button that sends.
  * @csspart stop - The button that stops the answer.
  * @csspart disclaimer - The sentence below the composer.
- * @csspart sign-in - The card with the way in, where the user has to sign in first.
+ * @csspart sign-in - The card of users who have to sign in first.
  * @csspart sign-in-button - Its button.
- * @csspart signed-in - The line that says who is signed in.
+ * @csspart signed-in - The line with the user's name.
  * @csspart sign-out - Its button.
  * @csspart links - The links of the agent's owner below it.
  * @csspart link - One of them.
@@ -148,7 +153,6 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   const { strings } = context;
   const isRefused = client?.isHidden && client.refusal;
   const isEmpty = !!isRefused || (!client?.session.messages.length && !client?.library.isRestoring);
-  const wayToEnd = isEmpty || !screen.talk ? "none" : screen.talk.scroll.wayToEnd;
   const disclaimer = screen.disclaimer || screen.shown?.disclaimer;
   const keyDown = (event: KeyboardEvent) => {
     keepTyping(event);
@@ -156,7 +160,8 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   };
   const classes = [
     "chat",
-    isEmpty ? `is-empty${client?.key.prompt ? " is-locked" : ""}` : client?.isHidden ? "is-unknown" : "",
+    isEmpty ? "is-empty" : client?.isHidden ? "is-unknown" : "",
+    client?.key.prompt ? "is-locked" : "",
     screen.list && screen.list.others > 0 && !client?.isHidden ? "is-listed" : "",
   ];
   return html`
@@ -186,8 +191,8 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         </div>
       </div>
       <span id="conversation-keys" hidden>${strings.conversationKeys}</span>
-      <div class="dock ${wayToEnd}" ?inert=${screen.list?.isOpen}>
-        ${wayToEnd === "shown" ? renderJump(screen, client?.session.status === "running") : nothing}
+      <div class="dock" ?inert=${screen.list?.isOpen}>
+        ${!isEmpty && screen.talk?.scroll.isAway ? renderJump(screen, client?.session.status === "running") : nothing}
         ${client?.library.canUndo ? renderClosed(context) : nothing}
         ${client ? renderStatus(client, context, isEmpty) : nothing} ${renderMissingParts(client, context)}
         <slot name="before-composer"></slot>
@@ -358,7 +363,7 @@ function renderStatus(
   // Without a conversation the middle of the screen says that the server does not answer, or is not for this page.
   if (isEmpty && (refusal || phase === "unreachable")) return nothing;
   const { offline, unreachable, connecting, tryingAgainIn, tryNow } = context.strings;
-  const isOffline = navigator.onLine === false;
+  const { isOffline } = reconnect;
   if (reconnect.state === "online" && !isOffline && !refusal) return nothing;
   const isWaiting = reconnect.state === "waiting";
   const problem = isOffline ? offline : refusal ? failureText(refusal, context.strings) : unreachable;
@@ -406,7 +411,7 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
       .info=${info}
       .ownActions=${screen.composerActions}
       .session=${session}
-      .isBusy=${session.busy}
+      .isBusy=${session.busy && !session.isQueued}
       .isAsking=${session.writingDeclines}
       .isStopping=${session.status === "stopping"}
     ></agent-chat-composer>
@@ -447,8 +452,8 @@ function renderJump({ context, talk }: ScreenView, isWriting = false): TemplateR
   const text = talk?.scroll.isNextUnseen ? strings.nextAnswering : strings.writing(agent);
   return html`
     <button type="button" part="jump" class="small-button jump" @click=${() => actions.jumpToEnd()}>
-      ${icons.down}<span>${isWriting ? text : strings.jump}</span>
-      ${isWriting ? html`<span class="visually-hidden">${strings.jump}</span>` : nothing}
+      ${icons.down}<span class=${talk?.scroll.isNextUnseen ? "" : "visually-hidden"}>${isWriting ? text : nothing}</span>
+      <span class="visually-hidden">${strings.jump}</span>
     </button>
   `;
 }

@@ -52,8 +52,8 @@ const MAX_PICTURES = 4;
 /** A call that runs for so long shows its seconds. */
 const CLOCK_FROM_SECONDS = 2;
 
-/** A shorter duration says nothing. */
-const SHORTEST_DURATION_MS = 50;
+/** A shorter duration says nothing to people. */
+const SHORTEST_DURATION_MS = 1_000;
 
 interface Row {
   /** Absent where there is nothing to open. */
@@ -61,7 +61,7 @@ interface Row {
   readonly icon: TemplateResult;
   readonly name: string;
   /** Distinguishes the row from others of the same name. */
-  readonly hint?: string | undefined;
+  readonly hint?: string | readonly TemplateResult[];
   readonly isRunning?: boolean;
   /** Says what the icon shows. */
   readonly note?: string | undefined;
@@ -113,7 +113,7 @@ export class StepsElement extends ChatPart {
       isOpen,
       icon: statusIcons[this.#status],
       name: isOpen || !running ? strings.steps(this.steps.length) : plain(toolName(running, strings)),
-      hint: isOpen ? undefined : plain(running?.progress ?? ""),
+      hint: isOpen ? "" : plain(running?.progress ?? ""),
       aside: failures > 0 ? strings.stepsFailed(failures) : undefined,
     });
   }
@@ -195,22 +195,25 @@ class StepElement extends ChatPart {
     const status = outcomeOf(call);
     const doing = isRunning(call) ? progress : undefined;
     const { strings, modes } = this.context;
-    const opens = modes.tools !== "titles" && (!call.title || /[^{}]/.test(input) || !!output);
+    const isForCustomers = modes.tools === "titles";
+    const opens = !isForCustomers && (!call.title || /[^{}]/.test(input) || !!output);
+    const outcome = status === "waiting" || call.decision ? undefined : toolStatusText(status, strings);
+    const isWord = isForCustomers && /failed|stopped/.test(status);
     const isOpen = opens && this.#disclosure.isOpen(modes.tools === "open");
     const row = renderRow(this.#disclosure, {
       isOpen: opens ? isOpen : undefined,
       icon: statusIcons[status],
       name: plain(toolName(call, strings)),
       // Open, the arguments themselves stand below.
-      hint: plain(doing ?? (isOpen || call.title || !opens ? "" : hintOf(input))),
+      hint: doing === undefined && opens && !isOpen && !call.title ? quoted(hintOf(input)) : plain(doing ?? ""),
       isRunning: isRunning(call),
-      note: status === "waiting" || call.decision ? undefined : toolStatusText(status, strings),
-      aside: this.#asideOf(call),
+      note: isWord ? undefined : outcome,
+      aside: isWord && outcome ? outcome : this.#asideOf(call),
     });
     const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
     return html`
       <section part="tool" class="step" data-status=${status} translate="no">
-        ${row} ${modes.tools === "titles" ? nothing : this.#renderPictures(call)}
+        ${row} ${isForCustomers ? nothing : this.#renderPictures(call)}
         <div id=${this.#disclosure.bodyId} class="step-body" ?hidden=${!isOpen}>
           ${
             isOpen
@@ -254,13 +257,15 @@ class StepElement extends ChatPart {
 
   /** What a call waits for, how long it has been running, or how long it took. */
   #asideOf({ status, startedAt, durationMs = 0, approval, decision, decidedAt = 0 }: ToolBlock): string | undefined {
-    const { strings } = this.context;
+    const { strings, modes } = this.context;
     if (decision && status !== "running" && status !== "waiting") {
       const time = formatTime(decidedAt, strings.lang);
       if (!decision.approved) return strings.declinedAt(time);
       return approval?.question ? strings.answeredAt(time) : strings.approvedAt(time);
     }
     if (status === "waiting") return strings.toolWaiting;
+    // Customers read what is done, and no measures of it.
+    if (modes.tools === "titles") return undefined;
     if (status === "running") {
       const seconds = secondsSince(startedAt);
       return seconds < CLOCK_FROM_SECONDS ? undefined : formatSeconds(seconds, strings.lang);
@@ -346,7 +351,7 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
   const row = html`
     <span class="step-icon">${icon}</span>
     <span class=${isRunning ? "step-name shimmer" : "step-name"} dir="auto">${liveText(name)}</span>
-    <span class="hint" dir="auto">${liveText(hint)}</span>
+    <span class="hint" dir="auto">${typeof hint === "string" ? liveText(hint) : hint}</span>
     <span class="visually-hidden">${liveText(note)}</span>
     ${
       aside === undefined
@@ -369,8 +374,13 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
   `;
 }
 
-/** Distinguishes a call from others of its tool: the words and numbers of its arguments, in one row. */
-export function hintOf(input: string): string {
+/** In the quotes of the reader's language. */
+function quoted(words: readonly string[]): readonly TemplateResult[] {
+  return words.map((word, index) => html`${index > 0 ? ", " : nothing}<q>${liveText(plain(word))}</q>`);
+}
+
+/** Distinguishes a call from others of its tool: the words and numbers of its arguments, as many as a row shows. */
+export function hintOf(input: string): string[] {
   const words: string[] = [];
   const gather = (value: unknown) => {
     if (typeof value === "object" && value !== null) Object.values(value).forEach(gather);
@@ -381,9 +391,14 @@ export function hintOf(input: string): string {
   } catch {
     words.push(input);
   }
-  const text = words.join(", ").replace(/\s+/g, " ").trim();
-  if (text.length <= HINT_CHARACTERS) return text;
-  return `${beginning(text, HINT_CHARACTERS)}…`;
+  const shown: string[] = [];
+  let room = HINT_CHARACTERS;
+  for (const word of words.map((it) => it.replace(/\s+/g, " ").trim())) {
+    if (word === "" || room <= 0) continue;
+    shown.push(word.length <= room ? word : `${beginning(word, room)}…`);
+    room -= word.length;
+  }
+  return shown;
 }
 
 /** In parts of whole lines: a browser lays out only those that are in view. */

@@ -17,7 +17,7 @@ export function renderSuggestions(
         return html`
           <li>
             <button type="button" part="suggestion" class="pill" dir="auto" @click=${send}>
-              <span>${label}</span>
+              <span>${label}</span>${prompt === label ? nothing : html`<small>${prompt}</small>`}
             </button>
           </li>
         `;

@@ -48,7 +48,7 @@ export class Talk {
     this.#host = host;
     const root = host.renderRoot as ShadowRoot;
     const adopted = [...root.adoptedStyleSheets];
-    // Not in place: browsers take no gap for a moment.
+    // A new list: browsers refuse one that lacks a sheet even for a moment.
     root.adoptedStyleSheets = adopted.toSpliced(adopted.indexOf(before), 0, ...sheets);
     this.scroll = new ScrollPosition(host);
     this.#drawing = new PiecewiseDrawing(host, messages);

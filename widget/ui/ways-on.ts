@@ -30,10 +30,10 @@ export class WaysOnElement extends ChatPart {
     const { code, retryable } = this.failure;
     const needsOwner = FOR_OWNER.test(code) || (!retryable && IN_THE_LOG.test(code));
     return html`
+      ${needsOwner ? this.#renderReport() : nothing}
       ${retryable && this.canRetry ? this.#renderRetry() : nothing}
       ${STATE_LOST.test(code) && this.canRetry ? retryButton(strings.startOver, () => actions.retry({ afresh: true })) : nothing}
       ${code === "context_too_long" && this.canRetry ? smallButton("reset", strings.newConversation, () => actions.closeConversation()) : nothing}
-      ${needsOwner ? this.#renderReport() : nothing}
     `;
   }
 

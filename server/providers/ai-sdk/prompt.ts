@@ -63,7 +63,7 @@ export function promptOf(
     if (message.role === "user") {
       const isNext = history.includes(message);
       if (messages.at(-1)?.role === "tool") add("assistant", [textPart(isNext ? INTERRUPTED : PICTURES_FOLLOW)]);
-      // What people may send says nothing of what tools return.
+      // The types that people may send do not limit what tools return.
       add("user", userContent(message, specificationVersion, isNext ? mediaTypes : ALL_MEDIA_TYPES));
     } else if (message.role === "assistant") {
       if (messages.length === 0) add("user", [textPart(NO_TEXT)]);

@@ -123,7 +123,7 @@ const UNKNOWN_PARTS = new Set(["AI_TypeValidationError", "AI_InvalidResponseData
 /** Their messages quote the answer. */
 const GARBAGE = new Set([...UNKNOWN_PARTS, "AI_JSONParseError", "AI_EmptyResponseBodyError"]);
 
-/** Whether the answer may be whole without the part that this error stands for. */
+/** Whether the answer may be complete without the part that this error replaces. */
 function isUnknownPart(error: unknown): boolean {
   return error instanceof Error && UNKNOWN_PARTS.has(error.name);
 }

@@ -2,6 +2,7 @@
 
 import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { type AnswerPart, partsField } from "../answer-parts.ts";
+import { plainSource } from "../citations.ts";
 import { MalformedOutput, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, StringBuilder, textContent } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
@@ -10,7 +11,7 @@ import type { MessageReader } from "../transport/request.ts";
 import { areNotes, type Notes } from "./prompt.ts";
 import { sdkUsage } from "./usage.ts";
 
-/** Every other reason stands for an answer that is not whole, or is the word of a package for what it does not know. */
+/** Every other reason means that the answer is incomplete, or that the package does not know why it ended. */
 const FINISHES: ReadonlyMap<unknown, TurnFinish> = new Map([
   ["stop", "stop"],
   ["tool-calls", "stop"],
@@ -85,7 +86,10 @@ export class PartReader implements MessageReader<ModelEvent> {
       case "finish":
         this.#finish = part;
         break;
-      // Files, sources, the end of an input, and what later versions add.
+      case "source":
+        said.push({ type: "source", source: plainSource(part) });
+        break;
+      // Files, the end of an input, and what later versions add.
     }
   }
 

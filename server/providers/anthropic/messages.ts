@@ -2,6 +2,7 @@
 
 import type { ImageType, MediaType } from "../../protocol/attachments.ts";
 import type { AssistantMessage, FilePart, HistoryMessage, ToolMessage, UserMessage } from "../../protocol/chat.ts";
+import type { ResultSource } from "../../protocol/sources.ts";
 import {
   type AlternatingMessage,
   alternating,
@@ -20,6 +21,7 @@ export type Block =
   | { type: "image"; source: Base64Source<ImageType> }
   | { type: "document"; source: Base64Source<"application/pdf">; title?: string }
   | { type: "tool_use"; id: string; name: string; input: Record<string, unknown> }
+  | { type: "search_result"; source: string; title: string; content: TextBlock[]; citations: { enabled: true } }
   | { type: "tool_result"; tool_use_id: string; content?: string | Block[]; is_error?: boolean }
   | ThinkingBlock;
 
@@ -87,13 +89,22 @@ function assistantBlocks(message: AssistantMessage, ids: ToolUseIds, hasThinking
 
 function toolResult(message: ToolMessage, ids: ToolUseIds): Block {
   const result = { type: "tool_result" as const, tool_use_id: ids.answer(message.tool_call_id) };
-  const content = outputText(message);
-  const pictures = picturesIn(message).map(fileBlock);
+  const { sources = [], ...words } = message;
   // An error is text alone.
-  if (pictures.length > 0) return { ...result, content: [...visibleText(resultText(message)), ...pictures] };
+  const found = message.is_error ? [] : sources.map(searchResult);
+  const own = found.length > 0 ? words : message;
+  const rest = [...picturesIn(message).map(fileBlock), ...found];
+  if (rest.length > 0) return { ...result, content: [...visibleText(resultText(own)), ...rest] };
+  const content = outputText(message);
   // An error has to say something: the API refuses one without content.
   if (content.trim() === "") return result;
   return { ...result, content, ...(message.is_error ? { is_error: true } : {}) };
+}
+
+/** The model says where its answer rests on it. It must have a text. */
+function searchResult({ title, url = title, text = "" }: ResultSource): Block {
+  const content = [textBlock(text.trim() === "" ? title : text)];
+  return { type: "search_result", source: url, title, content, citations: { enabled: true } };
 }
 
 function visibleText(text: string): TextBlock[] {

@@ -24,7 +24,7 @@ import { AnthropicReader } from "./reader.ts";
 export function createAnthropic(setup: ProviderSetup): Provider {
   requireSetting(setup, "anthropicKey", "a key of your Anthropic account");
   const params = modelParams(setup.model, setup.modelSettings);
-  return createProvider(setup, "conversation_history", messagesModel(setup, params));
+  return createProvider({ ...setup, citesResults: true }, "conversation_history", messagesModel(setup, params));
 }
 
 /** The part of a request that is the same in all. */

@@ -1,10 +1,11 @@
 /** Reads the events of one stream of the Messages API. */
 
 import type { Usage } from "../../protocol/chat.ts";
-import { asString, isRecord, type Json } from "../../protocol/json.ts";
+import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
+import { claudeSource, type GivenSource, givenSources } from "../citations.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { UpstreamTruncation } from "../failures.ts";
-import type { ModelEvent, ModelRequest } from "../provider.ts";
+import type { FoundSource, ModelEvent, ModelRequest } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { fieldsIn, usageOf } from "../usage.ts";
 
@@ -16,10 +17,14 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
   readonly #usage = new UsageCounter();
   #stopReason = "";
   #hasReported = false;
+  readonly #given: readonly GivenSource[];
+  /** What blocks rest on that have not ended, by their index. */
+  readonly #citations = new Map<unknown, FoundSource[]>();
   isComplete = false;
 
   constructor(request: ModelRequest) {
     this.#request = request;
+    this.#given = givenSources(request.messages);
   }
 
   read(_event: string, json: Json, said: ModelEvent[]): void {
@@ -33,6 +38,9 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
       case "content_block_delta":
         if (isRecord(json.delta)) this.#delta(json.index, json.delta, said);
         break;
+      case "content_block_stop":
+        this.#endBlock(json.index, said);
+        break;
       case "message_delta":
         this.#usage.add(json.usage);
         this.#stopReason = (isRecord(json.delta) && asString(json.delta.stop_reason)) || this.#stopReason;
@@ -40,7 +48,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
       case "message_stop":
         this.isComplete = true;
         break;
-      // `ping`, `content_block_stop`, and what later versions of the API add.
+      // `ping`, and what later versions of the API add.
     }
     // The input is counted when the answer begins. Reported alone, it would begin an answer that may still be repeated.
     const usage = this.#hasReported || said.length === 0 ? undefined : this.#usage.total();
@@ -60,6 +68,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
 
   end(said: ModelEvent[]): void {
     if (this.#stopReason === "") throw new UpstreamTruncation("its stream ended without a stop_reason");
+    for (const index of this.#citations.keys()) this.#endBlock(index, said);
     this.#answer.finish(this.#stopReason, this.#usage.total(), this.#request, said);
   }
 
@@ -67,6 +76,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
     switch (block.type) {
       case "text":
         this.#answer.addText(asString(block.text), said);
+        for (const citation of records(block.citations)) this.#cite(index, citation);
         break;
       case "thinking":
         this.#answer.thinkingAt(index).signature = asString(block.signature);
@@ -92,6 +102,9 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
       case "text_delta":
         this.#answer.addText(asString(delta.text), said);
         break;
+      case "citations_delta":
+        if (isRecord(delta.citation)) this.#cite(index, delta.citation);
+        break;
       case "thinking_delta":
         this.#answer.addThinking(index, asString(delta.thinking), said);
         break;
@@ -102,6 +115,18 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
         if (this.#callBlocks.has(index)) this.#answer.addArguments(index, asString(delta.partial_json));
         break;
     }
+  }
+
+  #cite(index: unknown, citation: Json): void {
+    const others = this.#citations.get(index) ?? [];
+    this.#citations.set(index, [...others, claudeSource(citation, this.#given)]);
+  }
+
+  /** All of a block rests on its citations, which may come before its text. */
+  #endBlock(index: unknown, said: ModelEvent[]): void {
+    for (const source of this.#citations.get(index) ?? [])
+      said.push({ type: "source", source: { ...source, back: 0 } });
+    this.#citations.delete(index);
   }
 }
 

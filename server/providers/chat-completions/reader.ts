@@ -1,5 +1,6 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, type Json, records, textsOf } from "../../protocol/json.ts";
+import { geminiSources, openAiSources, sourceEvents } from "../citations.ts";
 import { MalformedOutput, UpstreamFailure, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage } from "../history.ts";
 import type { ModelEvent, ModelRequest } from "../provider.ts";
@@ -25,6 +26,9 @@ export class ChatReader implements MessageReader<ModelEvent> {
   /** Some servers name a finish reason in each chunk: then it is no sign of the end. */
   #finishesEarly = false;
   #hasSpoken = false;
+  /** What the whole text rests on. */
+  #grounding: Json | undefined;
+  #annotations: unknown[] = [];
   /** Whether a chunk with a finish reason can be the last one: it says nothing, or others without a reason came before. */
   #isLast = false;
 
@@ -39,6 +43,8 @@ export class ChatReader implements MessageReader<ModelEvent> {
       this.#usage = readUsage(chunk.x_groq.usage) ?? this.#usage;
     }
     if (isRecord(chunk.usage)) this.#usage = readUsage(chunk.usage) ?? this.#usage;
+    // LiteLLM hands Gemini's own on beside the choices.
+    if (chunk.vertex_ai_grounding_metadata) this.#ground([chunk.vertex_ai_grounding_metadata].flat().at(-1));
     // The chunk with the usage has no choices; some servers write `null` there.
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
     if (!isRecord(choice)) return;
@@ -49,6 +55,10 @@ export class ChatReader implements MessageReader<ModelEvent> {
     if (this.#finish !== undefined && (!isMore || this.#hasSpoken)) this.#isLast = true;
     this.#hasSpoken ||= isMore;
     if (isRecord(choice.delta)) this.#delta(choice.delta, said);
+  }
+
+  #ground(grounding: unknown): void {
+    if (isRecord(grounding) && Object.keys(grounding).length > 0) this.#grounding = grounding;
   }
 
   get isFinished(): boolean {
@@ -76,8 +86,12 @@ export class ChatReader implements MessageReader<ModelEvent> {
     if (calls.length === 0 && MALFORMED_CALL.test(reason)) throw new MalformedOutput("a tool call");
     if (reason === "error") refuse("the stream was ended by an error");
     if (known === undefined) throw new UpstreamTruncation(`its finish_reason is ${reason}`);
-    const message = { ...this.#extra?.toObject(), ...assistantMessage(this.#content.join(""), calls) };
+    const text = this.#content.join("");
+    const message = { ...this.#extra?.toObject(), ...assistantMessage(text, calls) };
     this.#request.keep(message);
+    // LiteLLM's version of Gemini's grounding repeats the same, with places in another unit.
+    const sources = this.#grounding ? geminiSources(this.#grounding, text) : openAiSources(this.#annotations, text);
+    said.push(...sourceEvents(sources));
     said.push(...endOfTurn(message, finish, this.#usage));
   }
 
@@ -90,7 +104,8 @@ export class ChatReader implements MessageReader<ModelEvent> {
     this.#contentOf(delta, said);
     if (Array.isArray(delta.tool_calls)) this.#callsOf(delta.tool_calls);
     for (const name of Object.keys(delta)) if (!READ_FIELDS.has(name)) this.#keep(name, delta[name]);
-    if (isRecord(delta.extra_content)) this.#keep("extra_content", withoutThought(delta.extra_content));
+    if (Array.isArray(delta.annotations)) this.#annotations.push(...delta.annotations);
+    if (isRecord(delta.extra_content)) this.#keep("extra_content", this.#ofGoogle(delta.extra_content));
   }
 
   #callsOf(list: readonly unknown[]): void {
@@ -99,6 +114,15 @@ export class ChatReader implements MessageReader<ModelEvent> {
       this.#calls.add(piece);
       this.#endsInCall = true;
     }
+  }
+
+  /** Extra content without the flag of a thought, which on the whole message would make the answer one; `null` for nothing else. */
+  #ofGoogle(extra: Json): Json | null {
+    if (!isRecord(extra.google)) return extra;
+    const { thought: _flag, grounding_metadata: grounding, ...google } = extra.google;
+    this.#ground(grounding);
+    const hasOthers = Object.keys(extra).length > 1 || Object.keys(google).length > 0;
+    return hasOthers ? { ...extra, google } : null;
   }
 
   #keep(name: string, piece: unknown): void {
@@ -163,7 +187,7 @@ function refuse(error: unknown): void {
 }
 
 /** Fields of a delta that become fields of the message by themselves. `refusal` is kept as text. */
-const READ_FIELDS = new Set(["role", "content", "refusal", "tool_calls", "extra_content"]);
+const READ_FIELDS = new Set(["role", "content", "refusal", "tool_calls", "annotations", "extra_content"]);
 
 /** The same reasoning may come in two or three fields at once: only the first that is there counts. */
 function thinkingOf(delta: Json): string {
@@ -175,14 +199,6 @@ function thinkingOf(delta: Json): string {
 /** Google flags a delta whose content is a thought, whatever server stands in between. */
 function isThought({ extra_content: extra }: Json): boolean {
   return isRecord(extra) && isRecord(extra.google) && extra.google.thought === true;
-}
-
-/** Extra content without that flag, which on the whole message would make the answer a thought; `null` for nothing else. */
-function withoutThought(extra: Json): Json | null {
-  if (!isRecord(extra.google)) return extra;
-  const { thought: _flag, ...google } = extra.google;
-  const hasOthers = Object.keys(extra).length > 1 || Object.keys(google).length > 0;
-  return hasOthers ? { ...extra, google } : null;
 }
 
 /**

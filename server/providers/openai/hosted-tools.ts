@@ -1,6 +1,7 @@
-/** Tools that OpenAI runs itself: what clients see of their calls, and the sources that an answer cites. */
+/** Tools that OpenAI runs itself: what clients see of their calls, and the sources of an answer. */
 
 import { asString, isRecord, type Json, records, tryParse } from "../../protocol/json.ts";
+import { messageSources, sourceEvents } from "../citations.ts";
 import { textContent } from "../history.ts";
 import type { HostedToolType, ModelEvent } from "../provider.ts";
 
@@ -84,6 +85,11 @@ export class HostedToolReader {
     this.begin({ id, code, type: "code_interpreter_call" }, said);
   }
 
+  /** For the content of a message, or its beginning with one annotation. `text`: all that was said. */
+  cite(content: unknown, text: string, said: ModelEvent[]): void {
+    said.push(...sourceEvents(messageSources(content, text)));
+  }
+
   /** For `response.output_item.done`. Whether the item is a hosted call. */
   finish(item: Json, said: ModelEvent[]): boolean {
     const known = toolOf(item);
@@ -114,40 +120,4 @@ function isKnown({ type: _kindOfAction, ...fields }: Json): boolean {
 function foundText({ filename, score, text }: Json): string {
   const title = typeof score === "number" ? `${asString(filename)} (score ${score})` : asString(filename);
   return `${title}\n${asString(text)}`.trim();
-}
-
-/**
- * The sources that a message cites but does not name, as Markdown to put after it; "" if there are none. OpenAI's models mostly
- * link what they cite in the text itself, which has been streamed by then.
- */
-export function missingSources(said: string, content: unknown): string {
-  const annotations = records(content).flatMap((part) => records(part.annotations));
-  const sources = new Set(annotations.map((annotation) => sourceLine(said, annotation)));
-  sources.delete("");
-  return sources.size === 0 ? "" : `\n\nSources:\n\n${[...sources].join("\n")}`;
-}
-
-function sourceLine(said: string, annotation: Json): string {
-  switch (annotation.type) {
-    case "url_citation": {
-      const url = asString(annotation.url);
-      if (said.includes(url) || !/^https?:/.test(url) || !URL.canParse(url)) return "";
-      return `- [${escaped(asString(annotation.title) || url)}](${inLink(url)})`;
-    }
-    case "file_citation": {
-      const name = asString(annotation.filename);
-      return said.includes(name) ? "" : `- ${escaped(name)}`;
-    }
-    default:
-      return "";
-  }
-}
-
-function escaped(title: string): string {
-  return title.replace(/\s+/g, " ").replace(/[\\`*_[\]<>&~|]/g, "\\$&");
-}
-
-/** Parentheses and spaces would end a Markdown link. */
-function inLink(url: string): string {
-  return new URL(url).href.replace(/[()]/g, (char) => (char === "(" ? "%28" : "%29"));
 }

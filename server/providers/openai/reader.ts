@@ -10,7 +10,7 @@ import type { MessageReader } from "../transport/request.ts";
 import { responsesUsage } from "../usage.ts";
 import { keptItem } from "./input.ts";
 
-/** Reads the calls of tools that OpenAI runs, and what answers cite. */
+/** Reads the calls of tools that OpenAI runs, and what answers rest on. */
 export type HostedTools = typeof import("./hosted-tools.ts");
 
 export class ResponsesReader implements MessageReader<ModelEvent> {
@@ -18,7 +18,6 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   /** Calls by their id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
   readonly #calls = new Map<string, HistoryToolCall>();
   readonly #cutCalls = new Set<string>();
-  readonly #tools: HostedTools | undefined;
   readonly #hosted: InstanceType<HostedTools["HostedToolReader"]> | undefined;
   readonly #parts: AnswerPart[] = [];
   /** Where the text of each item begins in `#said`. */
@@ -31,7 +30,6 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
 
   constructor(request: ModelRequest, tools: HostedTools | undefined) {
     this.#request = request;
-    this.#tools = tools;
     this.#hosted = tools && new tools.HostedToolReader();
   }
 
@@ -52,6 +50,11 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
       case "response.code_interpreter_call_code.done":
         this.#hosted?.run(json, said);
         break;
+      case "response.output_text.annotation.added": {
+        const text = this.#said.toString().slice(this.#starts.get(itemKey(json)));
+        this.#hosted?.cite([{ text, annotations: [json.annotation] }], this.#said.toString(), said);
+        break;
+      }
       case "response.output_item.done":
         this.#hasItems = true;
         this.#item(json.item, itemKey(json), said);
@@ -123,7 +126,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     const phase = asString(item.phase);
     const notes = phase === "" ? {} : { notes: { phase } };
     this.#parts.push({ type: "text", span: [start, this.#said.length], ...notes });
-    this.#text(key, this.#tools?.missingSources(this.#said.toString().slice(start), item.content) ?? "", said);
+    this.#hosted?.cite(item.content, this.#said.toString(), said);
   }
 
   #finish(response: unknown, said: ModelEvent[]): void {

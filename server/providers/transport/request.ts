@@ -223,7 +223,7 @@ const REAL_CLOCK: RetryClock = {
 
 /** How often one turn's request is sent, and in how many forms, each because of a refusal. */
 const MAX_TRIES = 3;
-/** The same for a model that failed by itself: it had time to write, and the person has waited for that. */
+/** The same for a model that failed while it wrote: the person has already waited for its answer. */
 const MODEL_TRIES = 2;
 const MAX_FORMS = 8;
 

@@ -1,10 +1,10 @@
 /**
  * Tools of code blocks and tables: wrap lines, fold what is long, copy a table, keep its first column in view, enlarge
- * what is wide, scroll by keyboard, colours of code.
- * Loaded with the first such box; without them it is whole.
+ * what is wide, scroll by keyboard, colours of code; and the icons of alerts. Has formulas drawn, too.
+ * Loaded with the first such box or formula; without them it is whole.
  *
- * Tools stand last in the element that they belong to, with the class `tools`, and their attributes begin with
- * `data-ui-`.
+ * Tools stand in an element with the class `tools` at the box's top, where code has the button that copies, and their
+ * attributes begin with `data-ui-`.
  */
 
 import "../../i18n/add-part-texts.ts";
@@ -14,7 +14,7 @@ import type { Strings } from "../../i18n/strings.ts";
 import { lazy } from "../../loading/lazy.ts";
 import { adoptSheets, sheetOf } from "../../styles/adopt.ts";
 import styles from "../../styles/code-blocks.css";
-import { create, svgIcon } from "../../styles/elements.ts";
+import { boxButton, create, svgIcon } from "../../styles/elements.ts";
 import { setAttribute } from "../patch-dom.ts";
 
 /** Longer code is folded at this line, a longer table at the same height. */
@@ -26,14 +26,27 @@ const PINNED_PART = 0.4;
 
 /** Icons on a grid of 24 by 24. */
 const WRAP = "M4 6h16M4 12h13.5a3 3 0 0 1 0 6H12m2.5-2.5L12 18l2.5 2.5M4 18h4";
-const GRID =
-  "M5.5 5h13A1.5 1.5 0 0 1 20 6.5v11a1.5 1.5 0 0 1-1.5 1.5h-13A1.5 1.5 0 0 1 4 17.5v-11A1.5 1.5 0 0 1 5.5 5zM4 10h16M4 14.5h16M10 5v14";
 const ENLARGE = "M14 4.5h5.5V10m0-5.5l-6 6M10 19.5H4.5V14m0 5.5l6-6";
+
+/** By the class of an alert. */
+const ALERT_ICONS = {
+  note: "M12 11v5m0-8.2v.1M12 3.5a8.5 8.5 0 1 1 0 17a8.5 8.5 0 0 1 0-17z",
+  tip: "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
+  important:
+    "M5.5 4h13A1.5 1.5 0 0 1 20 5.5v10a1.5 1.5 0 0 1-1.5 1.5H13l-4 3.5V17H5.5A1.5 1.5 0 0 1 4 15.5v-10A1.5 1.5 0 0 1 5.5 4zM12 7.5v3.5m0 2.6v.1",
+  warning: "M12 4l8.8 15.5H3.2zM12 10v4m0 2.6v.1",
+  caution: "M8.5 3.5h7l5 5v7l-5 5h-7l-5-5v-7zM12 8v5m0 2.9v.1",
+};
 
 /** How often the lines of code that still grows are counted again, in milliseconds. */
 const COUNT_AGAIN = 250;
 
-const BOXES = ".code, .table";
+const BOXES = ".code, .table, .alert";
+
+/** And formulas that are drawn. */
+const SCROLLERS = `${BOXES}, .math`;
+
+const mathematics = lazy(() => import("../mathematics.ts"), "drawFormulas");
 
 const sheet = sheetOf(styles);
 
@@ -51,26 +64,43 @@ const wideButtons = new WeakMap<Element, readonly HTMLButtonElement[]>();
  * be called again when they have grown.
  */
 export function addTools(node: Element, isSettled: boolean, strings: Strings): void {
+  if (node.querySelector(".tex")) void addFormulas(node, strings);
+  // What grows is looked at again, not what stands above it or has a box somewhere in it.
+  const isKnown = countAgain.has(node) && node.nextElementSibling !== null;
+  if (!isSettled && (!node.matches(BOXES) || isKnown)) return;
   adoptSheets(node, [sheet]);
   for (const box of [node, ...node.querySelectorAll(BOXES)] as HTMLElement[]) {
     if (!countAgain.has(box)) box.closest("details")?.addEventListener("toggle", () => lookAgain(box));
     if (!countAgain.has(box) && box.matches(".code")) addCodeTools(box, strings);
     if (!countAgain.has(box) && box.matches(".table")) addTableTools(box, strings);
+    if (box.matches(".alert") && !box.querySelector(":scope > .alert-title > .icon")) addAlertIcon(box);
     countAgain.get(box)?.(isSettled);
   }
   lookAgain(node);
   if (isSettled) void colourCode(node);
 }
 
+async function addFormulas(node: Element, strings: Strings): Promise<void> {
+  const module = await mathematics.loadEventually();
+  const drawn = (await module?.drawFormulas(node)) ?? [];
+  for (const box of drawn) names.set(box, () => strings.formula);
+  if (drawn.length > 0) lookAgain(node);
+}
+
+function addAlertIcon(box: HTMLElement): void {
+  const kind = box.className.replace("alert alert-", "") as keyof typeof ALERT_ICONS;
+  box.firstElementChild?.prepend(svgIcon(ALERT_ICONS[kind]));
+}
+
 function addCodeTools(box: HTMLElement, strings: Strings): void {
   const header = box.querySelector(".code-header") as HTMLElement;
   const pre = box.querySelector("pre") as HTMLElement;
   const code = box.querySelector("code") as HTMLElement;
-  const tools = addToolsTo(header);
-  const wrap = addIconButton(tools, WRAP, strings.wrapLines);
+  const wrap = boxButton("wrap", strings.wrapLines, WRAP);
   wrap.setAttribute("aria-pressed", "false");
-  wrap.hidden = true;
-  wideButtons.set(box, [wrap, addEnlarge(tools, strings)]);
+  const enlarge = enlargeButton(strings);
+  header.querySelector(".copy")?.before(wrap, enlarge);
+  addWideButtons(box, [wrap, enlarge]);
   wrap.addEventListener("click", () => {
     wrap.setAttribute("aria-pressed", String(box.toggleAttribute("data-ui-wrap")));
     lookAgain(box);
@@ -86,16 +116,35 @@ function addCodeTools(box: HTMLElement, strings: Strings): void {
 
 function addTableTools(box: HTMLElement, strings: Strings): void {
   const table = box.querySelector("table") as HTMLTableElement;
-  const tools = addToolsTo(box);
-  wideButtons.set(box, [addEnlarge(tools, strings)]);
-  for (const [icon, word, label, textOf] of [
-    [COPY, "Markdown", strings.copyAsMarkdown, tableAsMarkdown],
-    [GRID, "CSV", strings.copyAsCsv, tableAsCsv],
+  const tools = create("div", "tools");
+  const enlarge = enlargeButton(strings);
+  const copy = boxButton("copy", `${strings.copy}: ${strings.table}`, COPY, COPIED);
+  const forms = create("div", "forms");
+  forms.popover = "auto";
+  // Otherwise the direction of the menu's words would become that of the table.
+  forms.dir = "auto";
+  copy.popoverTargetElement = forms;
+  for (const [label, textOf] of [
+    [strings.copyAsMarkdown, tableAsMarkdown],
+    [strings.copyAsCsv, tableAsCsv],
   ] as const) {
-    const button = addIconButton(tools, icon, label, word);
-    button.firstElementChild?.after(svgIcon(COPIED));
-    button.addEventListener("click", () => void copyFrom(button, copyText(textOf(table), button), strings));
+    addButton(forms, "small-button", label).addEventListener("click", () => {
+      forms.hidePopover();
+      void copyFrom(copy, copyText(textOf(table), copy), strings);
+    });
   }
+  forms.addEventListener("toggle", () => placeBelow(copy, forms));
+  // The focus does not go with what is closed.
+  forms.addEventListener("beforetoggle", () => {
+    if (forms.matches(":focus-within")) copy.focus();
+  });
+  // Escape closes this, and does not stop the answer.
+  tools.addEventListener("keydown", (event) => {
+    if (forms.matches(":popover-open")) event.stopPropagation();
+  });
+  tools.append(enlarge, copy, forms);
+  box.prepend(tools);
+  addWideButtons(box, [enlarge]);
   foldLong(box, box, {
     count: () => table.rows.length - 1,
     most: MAX_ROWS,
@@ -105,38 +154,32 @@ function addTableTools(box: HTMLElement, strings: Strings): void {
   names.set(box, () => strings.table);
 }
 
-function addToolsTo(parent: Element): HTMLElement {
-  const tools = create("div", "tools");
-  parent.append(tools);
-  return tools;
+/** In line with the end of what has opened it, and inside of the window. */
+function placeBelow(button: HTMLElement, opened: HTMLElement): void {
+  const { left, right, bottom } = button.getBoundingClientRect();
+  const start = button.matches(":dir(rtl)") ? left : right - opened.offsetWidth;
+  const top = Math.min(bottom, innerHeight - opened.offsetHeight);
+  Object.assign(opened.style, { top: `${top}px`, left: `${start}px` });
 }
 
-function addButton(tools: Element, text: string): HTMLButtonElement {
-  const button = create("button");
+function addButton(parent: Element, className: string, text = ""): HTMLButtonElement {
+  const button = create("button", className);
   button.type = "button";
   button.textContent = text;
-  tools.append(button);
-  return button;
-}
-
-/** A button with an icon, and on touch a word beside it: there is no pointer that could ask what the icon means. */
-function addIconButton(tools: Element, icon: string, label: string, word = label): HTMLButtonElement {
-  const button = addButton(tools, "");
-  const shown = create("span");
-  shown.textContent = word;
-  button.append(svgIcon(icon), shown);
-  button.title = label;
-  button.setAttribute("aria-label", label);
+  parent.append(button);
   return button;
 }
 
 /** What it does is no matter of Markdown: the chat hears the click. */
-function addEnlarge(tools: Element, strings: Strings): HTMLButtonElement {
-  const button = addIconButton(tools, ENLARGE, strings.enlarge);
-  button.className = "enlarge";
+function enlargeButton(strings: Strings): HTMLButtonElement {
+  const button = boxButton("enlarge", strings.enlarge, ENLARGE);
   button.setAttribute("aria-haspopup", "dialog");
-  button.hidden = true;
   return button;
+}
+
+function addWideButtons(box: Element, buttons: readonly HTMLButtonElement[]): void {
+  for (const button of buttons) button.hidden = true;
+  wideButtons.set(box, buttons);
 }
 
 interface Length {
@@ -171,9 +214,7 @@ function foldLong(box: HTMLElement, clipped: HTMLElement, length: Length): void 
 
 /** Returns how to write the number of lines again. */
 function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewer }: Length): () => void {
-  const tools = box.querySelector(":scope > .tools") ?? addToolsTo(box);
-  const button = addButton(tools, "");
-  tools.prepend(button);
+  const button = addButton(box, "unfold");
   const isClosed = () => box.getAttribute("data-ui-fold") === "closed";
   const label = () => {
     button.textContent = isClosed() ? showAll(count()) : showFewer;
@@ -213,15 +254,19 @@ const widths = new WeakMap<Element, number>();
  * browser asks for the size of everything that is observed at every frame.
  */
 const sizes = new ResizeObserver((entries) => {
+  // On paper nothing scrolls.
+  if (matchMedia("print").matches) return;
   const boxes = entries.flatMap(({ target, contentRect }) => {
     if (widths.get(target) === contentRect.width) return [];
     widths.set(target, contentRect.width);
-    return [...target.querySelectorAll<HTMLElement>(BOXES)].filter((box) => parentOf(box) === target);
+    return [...target.querySelectorAll<HTMLElement>(SCROLLERS)].filter((box) => parentOf(box) === target);
   });
   // All are read before any is written: else the page is laid out for each.
   const wide = boxes.filter(overflows);
   const pinned = wide.filter(hasNarrowFirstColumn);
+  const parts = new Map(wide.map((box) => [box, letterPart(box)]));
   for (const box of boxes) {
+    box.style.setProperty("--_letter-part", parts.get(box) ?? null);
     nameIfScrollable(box, wide.includes(box) || scrollerOf(box).matches(":focus"));
     box.toggleAttribute("data-ui-pinned", pinned.includes(box));
     for (const button of wideButtons.get(box) ?? []) {
@@ -244,8 +289,18 @@ function parentOf(node: Element): Element | null {
 }
 
 function overflows(box: HTMLElement): boolean {
-  const { scrollWidth, clientWidth } = scrollerOf(box);
+  const { scrollWidth, clientWidth, lastElementChild: math } = scrollerOf(box);
+  // Accents and bars stand out of a formula that has room enough.
+  if (math?.localName === "math") return math.getBoundingClientRect().width > clientWidth + 1;
   return scrollWidth > clientWidth;
+}
+
+/** What part of a formula's width its letters have, so that it can be drawn as wide as paper is. */
+function letterPart(box: HTMLElement): string | undefined {
+  const math = box.matches(".math") && box.lastElementChild;
+  return math
+    ? `${Number.parseFloat(getComputedStyle(math).fontSize) / math.getBoundingClientRect().width}`
+    : undefined;
 }
 
 function hasNarrowFirstColumn(box: HTMLElement): boolean {
@@ -293,7 +348,10 @@ function tableAsMarkdown(table: HTMLTableElement): string {
 }
 
 function cellsOf(table: HTMLTableElement): string[][] {
-  return [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
+  const copy = table.cloneNode(true) as HTMLTableElement;
+  // A formula has its TeX beside what is drawn.
+  for (const drawn of copy.querySelectorAll("math")) drawn.remove();
+  return [...copy.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
 }
 
 /** With its grammars, loaded for the first code in a language that there is. */

@@ -34,7 +34,7 @@ export class CallAnnouncer {
   /** To be called with the answer after every change of its calls. */
   watch(answer: AssistantMessage): void {
     const [known, calls] = [callsOf(this.#answer), callsOf(answer)];
-    // The next turn of the model: what was before is spoken of by itself.
+    // The next turn of the model: the calls before it get their own sentence.
     if (calls.length > known.length && !known.some(isOpen)) this.say();
     this.#answer = answer;
     if (calls.some(({ callId, status }) => this.#said.get(callId) !== status)) {
@@ -90,7 +90,7 @@ export class CallAnnouncer {
   }
 }
 
-/** Those of which there is something to say: the person knows what they have declined. */
+/** Calls of which there is something to say: the person knows what they have declined. */
 function callsOf(answer: AssistantMessage): readonly ToolBlock[] {
   return toolCalls(answer).filter(({ decision }) => decision?.approved !== false);
 }

@@ -1,7 +1,8 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { ImageType } from "../../../server/protocol/attachments.ts";
 import type { ResultImage } from "../../../server/protocol/chat.ts";
-import type { Message, ToolBlock } from "../../conversations/messages.ts";
+import { type Message, sourcesIn, type ToolBlock } from "../../conversations/messages.ts";
+import type { SourcesListener } from "../../markdown/renderers.ts";
 import type { ChatContext } from "../context.ts";
 
 interface Drawing {
@@ -26,6 +27,9 @@ export class PageDrawings implements ReactiveController {
   readonly #host: ReactiveControllerHost & HTMLElement;
   /** By `HEADER`, or the id of a call. */
   readonly #drawings = new Map<string, Drawing>();
+  /** By id of the call. */
+  readonly #listeners = new Map<string, SourcesListener[]>();
+  #sources: ReturnType<typeof sourcesIn> = [];
 
   constructor(host: ReactiveControllerHost & HTMLElement) {
     this.#host = host;
@@ -50,13 +54,24 @@ export class PageDrawings implements ReactiveController {
     const name = role === "page" ? message.name : undefined;
     const header = messageHeader && (() => messageHeader({ messageId, role, name }));
     this.#update(HEADER, messageId, `${messageId}.`, "messageHeader", header);
-    for (const call of role === "assistant" ? message.blocks : []) {
+    const { blocks } = role === "assistant" ? message : { blocks: [] };
+    const heard = this.#sources.at(-1);
+    this.#sources = sourcesIn({ blocks });
+    if (heard !== this.#sources.at(-1)) for (const it of [...this.#listeners.values()].flat()) this.#tell(it);
+    for (const call of blocks) {
       if (call.type !== "tool") continue;
       const { callId, tool } = call;
       const renderer = Object.hasOwn(renderers, tool) ? renderers[tool] : undefined;
       const decide = (decision: typeof call.decision) => void actions.decide(callId, decision);
-      const drawing = renderer && (() => renderer({ ...call, images: call.images?.map(imageOf) }, { decide }));
-      this.#update(callId, call, `${messageId}.${callId}`, `toolRenderers.${tool}`, drawing);
+      const onSources = (listener: SourcesListener) => {
+        this.#listeners.get(callId)?.push(listener);
+        this.#tell(listener);
+      };
+      const draw = () => {
+        this.#listeners.set(callId, []);
+        return renderer?.({ ...call, images: call.images?.map(imageOf) }, { decide, onSources });
+      };
+      this.#update(callId, call, `${messageId}.${callId}`, `toolRenderers.${tool}`, renderer && draw);
     }
   }
 
@@ -73,6 +88,11 @@ export class PageDrawings implements ReactiveController {
     const isKept = known !== undefined && known.element === element;
     if (known && !isKept) remove(known);
     this.#drawings.set(key, { subject, isWanted, element, slots: isKept ? known.slots : [] });
+  }
+
+  /** A listener that fails stops nothing. */
+  #tell(listener: SourcesListener): void {
+    if (this.#sources.length > 0) queueMicrotask(() => listener(this.#sources));
   }
 
   #place(element: HTMLElement, slots: HTMLSlotElement[]): void {

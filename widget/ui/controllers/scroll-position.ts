@@ -18,7 +18,7 @@ const AT_END = 32;
 /** Between the header and a new message, in pixels. Of that, the message has 6 as its own padding (`message.css`). */
 const ANCHOR_GAP = 16 - 6;
 
-/** How much of a long question stays in view above its answer, in pixels: three lines. */
+/** How much of a question that takes half of the view stays in view above its answer, in pixels: three lines. */
 const QUESTION_REST = 78;
 
 /** Lower than this a view has no room for a question, and the answer's first line stands at its top. */
@@ -37,11 +37,8 @@ const LONGEST_GLIDE_MS = 1_000;
 const UPWARD_KEYS = /^(ArrowUp|PageUp|Home)$/;
 
 export class ScrollPosition implements ReactiveController {
-  /**
-   * Whether a way to the end is shown. Its place is kept from the start of an answer, of which less would be seen later,
-   * until the end is followed.
-   */
-  wayToEnd: "none" | "kept" | "shown" = "none";
+  /** Whether there is more below what is in view: a way to the end is shown. */
+  isAway = false;
   /** Whether what is answered is a question that was pending, and the reader is still above it. */
   isNextUnseen = false;
   readonly #host: LitElement;
@@ -79,7 +76,7 @@ export class ScrollPosition implements ReactiveController {
     // An element is also drawn after it was removed, for example when its answer ends by that.
     const scroller = this.#host.isConnected ? this.#host.renderRoot.querySelector<HTMLElement>(".scroller") : null;
     if (scroller !== this.#scroller) this.#observe(scroller);
-    // A conversation that begins anew shows its greeting from the start.
+    // A new conversation shows its greeting from the start.
     const hasText = !!scroller?.querySelector(".exchange");
     if (scroller && this.#hasText && !hasText) {
       this.#wanted = undefined;
@@ -104,9 +101,8 @@ export class ScrollPosition implements ReactiveController {
       return;
     }
     const { clientHeight } = this.#scroller;
-    const end = exchange.querySelector("agent-chat-message")?.getBoundingClientRect().bottom ?? 0;
-    const question = end - exchange.getBoundingClientRect().top;
-    const hidden = clientHeight < LOW_VIEW ? question : question > clientHeight / 3 ? question - QUESTION_REST : 0;
+    const question = bottomOf(exchange.querySelector("agent-chat-message")) - exchange.getBoundingClientRect().top;
+    const hidden = clientHeight < LOW_VIEW ? question : question > clientHeight / 2 ? question - QUESTION_REST : 0;
     exchange.style.setProperty("--_hidden", `${hidden}px`);
     // The first message comes into an empty view: nothing was there to be moved.
     this.#anchorAt(exchange, ANCHOR_GAP - hidden, glides && exchanges.length > 1 ? "smooth" : "instant");
@@ -318,7 +314,11 @@ export class ScrollPosition implements ReactiveController {
     else if (this.#mode === "anchored") this.#keepAnchor();
     else if (width && width !== this.#width && this.#held?.block.isConnected)
       this.#goTo(this.#held.block, this.#held.part);
-    if (width) this.#width = width;
+    if (width) {
+      // See `.column` in screen.css.
+      scroller?.style.setProperty("--_bars", `${scroller.offsetWidth - width}px`);
+      this.#width = width;
+    }
     const height = scroller?.clientHeight ?? 0;
     // A keyboard has come, which must not cover what is being written.
     if (scroller && height < this.#height) revealWritten(scroller);
@@ -337,7 +337,7 @@ export class ScrollPosition implements ReactiveController {
     this.#scrollTo(scroller.scrollHeight, "instant");
   }
 
-  /** Something above it has another height, and the browser has not held the place by itself. */
+  /** Something above it has another height, and the browser has not kept the place itself. */
   #keepAnchor(): void {
     const scroller = this.#scroller;
     const wasScrolled = scroller && Math.abs(scroller.scrollTop - this.#top) >= 1;
@@ -390,16 +390,19 @@ export class ScrollPosition implements ReactiveController {
 
   #checkEnd(): void {
     this.#checkAnchoring();
-    // Its place would move what is pressed, or cover it. Of a scrollbar, not every browser says that it was let go.
+    // The button would cover what is pressed. Of a scrollbar, not every browser says that it was let go.
     if (this.#pressed && this.#pressed !== this.#scroller) return;
-    const before = this.wayToEnd;
-    if (this.#mode === "following") this.wayToEnd = "none";
-    else if (this.#distanceToEnd() > AT_END && !this.#isMoving) this.wayToEnd = "shown";
-    else if (this.#mode === "anchored" || before === "shown") this.wayToEnd = "kept";
-    if (this.wayToEnd !== "shown") this.isNextUnseen = false;
-    if (this.wayToEnd !== before) this.#host.requestUpdate();
+    const wasAway = this.isAway;
+    // The scroller may end with empty room behind the last message.
+    const last = this.#scroller?.firstElementChild?.lastElementChild?.lastElementChild;
+    const below = bottomOf(last) - bottomOf(this.#scroller);
+    this.isAway = this.#mode !== "following" && below > AT_END && !this.#isMoving;
+    if (!this.isAway) this.isNextUnseen = false;
+    if (this.isAway !== wasAway) this.#host.requestUpdate();
   }
 }
+
+const bottomOf = (element?: Element | null) => element?.getBoundingClientRect().bottom ?? 0;
 
 function firstOf(hits: readonly (Element | null)[], find: (hit: Element) => Element | null | undefined) {
   return hits.map((hit) => hit && find(hit)).find((found) => found) ?? undefined;

@@ -1,0 +1,9 @@
+/** Where npm has started the command: a signal to npm ends npm and the shell that it runs a command in, but not the command. */
+export function endWithNpm(): void {
+  const { ppid } = process;
+  const timer = setInterval(() => {
+    if (process.ppid === ppid) return;
+    clearInterval(timer);
+    process.kill(process.pid, "SIGTERM");
+  }, 500).unref();
+}
