@@ -32,6 +32,23 @@ const templates = {
   },
 };
 
+/**
+ * Of `marked` the element has the lexer alone. What writes HTML is held by one instance that the module makes at its end,
+ * with statements that no bundler takes out: without them esbuild leaves the classes away.
+ */
+const lexer = {
+  name: "lexer",
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]marked\.esm\.js$/ }, ({ path }) => {
+      const source = readFileSync(path, "utf8");
+      const [end] = /var [\w$]+=new [\w$]+;function (?:(?!class).)*$/s.exec(source) ?? [];
+      const names = end?.match(/[\w$]+ as (?:Lexer|Tokenizer)\b/g);
+      if (names?.length !== 2) throw new Error(`${path} ends in another way: see build/browser.mjs`);
+      return { contents: `${source.slice(0, -end.length)}export{${names}};` };
+    });
+  },
+};
+
 /** The texts that a launcher has before its chat is loaded, by language. */
 const [openChat, hidePreview, reload] = [
   { en: panelTexts.openChat },
@@ -79,7 +96,7 @@ const common = {
   charset: "utf8",
   metafile: true,
   loader: { ".woff2": "base64" },
-  plugins: [css, templates],
+  plugins: [css, templates, lexer],
 };
 
 /** What is loaded by its address. What they import is in chunks that they share. */

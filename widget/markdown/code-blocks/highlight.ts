@@ -162,7 +162,7 @@ function paint(code: Element): void {
 /** Takes the colours away until they are needed again. */
 function hide(code: Element): void {
   if (!painted.delete(code)) return;
-  for (const [role, range] of ranges.get(code) ?? []) highlightOf(role).delete(range);
+  for (const [role, range] of ranges.get(code) ?? []) CSS.highlights.get(`agent-chat-${role}`)?.delete(range);
 }
 
 function register(code: Element): void {
