@@ -96,7 +96,9 @@ for (const [failure, fail] of Object.entries(FAILURES)) {
     const servers = await Promise.all(Array.from({ length: SERVERS }, launch));
     const random = randomFrom(SEED);
     const between = (least: number, most: number) => pause(least + random() * (most - least));
-    const readers = Array.from({ length: RUNS }, () => follow(t, servers, random));
+    // Where Redis answered too late, a run is known to its own server alone, and dies with it.
+    const mayBeForgotten = failure === "killed servers";
+    const readers = Array.from({ length: RUNS }, () => follow(t, servers, random, mayBeForgotten));
     const [all] = await Promise.all([Promise.all(readers), fail({ redis, way, servers, launch, between })]);
     const lost = all.filter((events) => hasFailed(events)).length;
     t.diagnostic(`${all.length} runs, ${lost} of them lost`);
@@ -104,16 +106,24 @@ for (const [failure, fail] of Object.entries(FAILURES)) {
 }
 
 /** Reads a run to its end, over connections to any server, some of which it cuts. */
-async function follow(t: Cleanup, servers: readonly StartedCommand[], random: () => number): Promise<NumberedEvent[]> {
+async function follow(
+  t: Cleanup,
+  servers: readonly StartedCommand[],
+  random: () => number,
+  mayBeForgotten: boolean,
+): Promise<NumberedEvent[]> {
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
   const run = newRun();
   const message = pick(["Show me Markdown", "Think about it", "What is the weather in Paris and Tokyo?"]);
   const events: NumberedEvent[] = [];
   const until = performance.now() + END_MS;
+  const failures = new Map<string, number>();
+  const unknownTo = new Set<StartedCommand>();
   while (performance.now() < until) {
+    const server = pick(servers);
     try {
       const wish = events.length === 0 ? { message, run } : { resume: run, after: events.length };
-      const line = await openLine[pick(LINES)](t, pick(servers), wish);
+      const line = await openLine[pick(LINES)](t, server, wish);
       const most = random() < 0.5 ? Number.POSITIVE_INFINITY : 1 + Math.floor(random() * 40);
       for (let taken = 0; taken < most; taken++) {
         const event = await line.next();
@@ -125,10 +135,18 @@ async function follow(t: Cleanup, servers: readonly StartedCommand[], random: ()
       // Whatever fails is said in time.
       if (/did not come within/.test(String(error))) throw error;
       // Its server was killed, is frozen, or does not know the run while Redis is away.
+      failures.set(String(error), (failures.get(String(error)) ?? 0) + 1);
+      if (/run_not_found|404 !== 200/.test(String(error))) unknownTo.add(server);
+      if (mayBeForgotten && servers.every((it) => unknownTo.has(it))) {
+        const [id, data] = [events.length + 1, "No server knows the run."];
+        return [...events, { type: "error", id, data, code: "run_not_found", retryable: false }];
+      }
       await pause(100);
     }
   }
-  throw new Error(`seed ${SEED}: run ${run} never ended, after ${events.length} events`);
+  throw new Error(
+    `seed ${SEED}: run ${run} never ended, after ${events.length} events: ${JSON.stringify([...failures])}`,
+  );
 }
 
 /** Asserts that each event is there once and in order. Gives whether the last one is an error. */
