@@ -7,7 +7,8 @@ import { RED_PIXEL } from "../support/files.ts";
 import { it, test } from "../support/rows.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, hasFocus, holdInfo, isFocused, openChat } from "./chat-page.ts";
+import { chatIn, contents, hasFocus, holdInfo, isFocused, openChat, shown } from "./chat-page.ts";
+import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -72,6 +73,71 @@ test("a text of several lines has the card's whole width, until it is gone", asy
   assert.equal(await left(chat.input), edge);
   await chat.input.fill("");
   assert.deepEqual(await place(), one);
+});
+
+const PROGRAM = Array.from({ length: 120 }, (_, line) => `  line ${line + 1}`).join("\n");
+
+/** Pastes a text as a browser does; answers whether it is left to the browser. */
+const paste = (field: Locator, text: string) =>
+  field.evaluate((it, pasted) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", pasted);
+    return it.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+  }, text);
+
+test("a long text that is pasted stands as a file above the text field, and is sent behind what is written", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("I see.")], [say("All of it.")]] });
+  const spoken = await listen(chat.page);
+  await chat.input.fill("What is wrong here?");
+  assert.equal(await paste(chat.input, "one\ntwo"), true);
+  assert.equal(await paste(chat.input, PROGRAM.replaceAll("\n", "\r\n")), false);
+  assert.match(await shown(chat.drafts), /^line 1\s*TXT · 1\.2 kB$/);
+  await untilHeard(chat.page, spoken, "line 1 attached.");
+  assert.equal(await chat.input.inputValue(), "What is wrong here?");
+  await chat.input.press("Enter");
+  await chat.replies.getByText("I see.").waitFor();
+  assert.equal(await chat.drafts.count(), 0);
+  assert.deepEqual(contents(chat, 0), [`What is wrong here?\n\n${PROGRAM}`]);
+  // By itself, too.
+  await paste(chat.input, PROGRAM);
+  await chat.send.click();
+  await chat.replies.getByText("All of it.").waitFor();
+  assert.equal(contents(chat, 1)?.at(-1), PROGRAM.trim());
+});
+
+test("a long text that is pasted can be taken out, or be put into the field, where one that replaces words stays", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  await chat.input.fill("Look:");
+  await paste(chat.input, PROGRAM);
+  await paste(chat.input, `${"x".repeat(5_000)}`);
+  await chat.page.getByRole("button", { name: "Remove x" }).click();
+  await hasFocus(chat.input);
+  await chat.drafts.getByRole("button", { name: "line 1 TXT · 1.2 kB", exact: true }).press("Enter");
+  await hasFocus(chat.input);
+  assert.equal(await chat.drafts.count(), 0);
+  assert.equal(await chat.input.inputValue(), `Look:\n\n${PROGRAM}`);
+  await chat.input.press("ControlOrMeta+a");
+  assert.equal(await paste(chat.input, PROGRAM), true, "left to the browser");
+});
+
+test("a long text that was pasted is there after another conversation, and after a reload in the field", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Hi.")]] });
+  await chat.ask("Hello", "Hi.");
+  await chat.input.fill("Look:");
+  await paste(chat.input, PROGRAM);
+  await chat.drafts.waitFor();
+  await chat.page.getByRole("button", { name: "New conversation" }).click();
+  await chat.greeting.waitFor();
+  assert.deepEqual([await chat.drafts.count(), await chat.input.inputValue()], [0, ""]);
+  await chat.page.locator(`[part="conversation"]`).filter({ hasText: "Hello" }).click();
+  await chat.drafts.waitFor();
+  assert.equal(await chat.input.inputValue(), "Look:");
+  await chat.page.reload();
+  await chat.replies.getByText("Hi.").waitFor();
+  await chat.page.waitForFunction(
+    (text) => document.querySelector("agent-chat")?.shadowRoot?.querySelector("textarea")?.value === text,
+    `Look:\n\n${PROGRAM}`,
+  );
 });
 
 it("a press within the card beside the text field puts the cursor there, and keeps it; one that is meant for something else does not", async (t) => {

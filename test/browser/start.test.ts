@@ -10,6 +10,20 @@ import { PHONE } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
+test("a chat whose owner says nothing greets by the reader's hour", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  for (const [hour, greeting] of [
+    [4, "Good evening."],
+    [5, "Good morning."],
+    [12, "Good afternoon."],
+    [18, "Good evening."],
+  ] as const) {
+    await chat.page.clock.setFixedTime(new Date(2026, 0, 15, hour));
+    await chat.page.reload();
+    assert.deepEqual(await chat.greeting.locator("p").allInnerTexts(), [greeting, "How can I help?"]);
+  }
+});
+
 for (const [name, profile] of [
   ["a phone", PHONE],
   ["a desktop", { viewport: { width: 1280, height: 800 } }],

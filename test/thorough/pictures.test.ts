@@ -321,6 +321,16 @@ const SOURCED: Turn = [
 ];
 
 const STATES: Record<string, State> = {
+  pasted: talk([], async (chat) => {
+    const input = chat.part("input");
+    await input.fill("Why does this fail?");
+    await input.evaluate((field, text) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", text);
+      field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }, "TypeError: cannot read what is not there\n".repeat(120));
+    await chat.part("attachment").waitFor();
+  }),
   start: talk([], (chat) => chat.part("empty").waitFor(), {
     agent: {
       chat: {

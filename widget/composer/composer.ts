@@ -11,10 +11,11 @@ import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
 import type { FileNote } from "../ui/file-notes.ts";
 import { icons } from "../ui/icons.ts";
 import { isTaken } from "../ui/keys.ts";
-import { fileNotes, loadPartEventually } from "../ui/lazy-parts.ts";
+import { fileNotes, loadPart, loadPartEventually } from "../ui/lazy-parts.ts";
 import type { MessageEditor } from "../ui/message-list.ts";
 import { DraftFiles, draftFilesOf } from "./attachments.ts";
 import { ENDINGS } from "./endings.ts";
+import { type PastedText, pastedText } from "./pasted-text.ts";
 import type { DraftFile } from "./read-file.ts";
 
 /** The field's height is less with one line, with or without the larger paddings of touch, and more with two. */
@@ -57,7 +58,9 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   /** Grows with each change of the draft. */
   private draftVersion = 0;
   #files = new DraftFiles(() => this.#changed());
+  /** What stands in the field. */
   #text = "";
+  #pasted: readonly PastedText[] = [];
   /** Whether the person has typed the text, or a part of it. */
   #isTyped = false;
   /** Resolves when the session has decided about the message that was sent last. */
@@ -66,39 +69,39 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   #hasJustComposed = false;
   #infoWaiters: ((info: AgentInfo) => void)[] = [];
 
-  /** The text that is being written. */
+  /** The text that is being written, with long ones that were pasted at its end. */
   get draft(): string {
-    return this.#text;
+    return this.#pasted.reduce((draft, { text }) => (draft ? `${draft}\n\n${text}` : text), this.#text);
   }
 
   set draft(text: string) {
     this.#isTyped = false;
     // What a page sets may be no text.
-    this.#text = String(text ?? "");
-    this.#changed();
+    this.#write(String(text ?? ""), []);
   }
 
   /** What is kept of it over a reload, and while another conversation is shown. */
   get written(): Written {
-    const [text, files] = [this.#text, this.#files];
+    const [text, pasted, files] = [this.#text, this.#pasted, this.#files];
     const putBack = () => {
+      this.#isTyped = false;
       this.#files = files;
-      this.draft = text;
+      this.#write(text, pasted);
     };
-    return { text, files: files.names, putBack };
+    return { text: this.draft, files: files.names, putBack };
   }
 
   /** As it is to be sent. */
   get outgoing(): OutgoingMessage & { readonly files: readonly DraftFile[] } {
     const { files } = this.#files;
-    return { text: this.#text.trim(), attachments: files.map(({ attachment }) => attachment), files };
+    return { text: this.draft.trim(), attachments: files.map(({ attachment }) => attachment), files };
   }
 
   /** Begins with what an earlier page load had here, and names the files that are gone. A text set by the page wins. */
   async restore({ text, files }: Written): Promise<void> {
     await this.#sending;
-    if (this.#text === "") this.draft = text;
-    else if (this.#isTyped && !this.#text.includes(text)) this.draft = join(text, this.#text);
+    if (this.draft === "") this.draft = text;
+    else if (this.#isTyped && !this.draft.includes(text)) this.#write(join(text, this.#text));
     if (files.length > 0) void this.#announce(this.#files.reportLost(files));
   }
 
@@ -139,7 +142,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     const draft = this.#files;
     const outcomes = await draft.add([...files], async () => {
       const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#infoWaiters.push(resolve)));
-      return { rules, sentWith: [this.session.stateFor(this.edits?.id), this.#text] };
+      return { rules, sentWith: [this.session.stateFor(this.edits?.id), this.draft] };
     });
     if (draft === this.#files) void this.#announce(outcomes);
   }
@@ -149,7 +152,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     const { info: rules } = this;
     const others = draftFilesOf(message);
     if (!rules || others.length === 0) return true;
-    const sentWith = [this.session.stateFor(undefined), message.text, this.#text];
+    const sentWith = [this.session.stateFor(undefined), message.text, this.draft];
     const notes = await this.#files.refuse(others, { rules, sentWith });
     void this.#announce(notes);
     return notes.length === 0;
@@ -178,13 +181,13 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     const canAttach = mediaTypes?.length !== 0;
     return html`
       ${
-        this.isAsking && this.#text !== ""
+        this.isAsking && this.draft !== ""
           ? html`<p class="status-line declining" role="status">${strings.writingDeclines}</p>`
           : nothing
       }
       ${this.busyNote && (this.isBusy || this.busyNote === strings.wentOnElsewhere) ? html`<p class="status-line busy-note">${this.busyNote}</p>` : nothing}
       <div part="composer" class="composer" @mousedown=${focusField}>
-        ${this.#renderNotes()} ${this.#files.files.length > 0 ? this.#renderFiles() : nothing}
+        ${this.#renderNotes()} ${this.#renderFiles()}
         <div class=${canAttach ? "composer-row attachable" : "composer-row"}>
           <input
             type="file"
@@ -230,16 +233,27 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     ></agent-chat-file-notes>`;
   }
 
-  #renderFiles(): TemplateResult {
+  #renderFiles(): TemplateResult | typeof nothing {
+    const files = [...this.#files.files, ...this.#pasted];
+    if (files.length === 0) return nothing;
     return html`<agent-chat-files
       .context=${this.context}
-      .files=${this.#files.files}
+      .files=${files}
       .takeOut=${this.#takeOut}
+      .unfold=${this.#unfold}
     ></agent-chat-files>`;
   }
 
-  readonly #takeOut = (file: DraftFile): void => {
-    this.#files.remove(file);
+  readonly #takeOut = (file: DraftFile | PastedText): void => {
+    if ("text" in file) this.#write(this.#text, without(this.#pasted, [file]));
+    else this.#files.remove(file);
+    this.focus();
+  };
+
+  /** Has a pasted text in the field. */
+  readonly #unfold = (pasted: PastedText): void => {
+    this.#isTyped = true;
+    this.#write(join(this.#text, pasted.text), without(this.#pasted, [pasted]));
     this.focus();
   };
 
@@ -277,7 +291,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
 
   get #canSend(): boolean {
     const { pending, files } = this.#files;
-    return pending.length === 0 && (files.length > 0 || this.#text.trim() !== "");
+    return pending.length === 0 && (files.length > 0 || this.draft.trim() !== "");
   }
 
   readonly #input = (): void => {
@@ -291,7 +305,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     if (isTaken(event) || this.#hasJustComposed) return;
     const { key, shiftKey, altKey } = event;
     const isCommand = event.ctrlKey || event.metaKey;
-    if (key === "ArrowUp" && this.#text === "" && !this.edits && !(shiftKey || altKey || isCommand)) {
+    if (key === "ArrowUp" && this.draft === "" && !this.edits && !(shiftKey || altKey || isCommand)) {
       event.preventDefault();
       this.context.actions.recall();
     }
@@ -318,10 +332,31 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     // Word processors put a picture of the text beside the formatted text: the text is what is meant. The name that the
     // macOS Finder puts beside a file has no format.
     const isText = ["text/plain", "text/html"].every((type) => event.clipboardData?.getData(type));
-    if (files.length === 0 || isText) return;
+    if (files.length > 0 && !isText) {
+      event.preventDefault();
+      void this.addFiles(files);
+      return;
+    }
+    const { selectionStart, selectionEnd } = event.target as HTMLTextAreaElement;
+    // What takes the place of other words stands where they stood.
+    const pasted = selectionStart === selectionEnd && pastedText(event.clipboardData?.getData("text/plain") ?? "");
+    if (!pasted) return;
     event.preventDefault();
-    void this.addFiles(files);
+    void this.#addPasted(pasted);
   };
+
+  async #addPasted(pasted: PastedText): Promise<void> {
+    this.#isTyped = true;
+    this.#write(this.#text, [...this.#pasted, pasted]);
+    const { strings, actions } = this.context;
+    try {
+      await loadPart("agent-chat-files");
+      actions.announce(strings.fileAttached(pasted.name));
+    } catch {
+      // Nothing would show it.
+      if (this.#pasted.includes(pasted)) this.#unfold(pasted);
+    }
+  }
 
   readonly #pick = ({ target }: Event): void => {
     const picker = target as HTMLInputElement;
@@ -356,8 +391,8 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
 
   /** The session decides whether the message is accepted; only then the draft goes. */
   async #sendDraft(): Promise<void> {
-    const { draft, outgoing, edits } = this;
-    const files = this.#files;
+    const { outgoing, edits } = this;
+    const [text, pasted, files] = [this.#text, this.#pasted, this.#files];
     const outcome = await this.context.actions.send(outgoing, { replaces: edits?.id });
     if (outcome === "busy" || outcome === "full") this.#explain(outcome);
     if (outcome !== "accepted") return;
@@ -365,7 +400,11 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     // What was written or added meanwhile stays, also in another conversation.
     files.removeSent(outgoing.files);
     if (files !== this.#files) return;
-    this.draft = this.#text.startsWith(draft) ? this.#text.slice(draft.length) : this.#text;
+    this.#isTyped = false;
+    this.#write(
+      this.#text.startsWith(text) ? this.#text.slice(text.length) : this.#text,
+      without(this.#pasted, pasted),
+    );
   }
 
   /** Says for a moment, in place and aloud, that an answer has to end first, or that too many messages are pending. */
@@ -383,6 +422,12 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     this.#busyNoteTimer = setTimeout(() => {
       this.busyNote = "";
     }, forMs);
+  }
+
+  #write(text: string, pasted = this.#pasted): void {
+    this.#text = text;
+    this.#pasted = pasted;
+    this.#changed();
   }
 
   #replace(text: string, files: readonly DraftFile[]): void {
@@ -419,6 +464,10 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     }
     revealWritten(this);
   }
+}
+
+function without<Item>(all: readonly Item[], some: readonly Item[]): readonly Item[] {
+  return all.filter((it) => !some.includes(it));
 }
 
 function join(earlier: string, later: string): string {

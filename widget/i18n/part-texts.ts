@@ -168,6 +168,8 @@ export const partTexts = {
   attachedFiles: "Attached files",
   uploading: "Sending the files…",
   remove: (name: string) => `Remove ${name}`,
+  /** On a long text that was pasted. */
+  unfoldText: "Show in the text field",
   noFilesTaken: (agent: string) => `${agent} does not take files.`,
   fileTooLarge: (names: string, limit: string) => `${names}: larger than ${limit}.`,
   fileAlreadyAttached: (names: string) => `${names}: attached already.`,

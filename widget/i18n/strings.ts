@@ -5,6 +5,9 @@ import type { Refusal } from "../conversations/messages.ts";
 import type { panelTexts } from "./panel-texts.ts";
 import type { partTexts } from "./part-texts.ts";
 
+/** At the reader's place: the morning begins at 5, the afternoon at 12, the evening at 18. */
+export type PartOfDay = "morning" | "afternoon" | "evening";
+
 const texts = {
   /** A language tag: numbers are written and screen readers pronounce the texts by it. */
   lang: "en",
@@ -18,7 +21,9 @@ const texts = {
   toLight: "Switch to light theme",
   toAuto: "Follow the system theme",
   forgetKey: "Forget the saved key",
-  welcome: "How can I help?",
+  /** Where neither the agent nor the page says another one. */
+  welcome: (part: PartOfDay) =>
+    `${{ morning: "Good morning.", afternoon: "Good afternoon.", evening: "Good evening." }[part]} How can I help?`,
 
   composerLabel: "Message",
   placeholder: (agent: string) => `Message ${agent}`,

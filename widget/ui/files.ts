@@ -53,6 +53,8 @@ export class FilesElement<File extends SentFile> extends ChatPart {
   isSending = false;
   /** Takes a file of the composer out again; absent for those that were sent. */
   takeOut: ((file: File) => void) | undefined;
+  /** Has a text of the composer in its field, where one was pasted and is shown as a file. */
+  unfold: ((file: File) => void) | undefined;
 
   protected override render(): TemplateResult {
     const { strings } = this.context;
@@ -65,7 +67,7 @@ export class FilesElement<File extends SentFile> extends ChatPart {
         ${this.files.map(
           (file) => html`
             <li part="attachment" class=${isPicture(file) ? "chip picture" : "chip"}>
-              ${file.picture ? this.#renderPicture(file, file.picture) : renderLabel(file, strings)}
+              ${file.picture ? this.#renderPicture(file, file.picture) : this.#renderText(file)}
               ${this.takeOut ? this.#renderRemove(file, this.takeOut) : nothing}
             </li>
           `,
@@ -95,6 +97,20 @@ export class FilesElement<File extends SentFile> extends ChatPart {
       height=${height ?? nothing}
     />`;
     return this.takeOut ? image : html`<button type="button" aria-haspopup="dialog">${image}</button>`;
+  }
+
+  #renderText(file: File): TemplateResult {
+    const { strings } = this.context;
+    if (!("text" in file)) return renderLabel(file, strings);
+    return html`<button
+      type="button"
+      part="unfold"
+      class="unfold"
+      title=${strings.unfoldText}
+      @click=${() => this.unfold?.(file)}
+    >
+      ${renderLabel(file, strings)}
+    </button>`;
   }
 
   #renderRemove(file: File, takeOut: (file: File) => void): TemplateResult {
@@ -132,7 +148,7 @@ function renderLabel(file: SentFile, { lang }: Strings): TemplateResult {
     ${isPicture(file) ? html`<canvas width=${width ?? nothing} height=${height ?? nothing}></canvas>` : nothing}
     <span class="file-icon">${fileIcon}</span>
     <span class="file-text">
-      <span class="file-name" title=${name}>${name}</span>
+      <span class="file-name" dir="auto" title=${name}>${name}</span>
       <span class="file-kind">
         <bdi>${labelOf(mediaType)}</bdi>${size === undefined ? "" : html` · <bdi>${formatBytes(size, lang)}</bdi>`}
       </span>

@@ -133,6 +133,7 @@ export interface ScreenView {
  * @csspart next-image - Its button to the image after.
  * @csspart close-image - Its button that closes it.
  * @csspart remove - The button that removes a file.
+ * @csspart unfold - A long text that was pasted, as a button that puts it into the text field.
  * @csspart upload - The line below files that are being sent.
  * @csspart refusals - The reasons why files were refused.
  * @csspart dismiss - The button that closes the reasons, or the line about parts.
@@ -286,7 +287,9 @@ function renderStart({ client, context, shown }: ScreenView): unknown {
 }
 
 function renderGreeting(shown: ShownAgent | undefined, { strings }: ChatContext): TemplateResult {
-  const welcome = shown?.welcome ?? strings.welcome;
+  const hour = new Date().getHours();
+  const part = hour < 5 || hour > 17 ? "evening" : hour < 12 ? "morning" : "afternoon";
+  const welcome = shown?.welcome ?? strings.welcome(part);
   return html`
     <div part="empty" class="greeting">
       <slot name="empty">

@@ -23,7 +23,8 @@ export const locale: Locale = {
   unread: (count) =>
     plural(count, { one: "رسالة جديدة واحدة", two: "رسالتان جديدتان", few: "# رسائل جديدة", other: "# رسالة جديدة" }),
   hidePreview: "إخفاء هذه الرسالة",
-  welcome: "كيف يمكنني مساعدتك؟",
+  welcome: (part) =>
+    `${{ morning: "صباح الخير.", afternoon: "مساء الخير.", evening: "مساء الخير." }[part]} كيف يمكنني مساعدتك؟`,
   composerLabel: "الرسالة",
   placeholder: (agent) => `اكتب إلى ${agent}`,
   send: "إرسال الرسالة",
@@ -32,6 +33,7 @@ export const locale: Locale = {
   attachedFiles: "الملفات المرفقة",
   uploading: "جارٍ إرسال الملفات…",
   remove: (name) => `إزالة ${name}`,
+  unfoldText: "إظهاره في حقل الكتابة",
   dropHere: "أفلت الملفات هنا لإرفاقها",
   dismiss: "إغلاق",
   jump: "الانتقال إلى الأحدث",

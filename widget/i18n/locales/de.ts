@@ -22,7 +22,8 @@ export const locale: Locale = {
   more: "Mehr",
   unread: (count) => plural(count, { one: "# neue Nachricht", other: "# neue Nachrichten" }),
   hidePreview: "Diese Nachricht ausblenden",
-  welcome: "Wie kann ich helfen?",
+  welcome: (part) =>
+    `${{ morning: "Guten Morgen.", afternoon: "Guten Tag.", evening: "Guten Abend." }[part]} Wie kann ich helfen?`,
   composerLabel: "Nachricht",
   placeholder: (agent) => `Nachricht an ${agent}`,
   send: "Nachricht senden",
@@ -31,6 +32,7 @@ export const locale: Locale = {
   attachedFiles: "Angehängte Dateien",
   uploading: "Dateien werden gesendet …",
   remove: (name) => `${name} entfernen`,
+  unfoldText: "Im Textfeld zeigen",
   dropHere: "Dateien hier ablegen, um sie anzuhängen",
   dismiss: "Schließen",
   jump: "Zum neuesten Text",

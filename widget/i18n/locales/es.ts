@@ -22,7 +22,8 @@ export const locale: Locale = {
   more: "Más",
   unread: (count) => plural(count, { one: "# mensaje nuevo", other: "# mensajes nuevos" }),
   hidePreview: "Ocultar este mensaje",
-  welcome: "¿En qué puedo ayudar?",
+  welcome: (part) =>
+    `${{ morning: "Buenos días.", afternoon: "Buenas tardes.", evening: "Buenas noches." }[part]} ¿En qué puedo ayudar?`,
   composerLabel: "Mensaje",
   placeholder: (agent) => `Escribe a ${agent}`,
   send: "Enviar mensaje",
@@ -31,6 +32,7 @@ export const locale: Locale = {
   attachedFiles: "Archivos adjuntos",
   uploading: "Enviando los archivos…",
   remove: (name) => `Quitar ${name}`,
+  unfoldText: "Mostrar en el campo de texto",
   dropHere: "Suelta los archivos para adjuntarlos",
   dismiss: "Cerrar",
   jump: "Ir al final",

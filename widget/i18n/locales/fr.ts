@@ -22,7 +22,8 @@ export const locale: Locale = {
   more: "Plus",
   unread: (count) => plural(count, { one: "# nouveau message", other: "# nouveaux messages" }),
   hidePreview: "Masquer ce message",
-  welcome: "Comment puis-je vous aider ?",
+  welcome: (part) =>
+    `${{ morning: "Bonjour.", afternoon: "Bonjour.", evening: "Bonsoir." }[part]} Comment puis-je vous aider ?`,
   composerLabel: "Message",
   placeholder: (agent) => `Écrire à ${agent}`,
   send: "Envoyer le message",
@@ -31,6 +32,7 @@ export const locale: Locale = {
   attachedFiles: "Fichiers joints",
   uploading: "Envoi des fichiers…",
   remove: (name) => `Retirer ${name}`,
+  unfoldText: "Afficher dans le champ de texte",
   dropHere: "Déposez des fichiers pour les joindre",
   dismiss: "Fermer",
   jump: "Aller à la fin",

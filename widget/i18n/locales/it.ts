@@ -22,7 +22,8 @@ export const locale: Locale = {
   more: "Altro",
   unread: (count) => plural(count, { one: "# nuovo messaggio", other: "# nuovi messaggi" }),
   hidePreview: "Nascondi questo messaggio",
-  welcome: "Come posso aiutarti?",
+  welcome: (part) =>
+    `${{ morning: "Buongiorno.", afternoon: "Buon pomeriggio.", evening: "Buonasera." }[part]} Come posso aiutarti?`,
   composerLabel: "Messaggio",
   placeholder: (agent) => `Scrivi a ${agent}`,
   send: "Invia messaggio",
@@ -31,6 +32,7 @@ export const locale: Locale = {
   attachedFiles: "File allegati",
   uploading: "Invio dei file…",
   remove: (name) => `Rimuovi ${name}`,
+  unfoldText: "Mostra nel campo di testo",
   dropHere: "Rilascia i file per allegarli",
   dismiss: "Chiudi",
   jump: "Vai alla fine",

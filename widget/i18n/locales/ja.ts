@@ -19,7 +19,8 @@ export const locale: Locale = {
   more: "その他",
   unread: (count) => `新着メッセージ${count}件`,
   hidePreview: "このメッセージを隠す",
-  welcome: "ご用件をお聞かせください",
+  welcome: (part) =>
+    `${{ morning: "おはようございます。", afternoon: "こんにちは。", evening: "こんばんは。" }[part]}ご用件をお聞かせください`,
   composerLabel: "メッセージ",
   placeholder: (agent) => `${agent}にメッセージを送る`,
   send: "メッセージを送信",
@@ -28,6 +29,7 @@ export const locale: Locale = {
   attachedFiles: "添付ファイル",
   uploading: "ファイルを送信中…",
   remove: (name) => `${name}を削除`,
+  unfoldText: "入力欄に表示",
   dropHere: "ここにドロップして添付",
   dismiss: "閉じる",
   jump: "最新へ移動",

@@ -22,7 +22,8 @@ export const locale: Locale = {
   more: "Mais",
   unread: (count) => plural(count, { one: "# nova mensagem", other: "# novas mensagens" }),
   hidePreview: "Ocultar esta mensagem",
-  welcome: "Como posso ajudar?",
+  welcome: (part) =>
+    `${{ morning: "Bom dia.", afternoon: "Boa tarde.", evening: "Boa noite." }[part]} Como posso ajudar?`,
   composerLabel: "Mensagem",
   placeholder: (agent) => `Escreva para ${agent}`,
   send: "Enviar mensagem",
@@ -31,6 +32,7 @@ export const locale: Locale = {
   attachedFiles: "Arquivos anexados",
   uploading: "Enviando os arquivos…",
   remove: (name) => `Remover ${name}`,
+  unfoldText: "Mostrar no campo de texto",
   dropHere: "Solte os arquivos para anexá-los",
   dismiss: "Fechar",
   jump: "Ir para o fim",
