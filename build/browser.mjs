@@ -34,7 +34,7 @@ const templates = {
 
 /**
  * Of `marked` the element has the lexer alone. What writes HTML is held by one instance that the module makes at its end,
- * with statements that no bundler takes out: without them esbuild leaves the classes away.
+ * with statements that no bundler takes out: without them esbuild leaves those classes out.
  */
 const lexer = {
   name: "lexer",

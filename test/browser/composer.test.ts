@@ -110,7 +110,10 @@ test("a long text that is pasted can be taken out, or be put into the field, whe
   await chat.input.fill("Look:");
   await paste(chat.input, PROGRAM);
   await paste(chat.input, `${"x".repeat(5_000)}`);
-  await chat.page.getByRole("button", { name: "Remove x" }).click();
+  await paste(chat.input, "y\n".repeat(100));
+  await chat.page.getByRole("button", { name: "Remove x" }).press("Enter");
+  await hasFocus(chat.page.getByRole("button", { name: "Remove y" }));
+  await chat.page.getByRole("button", { name: "Remove y" }).click();
   await hasFocus(chat.input);
   await chat.drafts.getByRole("button", { name: "line 1 TXT · 1.2 kB", exact: true }).press("Enter");
   await hasFocus(chat.input);
@@ -118,6 +121,27 @@ test("a long text that is pasted can be taken out, or be put into the field, whe
   assert.equal(await chat.input.inputValue(), `Look:\n\n${PROGRAM}`);
   await chat.input.press("ControlOrMeta+a");
   assert.equal(await paste(chat.input, PROGRAM), true, "left to the browser");
+  await chat.input.press("ControlOrMeta+Home");
+  assert.equal(await paste(chat.input, PROGRAM), true, "left to the browser, before other words");
+  await chat.input.fill("");
+  await paste(chat.input, PROGRAM);
+  await chat.drafts.getByRole("button", { name: /^line 1/ }).click();
+  assert.equal(await chat.input.inputValue(), PROGRAM);
+});
+
+test("a long text that is put into the field while it is being sent is sent once, and is gone then", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("I see.")]] });
+  await chat.input.fill("Look:");
+  await paste(chat.input, PROGRAM);
+  await paste(chat.input, "y\n".repeat(100));
+  await chat.drafts.nth(1).getByRole("button", { name: /^y/ }).waitFor();
+  await chat.input.evaluate((field) => {
+    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+    (field.getRootNode() as ShadowRoot).querySelector<HTMLElement>('[part="unfold"]')?.click();
+  });
+  await chat.replies.getByText("I see.").waitFor();
+  assert.deepEqual(contents(chat, 0), [`Look:\n\n${PROGRAM}\n\n${"y\n".repeat(100).trim()}`]);
+  assert.deepEqual([await chat.drafts.count(), await chat.input.inputValue()], [0, ""]);
 });
 
 test("a long text that was pasted is there after another conversation, and after a reload in the field", async (t) => {

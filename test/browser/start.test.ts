@@ -20,6 +20,7 @@ test("a chat whose owner says nothing greets by the reader's hour", async (t) =>
   ] as const) {
     await chat.page.clock.setFixedTime(new Date(2026, 0, 15, hour));
     await chat.page.reload();
+    await chat.greeting.waitFor();
     assert.deepEqual(await chat.greeting.locator("p").allInnerTexts(), [greeting, "How can I help?"]);
   }
 });

@@ -128,6 +128,7 @@ async function follow(
       for (let taken = 0; taken < most; taken++) {
         const event = await line.next();
         events.push(event);
+        unknownTo.clear();
         if (event.type === "done" || event.type === "error") return events;
       }
       await line.cut();

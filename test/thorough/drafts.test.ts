@@ -51,6 +51,8 @@ test("a draft stays while the message before it waits for the connection", async
     turns: [[say("One.")]],
   });
   await chat.greeting.waitFor();
+  // What draws messages comes when the page is idle.
+  await chat.page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   await chat.proxy.down();
   await sendTwo(chat, "First", "Second");
   await chat.page.locator('[part="queued"]').waitFor();

@@ -242,6 +242,12 @@ test("a finger has 44 px for every control", async (t) => {
     const count = await buttons.count();
     assert.ok(count > least, `${count} controls`);
   };
+  await chat.input.evaluate((field, text) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", text);
+    field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+  }, "one\n".repeat(100));
+  await chat.page.locator('[part="unfold"]').waitFor();
   await assertLarge(20);
   for (const question of await chat.questions.all()) {
     const opacity = () => question.locator("time").evaluate((it) => getComputedStyle(it).opacity);

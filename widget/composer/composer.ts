@@ -71,7 +71,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
 
   /** The text that is being written, with long ones that were pasted at its end. */
   get draft(): string {
-    return this.#pasted.reduce((draft, { text }) => (draft ? `${draft}\n\n${text}` : text), this.#text);
+    return this.#pasted.reduce((draft, { text }) => behind(draft, text), this.#text);
   }
 
   set draft(text: string) {
@@ -100,8 +100,13 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   /** Begins with what an earlier page load had here, and names the files that are gone. A text set by the page wins. */
   async restore({ text, files }: Written): Promise<void> {
     await this.#sending;
-    if (this.draft === "") this.draft = text;
-    else if (this.#isTyped && !this.draft.includes(text)) this.#write(join(text, this.#text));
+    const { draft } = this;
+    // What is typed stands before what was pasted.
+    const pasted = draft.slice(this.#text.length);
+    const typed = text.endsWith(pasted) ? text.slice(0, text.length - pasted.length) : text;
+    const isThere = draft.includes(text) || this.#text.includes(typed);
+    if (draft === "") this.draft = text;
+    else if (this.#isTyped && !isThere) this.#write(join(typed, this.#text));
     if (files.length > 0) void this.#announce(this.#files.reportLost(files));
   }
 
@@ -236,6 +241,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   #renderFiles(): TemplateResult | typeof nothing {
     const files = [...this.#files.files, ...this.#pasted];
     if (files.length === 0) return nothing;
+    void loadPartEventually("agent-chat-files");
     return html`<agent-chat-files
       .context=${this.context}
       .files=${files}
@@ -250,10 +256,10 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     this.focus();
   };
 
-  /** Has a pasted text in the field. */
+  /** Puts a pasted text into the field. */
   readonly #unfold = (pasted: PastedText): void => {
     this.#isTyped = true;
-    this.#write(join(this.#text, pasted.text), without(this.#pasted, [pasted]));
+    this.#write(behind(this.#text, pasted.text), without(this.#pasted, [pasted]));
     this.focus();
   };
 
@@ -291,7 +297,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
 
   get #canSend(): boolean {
     const { pending, files } = this.#files;
-    return pending.length === 0 && (files.length > 0 || this.draft.trim() !== "");
+    return pending.length === 0 && (files.length + this.#pasted.length > 0 || this.#text.trim() !== "");
   }
 
   readonly #input = (): void => {
@@ -337,9 +343,10 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
       void this.addFiles(files);
       return;
     }
-    const { selectionStart, selectionEnd } = event.target as HTMLTextAreaElement;
-    // What takes the place of other words stands where they stood.
-    const pasted = selectionStart === selectionEnd && pastedText(event.clipboardData?.getData("text/plain") ?? "");
+    const { selectionStart, value } = event.target as HTMLTextAreaElement;
+    // Between other words, or in place of some, it stands where it is pasted.
+    if (value.slice(selectionStart).trim() !== "") return;
+    const pasted = pastedText(event.clipboardData?.getData("text/plain") ?? "");
     if (!pasted) return;
     event.preventDefault();
     void this.#addPasted(pasted);
@@ -348,9 +355,9 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   async #addPasted(pasted: PastedText): Promise<void> {
     this.#isTyped = true;
     this.#write(this.#text, [...this.#pasted, pasted]);
-    const { strings, actions } = this.context;
     try {
       await loadPart("agent-chat-files");
+      const { strings, actions } = this.context;
       actions.announce(strings.fileAttached(pasted.name));
     } catch {
       // Nothing would show it.
@@ -401,10 +408,10 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     files.removeSent(outgoing.files);
     if (files !== this.#files) return;
     this.#isTyped = false;
-    this.#write(
-      this.#text.startsWith(text) ? this.#text.slice(text.length) : this.#text,
-      without(this.#pasted, pasted),
-    );
+    let rest = this.#text.startsWith(text) ? this.#text.slice(text.length) : this.#text;
+    // One may have been put into the field meanwhile.
+    for (const it of without(pasted, this.#pasted)) rest = rest.replace(it.text, "").trimStart();
+    this.#write(rest, without(this.#pasted, pasted));
   }
 
   /** Says for a moment, in place and aloud, that an answer has to end first, or that too many messages are pending. */
@@ -468,6 +475,10 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
 
 function without<Item>(all: readonly Item[], some: readonly Item[]): readonly Item[] {
   return all.filter((it) => !some.includes(it));
+}
+
+function behind(text: string, more: string): string {
+  return text ? `${text}\n\n${more}` : more;
 }
 
 function join(earlier: string, later: string): string {

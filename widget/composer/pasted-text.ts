@@ -14,11 +14,11 @@ const MIN_LINES = 100;
 /** How many characters of its first line name it. */
 const NAME_LENGTH = 60;
 
-/** The text as a field would have it; none where that is the place for it. */
+/** The text with the line ends of a field; none where it is short enough for the field. */
 export function pastedText(pasted: string): PastedText | undefined {
   const text = pasted.replace(/\r\n?/g, "\n").trimEnd();
   if (text.length < MIN_CHARACTERS && text.split("\n").length < MIN_LINES) return undefined;
-  const [first = ""] = text.trimStart().split("\n");
+  const [first = ""] = /\S.*/.exec(text) ?? [];
   const name = [...first.slice(0, 2 * NAME_LENGTH)].slice(0, NAME_LENGTH).join("");
   return { name, mediaType: "text/plain", size: new Blob([text]).size, text };
 }

@@ -231,7 +231,7 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   signOut(): Promise<void>;
   /** Puts the cursor into the text field, or into the field for the key. */
   focusComposer(): void;
-  /** Replaces the text in the text field. The user sends it. */
+  /** Replaces the text that is being written, with long texts that were pasted. The user sends it. */
   setDraft(text: string): void;
   /** Adds `File`s to the next message. Resolves when they are read; the chat itself says which are refused. */
   attach(files: Iterable<File>): Promise<void>;

@@ -44,7 +44,7 @@ export type MessageHeader = (message: MessageSource) => Node | undefined;
 
 /** The composer, as an action gets it. */
 export interface ComposerPort {
-  /** The text in the field. */
+  /** The text that is being written, with long pasted texts at its end. Setting it replaces all of them. */
   draft: string;
   /** Puts a text in at the cursor, in place of what is selected. */
   insert(text: string): void;

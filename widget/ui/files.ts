@@ -53,7 +53,7 @@ export class FilesElement<File extends SentFile> extends ChatPart {
   isSending = false;
   /** Takes a file of the composer out again; absent for those that were sent. */
   takeOut: ((file: File) => void) | undefined;
-  /** Has a text of the composer in its field, where one was pasted and is shown as a file. */
+  /** Puts a pasted text of the composer, which is shown as a file, into its field. */
   unfold: ((file: File) => void) | undefined;
 
   protected override render(): TemplateResult {
@@ -107,9 +107,9 @@ export class FilesElement<File extends SentFile> extends ChatPart {
       part="unfold"
       class="unfold"
       title=${strings.unfoldText}
-      @click=${() => this.unfold?.(file)}
+      @click=${({ detail }: MouseEvent) => detail < 2 && this.unfold?.(file)}
     >
-      ${renderLabel(file, strings)}
+      ${renderLabel(file, strings, nothing)}
     </button>`;
   }
 
@@ -128,7 +128,7 @@ function focusNeighbour({ currentTarget }: Event): void {
   const item = (currentTarget as Element).closest("li");
   // The next file moves up into this one's place.
   const place = item?.nextElementSibling ? item : item?.previousElementSibling;
-  place?.querySelector("button")?.focus();
+  place?.querySelector<HTMLElement>(".remove")?.focus();
 }
 
 /** A picture, or what holds its place until it is read. */
@@ -141,14 +141,14 @@ function shownSize({ width, height, isKept }: SentFile): Pick<SentFile, "width" 
   return { width: Math.round(Math.min(MAX_WIDTH, (shown * width) / height)), height: Math.round(shown) };
 }
 
-function renderLabel(file: SentFile, { lang }: Strings): TemplateResult {
+function renderLabel(file: SentFile, { lang }: Strings, title: unknown = file.name): TemplateResult {
   const { name, mediaType, size } = file;
   const { width, height } = shownSize(file);
   return html`
     ${isPicture(file) ? html`<canvas width=${width ?? nothing} height=${height ?? nothing}></canvas>` : nothing}
     <span class="file-icon">${fileIcon}</span>
     <span class="file-text">
-      <span class="file-name" dir="auto" title=${name}>${name}</span>
+      <span class="file-name" dir="auto" title=${title}>${name}</span>
       <span class="file-kind">
         <bdi>${labelOf(mediaType)}</bdi>${size === undefined ? "" : html` · <bdi>${formatBytes(size, lang)}</bdi>`}
       </span>
