@@ -221,6 +221,8 @@ test("a server that shuts down in the middle of an answer says so, and the text 
 it("a page that comes into view tries at once to reach the server", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("One.")]] });
   await chat.greeting.waitFor();
+  // What draws messages comes when the page is idle, and later after a pause.
+  await chat.page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   // No pause ends by itself.
   await chat.page.evaluate(() => {
     Math.random = () => 100;

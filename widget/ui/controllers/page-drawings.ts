@@ -83,7 +83,7 @@ export class PageDrawings implements ReactiveController {
   #update(key: string, subject: unknown, slot: string, name: string, drawing?: () => Node | undefined): void {
     const known = this.#drawings.get(key);
     const isWanted = drawing !== undefined;
-    if (known ? known.subject === subject && known.isWanted === isWanted : !isWanted) return;
+    if (known ? isSame(known.subject, subject) && known.isWanted === isWanted : !isWanted) return;
     const element = drawing && draw(drawing, slot, name);
     const isKept = known !== undefined && known.element === element;
     if (known && !isKept) remove(known);
@@ -117,6 +117,13 @@ function hostsAround(part: Node): Element[] {
     root = root.host.getRootNode();
   }
   return hosts;
+}
+
+/** A call that is read from storage is another object, and what stands in its drawing has to stay. */
+function isSame(before: unknown, after: unknown): boolean {
+  if (before === after || typeof before !== "object") return before === after;
+  const [known, others] = [Object.entries(before ?? {}), Object(after)];
+  return known.length === Object.keys(others).length && known.every(([name, value]) => others[name] === value);
 }
 
 /** A picture as events have it. */
