@@ -579,6 +579,9 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   await search.fill("PEARS ");
   await page.waitForFunction(
     () => document.querySelector("agent-chat")?.shadowRoot?.querySelectorAll('[part="conversation"]').length === 199,
+    undefined,
+    // All texts are read, on a slow machine, too.
+    { timeout: 60_000 },
   );
   assert.equal(await page.evaluate("window.hadNothing"), false, "it is not known before all texts were searched");
   const readOnce = await page.evaluate("window.readIds.length");

@@ -244,9 +244,8 @@ for (const [what, reply, sentence] of [
 }
 
 test("ollama: where nothing listens, the error asks whether it is running", async () => {
-  const upstream = await startUpstream();
-  await upstream.close();
-  const provider = await ollama(upstream);
+  // The port of a server that was closed may be another's by now.
+  const provider = await serve("ollama/qwen3:8b", { OLLAMA_BASE_URL: "http://127.0.0.1:1" }, {});
   const failure = failureOf(await ask(open(provider)));
   assert.deepEqual([failure.code, failure.retryable], ["provider_error", true]);
   assert.equal(failure.detail, "Ollama could not be reached: is it running?");
