@@ -228,6 +228,7 @@ test("an earlier build finds what it has kept as it was, but for what was delete
   await chat.ask("And then?", "Noted.");
   await page.reload();
   await chat.replies.getByText("Noted.").nth(1).waitFor();
+  await row(page).first().waitFor();
   assert.equal((await titles(page)).length, others.length - 1);
 });
 
