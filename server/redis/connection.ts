@@ -43,7 +43,7 @@ const CONNECT_MS = 2000;
 /** How often a Redis that was away is tried. */
 const RETRY_MS = 1000;
 
-/** A connection that is silent for so long is dead, even if nobody closed it: another one replaces it. */
+/** A connection that is silent for so long is dead, even if neither end has closed it: another one replaces it. */
 const SILENCE_MS = 5000;
 
 /** The beginning of a script that needs the time, of Redis' clock and in milliseconds. */

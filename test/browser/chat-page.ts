@@ -219,6 +219,15 @@ export function transferOf(page: Page, files: readonly { name: string; mimeType:
   }, plain);
 }
 
+/** Pastes a text as a browser does; answers whether it is left to the browser. */
+export function paste(field: Locator, text: string): Promise<boolean> {
+  return field.evaluate((it, pasted) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", pasted);
+    return it.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+  }, text);
+}
+
 /** Texts of the conversation with which the model was asked for a turn. */
 export const contents = ({ server }: Pick<ChatPage, "server">, turn: number) =>
   server.model.asked[turn]?.messages.map(({ content }) => content);

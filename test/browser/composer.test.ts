@@ -7,7 +7,7 @@ import { RED_PIXEL } from "../support/files.ts";
 import { it, test } from "../support/rows.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, contents, hasFocus, holdInfo, isFocused, openChat, shown } from "./chat-page.ts";
+import { chatIn, contents, hasFocus, holdInfo, isFocused, openChat, paste, shown } from "./chat-page.ts";
 import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
@@ -76,14 +76,6 @@ test("a text of several lines has the card's whole width, until it is gone", asy
 });
 
 const PROGRAM = Array.from({ length: 120 }, (_, line) => `  line ${line + 1}`).join("\n");
-
-/** Pastes a text as a browser does; answers whether it is left to the browser. */
-const paste = (field: Locator, text: string) =>
-  field.evaluate((it, pasted) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", pasted);
-    return it.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
-  }, text);
 
 test("a long text that is pasted stands as a file above the text field, and is sent behind what is written", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("I see.")], [say("All of it.")]] });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
-import { tool } from "../../server/parley-agent.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { MARKDOWN_SAMPLE } from "../../server/providers/demo/demo.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
@@ -10,7 +9,7 @@ import { it, test } from "../support/rows.ts";
 import { call, fail, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { echo } from "../support/test-tools.ts";
+import { define, echo } from "../support/test-tools.ts";
 import { chatIn, openChat, standsAt, untilSettled } from "./chat-page.ts";
 import { visit } from "./launcher-page.ts";
 
@@ -184,13 +183,7 @@ test("on a phone the widget's panel fills the screen and closes by its own butto
 });
 
 it("the buttons of the card stand in one row that is as wide as it, and a time stands nearer to its message than to the answer", async (t) => {
-  const pay = tool({
-    name: "pay",
-    description: "Pays.",
-    parameters: { type: "object" },
-    needsApproval: true,
-    execute: () => "",
-  });
+  const pay = define("pay", () => "", { needsApproval: true });
   const chat = await openChat(t, browser, {
     agent: { tools: [pay] },
     turns: [[say("Gladly."), call("c1", "pay")]],

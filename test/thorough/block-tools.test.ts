@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
-import { tool } from "../../server/parley-agent.ts";
 import { hasFocus, openChat, standsAt } from "../browser/chat-page.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, say, wait } from "../support/scripted-provider.ts";
+import { define } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -37,13 +37,7 @@ test("lines that are too long, and no others, wrap by a button that Tab reaches,
 });
 
 test("the tools of a table stay as they are when a card asks for approval", async (t) => {
-  const cancel = tool({
-    name: "cancel_order",
-    description: "Cancels an order.",
-    parameters: { type: "object" },
-    needsApproval: true,
-    execute: () => "cancelled",
-  });
+  const cancel = define("cancel_order", () => "cancelled", { needsApproval: true });
   const chat = await openChat(t, browser, {
     turns: [[say("| Order |\n| --- |\n| 4711 |\n\nShall I?"), call("a", "cancel_order", {})]],
     agent: { tools: [cancel] },

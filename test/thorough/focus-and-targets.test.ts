@@ -5,7 +5,7 @@ import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import { askForImages, type ChatPage, hasFocus, openChat, openRows, untilTaken } from "../browser/chat-page.ts";
+import { askForImages, type ChatPage, hasFocus, openChat, openRows, paste, untilTaken } from "../browser/chat-page.ts";
 import { fillList } from "../browser/kept.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -242,11 +242,7 @@ test("a finger has 44 px for every control", async (t) => {
     const count = await buttons.count();
     assert.ok(count > least, `${count} controls`);
   };
-  await chat.input.evaluate((field, text) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", text);
-    field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
-  }, "one\n".repeat(100));
+  await paste(chat.input, "one\n".repeat(100));
   await chat.page.locator('[part="unfold"]').waitFor();
   await assertLarge(20);
   for (const question of await chat.questions.all()) {

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Locator } from "playwright-core";
-import { tool } from "../../server/parley-agent.ts";
 import { en } from "../../widget/i18n/strings.ts";
 import { chatIn, failOnComplaints, openChat } from "../browser/chat-page.ts";
 import { fillList } from "../browser/kept.ts";
@@ -11,6 +10,7 @@ import { launchBrowser, openPage } from "../support/browser.ts";
 import { call, type Step, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
+import { define } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -152,13 +152,7 @@ const rightEdges = (texts: Locator): Promise<number[]> =>
 const source = (found: object): Step => ({ type: "source", source: found as never });
 
 test("in Arabic, English names, values, titles and passages begin at the right, and what is open points down", async (t) => {
-  const cancel = tool({
-    name: "cancel_order",
-    description: "Cancels an order.",
-    parameters: { type: "object" },
-    needsApproval: true,
-    execute: () => "cancelled",
-  });
+  const cancel = define("cancel_order", () => "cancelled", { needsApproval: true });
   const { page } = await openChat(t, browser, {
     agent: { tools: [cancel] },
     turns: [

@@ -12,7 +12,7 @@ import { Unauthorized } from "../../server/auth/authenticate.ts";
 import { tool, toolResult } from "../../server/parley-agent.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import { failOnComplaints, press, untilTaken } from "../browser/chat-page.ts";
+import { failOnComplaints, paste, press, untilTaken } from "../browser/chat-page.ts";
 import { fillList } from "../browser/kept.ts";
 import { axeFindings } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
@@ -324,11 +324,7 @@ const STATES: Record<string, State> = {
   pasted: talk([], async (chat) => {
     const input = chat.part("input");
     await input.fill("Why does this fail?");
-    await input.evaluate((field, text) => {
-      const clipboardData = new DataTransfer();
-      clipboardData.setData("text/plain", text);
-      field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
-    }, "TypeError: cannot read what is not there\n".repeat(120));
+    await paste(input, "TypeError: cannot read what is not there\n".repeat(120));
     await chat.part("attachment").waitFor();
   }),
   start: talk([], (chat) => chat.part("empty").waitFor(), {

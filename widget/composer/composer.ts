@@ -69,7 +69,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   #hasJustComposed = false;
   #infoWaiters: ((info: AgentInfo) => void)[] = [];
 
-  /** The text that is being written, with long ones that were pasted at its end. */
+  /** The text that is being written, with long pasted texts at its end. */
   get draft(): string {
     return this.#pasted.reduce((draft, { text }) => behind(draft, text), this.#text);
   }
@@ -409,7 +409,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     if (files !== this.#files) return;
     this.#isTyped = false;
     let rest = this.#text.startsWith(text) ? this.#text.slice(text.length) : this.#text;
-    // One may have been put into the field meanwhile.
+    // The person may have put one into the field meanwhile.
     for (const it of without(pasted, this.#pasted)) rest = rest.replace(it.text, "").trimStart();
     this.#write(rest, without(this.#pasted, pasted));
   }
