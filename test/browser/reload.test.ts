@@ -117,14 +117,20 @@ const limitRows = ({ page }: ChatPage, characters: number) =>
 
 it("where storage is full the oldest messages go and the conversation stays", async (t) => {
   const long = "x".repeat(400_000);
-  const chat = await openChat(t, browser, { turns: [[say(long)], [say("Two.")], [say("Three.")]] });
+  const { opened, open } = gate();
+  const turns = [[say(long)], [say("Two.")], [say("Thr"), wait(opened), say("ee.")]];
+  const chat = await openChat(t, browser, { turns });
   await limitRows(chat, 1_000_000);
   await chat.say("First");
   await chat.answered();
   await chat.ask("Second", "Two.");
   // The state of the conversation alone takes 400,000 of them.
   await limitRows(chat, 500_000);
-  await chat.ask("Third", "Three.");
+  // The end of an answer whose beginning is stored has all of the conversation written anew.
+  await chat.say("Third");
+  await untilKept(chat.page, /Thr/);
+  open();
+  await untilKept(chat.page, /"isCut":true/);
   await chat.page.reload();
   await chat.replies.getByText("Three.").waitFor();
   await chat.page.getByText("Earlier messages are no longer shown here.").waitFor();
