@@ -1,6 +1,6 @@
 /**
- * Tool calls that a person has to approve: which they are, what the person is asked, and what comes of the decision.
- * docs/internals/approvals.md says what always holds of them.
+ * Tool calls that need a person's approval: which calls need it, what the person is asked, and what each decision does.
+ * The invariants are in docs/internals/approvals.md.
  */
 
 import { randomUUID } from "node:crypto";
@@ -20,22 +20,22 @@ import { type Calling, checkedArguments, fittingArguments } from "./tools.ts";
 
 /** Remembers which decisions were used, so that no call is carried out twice. */
 export interface ApprovalLedger {
-  /** The name of what remembers them for so long from now, by its own clock, which is never set back. */
+  /** Name of a ledger that remembers nonces for `ms` milliseconds from now, by its own clock, which never goes back. */
   name(ms: number): Promise<string>;
-  /** Uses a decision up. "lost": the ledger of that name is gone, or its time is. @throws ApiError while that cannot be known */
+  /** Marks a nonce as used. "lost": the ledger is gone or has expired. @throws ApiError while that cannot be known */
   use(nonce: string, ledger: string): Promise<"new" | "known" | "lost">;
 }
 
-/** The run that asks, or in which the decisions come. */
+/** The run that asks for approval, or the one that brings the decisions. */
 export interface ApprovingRun {
   readonly served: { readonly agent: Pick<Agent, "ownRun"> };
   readonly settings: Pick<Settings, "approvalSeconds">;
   readonly ledger: ApprovalLedger;
-  /** `approvals` is absent where a message came in their place. */
+  /** `approvals` is absent if the user sent a message instead of decisions. */
   readonly request: { readonly approvals?: readonly ApprovalDecision[] };
 }
 
-/** The calls of a turn that a person has to approve. One whose arguments do not fit is none of them: it would not run. */
+/** The calls of a turn that need approval. A call with invalid arguments is left out, because it would not run. */
 export async function callsToApprove(calls: readonly ToolCall[], calling: Calling): Promise<ToolCall[]> {
   const candidates = calls.slice(0, calling.limits.maxToolCalls);
   const isHeld = await Promise.all(candidates.map((call) => needsApproval(call, calling)));
@@ -52,7 +52,7 @@ async function needsApproval(call: ToolCall, calling: Calling): Promise<boolean>
 }
 
 const NEEDS_APPROVAL = {
-  /** Only a clear no is a no. */
+  /** Only an explicit `false` skips the approval. */
   read(given: unknown): boolean {
     if (typeof given === "boolean") return given;
     throw new TypeError(`It must return true or false, but returned ${typeof given}.`);
@@ -61,7 +61,7 @@ const NEEDS_APPROVAL = {
   consequence: "The person is asked, as where it returns true.",
 };
 
-/** What the person is asked of these calls, and what the state has to hold of them until they have decided. */
+/** The questions for the person, and what the state keeps of the calls until the person has decided. */
 export async function askApproval(
   asked: readonly AskedCall[],
   { settings, ledger }: ApprovingRun,
@@ -99,7 +99,7 @@ function approvalOf(
   };
 }
 
-/** A call of a tool of ours, with what its author has people asked. */
+/** The call with the question for the person, as the tool's author defined it. */
 export async function askedCall(call: ToolCall, calling: Calling): Promise<AskedCall> {
   const { tools } = calling;
   const tool = tools.get(call.name);
@@ -118,7 +118,7 @@ export async function askedCall(call: ToolCall, calling: Calling): Promise<Asked
   return { call, shown, text, danger, editable, schema };
 }
 
-/** A longer schema is not sent: the server checks what people change in any case. */
+/** A longer schema is not sent to clients: the server checks edited arguments in any case. */
 const MAX_SCHEMA_BYTES = 16 * 1024;
 
 async function questionOf(tool: Tool | undefined, call: ToolCall, calling: Calling): Promise<string> {
@@ -135,19 +135,19 @@ async function questionOf(tool: Tool | undefined, call: ToolCall, calling: Calli
   return madeBy(`approvalText of the tool "${call.name}"`, () => make?.(fitting.value), rule, calling);
 }
 
-/** What is to become of the calls that waited. */
+/** What happens to the calls that waited for approval. */
 export interface Decided {
-  /** With the arguments that the person has given them. */
+  /** With the person's arguments where they changed them. */
   readonly approved: readonly ToolCall[];
-  /** The others, with their answers. */
+  /** The declined calls, as results for the model. */
   readonly declined: readonly ToolAnswer[];
-  /** Ids of those whose arguments the person has changed. */
+  /** Ids of the approved calls whose arguments the person changed. */
   readonly edited: ReadonlySet<string>;
 }
 
 /**
- * Takes the decisions on the calls that wait, once: a second message with the same ones gets an error. A message without decisions
- * declines all. @throws ApiError
+ * Applies the decisions to the waiting calls. Decisions work once: a second message with them gets an error. A message
+ * without decisions answers the calls that ask for words, and declines the others. @throws ApiError
  */
 export async function takeDecisions(waiting: WaitingCalls, run: ApprovingRun, calling: Calling): Promise<Decided> {
   const { approvals } = run.request;
@@ -185,7 +185,7 @@ function expired(): ApiError {
   return new ApiError("approval_expired", "It is too late to decide on this. Please ask for it again.");
 }
 
-/** @throws ApiError that names the field: the person can correct it and decide again */
+/** @throws ApiError that names the field, so that the person can correct it and decide again */
 async function checkEdited(tool: Tool | undefined, call: ToolCall, param: string, asking: Asking) {
   // The agent may have been replaced since it asked.
   if (tool?.approval?.editable !== true) throw invalidRequest(param, "The arguments of this call cannot be changed.");
@@ -198,9 +198,9 @@ async function checkEdited(tool: Tool | undefined, call: ToolCall, param: string
 }
 
 async function declineAll(waiting: WaitingCalls, run: ApprovingRun, observer: RunObserver): Promise<Decided> {
-  // The message goes on in any case, and so does the conversation.
+  // The message is processed even if the ledger fails.
   const outcome = await run.ledger.use(waiting.nonce, waiting.ledger).catch(() => "lost");
-  // To an agent that wants words, the message is the answer, once.
+  // For a call that asks for words, the message is the answer, but only the first time.
   const approved = waiting.calls.filter(({ question }) => question && outcome === "new");
   const others = waiting.calls.filter((call) => !approved.includes(call));
   for (const call of approved) observer.approval(call, "approved");
@@ -214,7 +214,7 @@ const UNDECIDED = "The user did not decide on this call and wrote something else
 const UNKNOWN =
   "The user did not decide on this call here and wrote something else. It was not carried out, unless they had approved it elsewhere.";
 
-/** Whether it is unknown if the call was decided on before. */
+/** Whether a declined call may have been approved elsewhere before. */
 export function mayBeDecided({ approved, reason }: ApprovalDecision): boolean {
   return !approved && reason?.startsWith(UNKNOWN) === true;
 }
@@ -241,7 +241,7 @@ export function declinedEvent({ tools }: Calling, { id, name, content }: ToolAns
   return hiddenBy({ type: "tool_result", data }, hiderOf(tools, name));
 }
 
-/** The answer for the model, which knows the call as it made it. */
+/** Adds a note about the new arguments for the model, which knows only those that it wrote. */
 export function withEdit(answer: ToolAnswer, { arguments: args }: ToolCall): ToolAnswer {
   const note = textContent(`The user approved this call with other arguments: ${args}`);
   const { shown } = answer;

@@ -1,4 +1,4 @@
-/** Proves that a `conversation_history` from a client is one that a run could have made. */
+/** Checks that a `conversation_history` from a client is one that a run could have produced. */
 
 import type { Settings } from "../config/settings.ts";
 import {
@@ -25,9 +25,9 @@ export type HistoryLimits = Pick<Settings, "maxHistoryItems" | "maxHistoryBytes"
 const ROOT = "/state/conversation_history";
 
 /**
- * Takes only user, assistant and tool messages of our own shape, in which every call is answered before the conversation
- * goes on and no URL has to be fetched. Unknown fields stay on assistant messages and their calls alone, because a provider
- * may need them back.
+ * Accepts only user, assistant and tool messages in Parley's format. Each call must have its result before the next
+ * user or assistant message, and no URL may need fetching. Unknown fields are kept only on assistant messages and their
+ * calls, because a provider may need them back.
  * @throws ApiError `invalid_state` with a pointer to the message, or `request_too_large`
  */
 export function checkHistory(value: unknown, limits: HistoryLimits): HistoryMessage[] {
@@ -39,7 +39,7 @@ export function checkHistory(value: unknown, limits: HistoryLimits): HistoryMess
   return history;
 }
 
-/** Only the files: the signature of an open exchange proves the rest. @throws ApiError `invalid_state` */
+/** Checks only the files: the signature of an open exchange proves the rest. @throws ApiError `invalid_state` */
 export function checkFiles(messages: readonly unknown[], at: string): HistoryMessage[] {
   return messages.map((message, index) => {
     if (!isRecord(message) || message.role === "assistant" || !Array.isArray(message.content)) return message;
@@ -47,10 +47,10 @@ export function checkFiles(messages: readonly unknown[], at: string): HistoryMes
   }) as HistoryMessage[];
 }
 
-/** Numbers, texts, arrays and objects that one item may hold on average: far above what any provider sends. */
+/** Maximum average number of values (numbers, texts, arrays, objects) per item: far more than any provider sends. */
 const VALUES_PER_ITEM = 100;
 
-/** Walks the history once, without recursion, and stops where it is too large. @throws ApiError `request_too_large` */
+/** Walks the history once, without recursion, and stops once it is too large. @throws ApiError `request_too_large` */
 export function checkSize(
   history: readonly unknown[],
   { maxHistoryItems, maxHistoryBytes }: HistoryLimits,
@@ -152,8 +152,8 @@ function checkUserContent(content: unknown, at: string): UserMessage["content"] 
 }
 
 /**
- * Only `data:` URLs: neither this server nor the provider fetches an address that a client names. Only fields that are
- * checked here: a provider may know more, such as the id or the address of a file.
+ * Accepts only `data:` URLs, so that neither this server nor the provider fetches an address from a client. Keeps only
+ * the fields that are checked here: a provider may know others, such as the id or the address of a file.
  */
 function checkPart(part: unknown, at: string): ContentPart {
   const { type, text, image_url: image, file, omitted } = isRecord(part) ? part : {};
@@ -171,7 +171,7 @@ function checkPart(part: unknown, at: string): ContentPart {
   throw invalid(at, "must be a text, an omitted file, or an image or file with a data: URL");
 }
 
-/** Whether it is a `data:` URL of a media type that may be attached as an image, or as a file. */
+/** Whether the value is a `data:` URL with a media type that may be attached as this type (image or file). */
 function isDataUrl(value: unknown, type: AttachmentType): value is string {
   if (typeof value !== "string") return false;
   const [prefix = "", mediaType = ""] = /^data:([a-z/]+);base64,/.exec(value.slice(0, 100)) ?? [];
@@ -179,7 +179,7 @@ function isDataUrl(value: unknown, type: AttachmentType): value is string {
   return isOfType && isStrictBase64(value.slice(prefix.length));
 }
 
-/** In UTF-16 units, far above what a message's files may have. */
+/** In UTF-16 code units; far more than the names of files in a message may have. */
 const MAX_NAME = 1000;
 
 function isFileName(value: unknown): value is string {

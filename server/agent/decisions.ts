@@ -1,4 +1,4 @@
-/** The decisions of an agent's hooks while a run goes on: `onMessage` and `onAnswer`. */
+/** The hooks that decide during a run: `onMessage` and `onAnswer`. */
 
 import type { MarkEvent, RunEvent } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
@@ -8,7 +8,7 @@ import { SEPARATOR } from "./exchange.ts";
 import { askAuthor, describeFile, type Hooks, type Refusal, type Replacement } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
 
-/** What the hook decided. Whatever else it does, nothing passes. @throws as `askAuthor` does */
+/** The hook's decision. If the hook fails or returns anything else, nothing passes. @throws as `askAuthor` does */
 function decisionOf(
   name: "onMessage" | "onAnswer",
   decide: (context: RunContext) => unknown,
@@ -32,7 +32,7 @@ function checkDecision(name: "onMessage" | "onAnswer", returned: unknown): Parti
     return { [field]: text.toWellFormed() };
   }
   const allowed = known.map((one) => `{ ${one}: "…" }`).join(" or ");
-  // What it returned is not named: it may be somebody's words.
+  // The returned value is not quoted: it may contain the words of a user.
   throw new TypeError(`${name} must return nothing, or ${allowed} with a text that is not empty.`);
 }
 
@@ -52,28 +52,28 @@ export async function decideOnMessage(
   return decisionOf("onMessage", (ctx) => onMessage(incoming, ctx), context, maxMs);
 }
 
-/** Keeps an answer's text and thinking until `onAnswer` has let them pass. */
+/** Withholds an answer's text and thinking until `onAnswer` lets them pass. */
 export class WithheldAnswer {
   readonly #onAnswer: NonNullable<Hooks["onAnswer"]>;
   readonly #events: StreamEvent[] = [];
   /** The texts between tools. */
   readonly #texts: string[] = [];
   isReleased = false;
-  /** Whether a tool came after the last text. */
+  /** Whether a tool event came after the last text. */
   #isParted = true;
-  /** The piece of text that goes on. */
+  /** The `token` event to which the next text is appended. */
   #open: TokenEvent | undefined;
 
   constructor(onAnswer: NonNullable<Hooks["onAnswer"]>) {
     this.#onAnswer = onAnswer;
   }
 
-  /** The events that clients may have now. */
+  /** The events that clients may get now; withholds the others. */
   pass<Event extends RunEvent>(events: Event[]): Event[] {
     return events.filter((event) => !this.#withhold(event));
   }
 
-  /** Why all of it is refused; `undefined`: it may be released. `final` is the text of `done`. @throws ApiError */
+  /** Why `onAnswer` refuses the answer; `undefined`: release it. `final` is the text of `done`. @throws ApiError */
   async refusal(final: string, context: RunContext, maxMs: number): Promise<string | undefined> {
     const texts = this.#texts;
     let from = texts.length;
@@ -84,7 +84,7 @@ export class WithheldAnswer {
     return refuse;
   }
 
-  /** What was withheld, in its order: clients get it now. */
+  /** The withheld events, in their order, for clients to get now. */
   release(): StreamEvent[] {
     this.isReleased = true;
     return this.#events;
@@ -105,7 +105,7 @@ export class WithheldAnswer {
 
   #addText(delta: string): void {
     if (this.#isParted) {
-      // Calls are reported at once, so texts that they parted stand side by side when they are released.
+      // Events of calls are not withheld, so texts with calls between them are next to each other when released.
       if (this.#texts.length > 0) this.#events.push({ type: "token", data: SEPARATOR });
       this.#texts.push("");
       this.#isParted = false;
@@ -123,7 +123,7 @@ export class WithheldAnswer {
     this.#events.push(event);
   }
 
-  /** The text was thinking: it is said again as that. */
+  /** Turns the text into thinking, because that is what it was. */
   #unsay(data: string): void {
     if (this.#open !== undefined && this.#open.data === data) {
       const text = this.#texts.pop() ?? "";
@@ -133,7 +133,7 @@ export class WithheldAnswer {
     this.#addThinking({ type: "thinking", data });
   }
 
-  /** Nothing parts the texts when they are released. */
+  /** The place is an offset in the text as it is released: all texts, with separators between them. */
   #addSource(mark: MarkEvent): void {
     this.#events.push(mark.placed(this.#texts.join(SEPARATOR).length));
   }

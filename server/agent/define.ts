@@ -1,4 +1,4 @@
-/** What the author of a project writes: an agent, and what its module exports beside it. */
+/** What a project's author writes: an agent, and the other exports of its module. */
 
 import type { Authenticate } from "../auth/authenticate.ts";
 import { nearestName } from "../config/nearest-name.ts";
@@ -27,8 +27,8 @@ import type { AnyToolDefinition, ToolTextsDefinition } from "./tool-definition.t
 import { checkTools, type ToolSource } from "./tool-sources.ts";
 
 /**
- * A model, as `provider/name`. Editors offer the names that are written out here; they are examples, and any other name
- * that a provider knows is as good.
+ * A model, as `provider/name`. Editors suggest the names listed here. They are only examples: any other model name that
+ * a provider knows works as well.
  */
 export type ModelName =
   | "demo"
@@ -49,54 +49,54 @@ export interface AgentDefinition extends Hooks {
   /** Name of the agent. Default: the application's name. */
   agent?: string;
   /**
-   * What stored conversations and Redis know the agent by, 1 to 200 characters. Default: `name`. Set it to the old name
-   * when you rename the agent.
+   * Identifies the agent in stored conversations and in Redis, 1 to 200 characters. Default: `name`. Set it to the old
+   * name when you rename the agent.
    */
   id?: string;
   /**
-   * `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. Or a language model of the AI SDK 5, 6 or
-   * 7, such as `anthropic("claude-sonnet-5")` of `@ai-sdk/anthropic`. Every agent has it or `run`.
+   * `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. Or a language model of the AI SDK
+   * 5, 6 or 7, such as `anthropic("claude-sonnet-5")` of `@ai-sdk/anthropic`. Every agent has `model` or `run`.
    */
   model?: ModelName | AiSdkLanguageModel;
-  /** Answers messages in place of `model` and all that belongs to it: an agent that is written elsewhere. */
+  /** Answers messages in place of `model` and its settings: your own code, or an agent of another framework. */
   run?: RunFunction | AgentObject;
-  /** What people read of the tools that run in `run`, or that MCP servers have, by their names. */
+  /** Texts for people about the tools that run in `run` or come from MCP servers, by tool name. */
   toolTexts?: Record<string, ToolTextsDefinition>;
   /**
-   * The media types of files that a message may have; none: `[]`. Default: the images and PDF files that the model's provider
-   * takes, and none for `run`. Text files are taken where it names their types.
+   * Media types of the files that a message may have; `[]` allows none. Default: the images and PDF files that the
+   * model's provider accepts, and none for `run`. Text files are accepted only if their types are listed.
    */
   accepts?: FileType[];
   /**
-   * Models that are asked, in this order, when the one before fails before it says anything. All of them must keep a
-   * conversation in the same way, and all get the same settings.
+   * Models to try, in this order, when the previous one fails before it says anything. All of them must keep
+   * conversations in the same way, and all get the same settings.
    */
   fallbacks?: (ModelName | AiSdkLanguageModel)[];
-  /** The system prompt, or what makes it for each message. It never leaves the server but to the model's provider. */
+  /** The system prompt, or a function that makes it for each message. Only the model's provider gets it. */
   instructions?: string | ((ctx: RunContext) => string | Promise<string>);
-  /** The tools, or what chooses them for each message. */
+  /** The tools, or a function that chooses them for each message. */
   tools?: AnyToolDefinition[] | ((ctx: RunContext) => AnyToolDefinition[] | Promise<AnyToolDefinition[]>);
-  /** MCP servers by name, whose tools the agent has beside its own. A tool is called `name__tool`. */
+  /** MCP servers by name. The agent has their tools in addition to its own; such a tool is called `name__tool`. */
   mcp?: Record<string, McpServerDefinition>;
   /** Maximum number of model requests in one run, 1 to 1,000. Default 10. */
   maxTurns?: number;
   /** How much a reasoning model may think. Default: the provider's. */
   reasoningEffort?: ReasoningEffort;
-  /** Randomness of the answer, from 0. Default: the provider's; most reasoning models take none. */
+  /** Randomness of the answer, 0 to 2. Default: the provider's; most reasoning models do not accept it. */
   temperature?: number;
   /** Maximum number of tokens of one model turn. Default: the provider's. */
   maxOutputTokens?: number;
-  /** Fields that are merged last into each model request, for what Parley does not know. */
+  /** Fields that are merged last into each model request, for options that Parley does not know. */
   extraBody?: Record<string, unknown>;
   /** Options for a model of the AI SDK, by provider, as its package documents them. */
   providerOptions?: Record<string, Record<string, unknown>>;
-  /** OpenAI: with `false` OpenAI stores nothing of a conversation; the client keeps all of it. Default true. */
+  /** OpenAI: with `false`, OpenAI stores nothing and the client keeps the whole conversation. Default true. */
   store?: boolean;
-  /** OpenAI: tools that run there. An object passes its further fields on, such as `vector_store_ids`. */
+  /** OpenAI: tools that OpenAI runs. Further fields of an object are sent along, such as `vector_store_ids`. */
   hostedTools?: ("web_search" | "code_interpreter" | HostedTool)[];
   /**
-   * What models cost, by their names as the log has them: `openai/gpt-5.2`, `run`. `onRunEnd`, the log, the metrics and
-   * `parley dev` then say what an answer has cost. Clients do not get to know.
+   * Prices by the names that models have in the log: `openai/gpt-5.2`, `run`. `onRunEnd`, the log, the metrics and
+   * `parley dev` then report what an answer cost. Clients do not get it.
    */
   prices?: Record<string, Price>;
   /** Texts, looks and behaviour of the chat: on the page at `/`, and wherever a site shows the agent. */
@@ -112,20 +112,20 @@ export interface Agent {
   readonly model: string;
   /** In the order in which they are asked; empty where the author's own code answers. */
   readonly models: readonly (string | AiSdkLanguageModel)[];
-  /** Which files a message may have; absent: what the models take. */
+  /** Which files a message may have; `undefined`: those that the models accept. */
   readonly accepts: readonly FileType[] | undefined;
   readonly ownRun: OwnRun | undefined;
   readonly instructions: string | ((ctx: RunContext) => unknown);
-  /** Asked for each message. */
+  /** Asked for tools at each message. */
   readonly toolSources: readonly ToolSource[];
-  /** As they were written: the room `mcp/` checks them. */
+  /** Unchecked: `server/mcp/` checks them. */
   readonly mcp: McpOfAgent | undefined;
   readonly maxTurns: number;
   readonly settings: ModelSettings;
   readonly hooks: Hooks;
-  /** As they were written: `prices.ts` checks them. */
+  /** Unchecked: `prices.ts` checks them. */
   readonly prices: unknown;
-  /** As it was written: `owners-page.ts` checks it. */
+  /** Unchecked: `owners-page.ts` checks it. */
   readonly chat: unknown;
 }
 
@@ -134,9 +134,9 @@ export interface AgentModule {
   readonly agent: Agent;
   /** Closes what the module has opened; called after the agent's last run. */
   readonly close?: (() => unknown) | undefined;
-  /** Says who sends each message. */
+  /** Identifies the sender of each message. */
   readonly authenticate?: Authenticate | undefined;
-  /** The users that ask under `parley dev`, which alone reads and checks them. */
+  /** Users to try the agent as in `parley dev`, which alone reads and checks them. */
   readonly devUsers?: unknown;
 }
 
@@ -185,7 +185,7 @@ export function checkAgent(exported: unknown): Agent {
   });
 }
 
-/** The fields of an agent, and of which types their values may be. */
+/** The fields of an agent, and the `typeof` that their values may have. */
 export const AGENT_FIELDS: Readonly<Record<keyof AgentDefinition, string>> = {
   name: "string",
   agent: "string",
@@ -224,7 +224,7 @@ const CHAT_FIELDS = fieldNames<ChatDefinition>({
   ...{ conversations: true, feedback: true, tools: true, thinking: true, button: true },
 });
 
-/** What an agent elsewhere has as a field, and where it belongs. */
+/** Fields that agents of other packages have, and where they belong here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   authenticate: "Export it beside the agent, or give it to createParley: export function authenticate() { … }",
   close: "Export it beside the agent: export function close() { … }",
@@ -233,7 +233,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   baseURL: "Addresses are settings: set OPENAI_BASE_URL, or that of your provider, in the environment or in .env.",
 };
 
-/** What was given in place of an agent, and what to write. */
+/** Says what was given instead of an agent, and what to write. */
 function noAgent(given: unknown): string {
   if (given instanceof Promise) return "The agent is a promise. Write await before it.";
   if (typeof given === "function" && /^class\b/.test(String(given))) {
@@ -243,7 +243,7 @@ function noAgent(given: unknown): string {
   return "The agent must be an object: export default defineAgent({ … }).";
 }
 
-/** Objects that are no agent of ours, which no list of fields would explain. @throws ConfigError */
+/** Refuses objects for which a list of fields would not help, such as a framework's agent. @throws ConfigError */
 function refuseOtherThings(given: Record<string, unknown>): void {
   if (given instanceof Promise) throw new ConfigError(noAgent(given));
   if ("default" in given) {
@@ -256,7 +256,7 @@ function refuseOtherThings(given: Record<string, unknown>): void {
   if (advice !== undefined) throw new ConfigError(`The agent is one of a framework. ${advice}`);
 }
 
-/** A misspelt field would do nothing, in silence. @throws ConfigError */
+/** Refuses unknown fields: a misspelt one would silently do nothing. @throws ConfigError */
 function refuseUnknownFields(from: Record<string, unknown>, known: readonly string[], at = ""): void {
   for (const field of known) {
     if (from[field] instanceof Promise) throw new ConfigError(`${at}${field} is a promise. Write await before it.`);
@@ -270,7 +270,7 @@ function refuseUnknownFields(from: Record<string, unknown>, known: readonly stri
   throw new ConfigError(`${at}${field} is not a field of an agent. ${elsewhere ?? advice}`);
 }
 
-/** An object of a class may have methods of its own: only those count as wrong that stand for a missing field. */
+/** An object of a class may have other methods: only one whose name is a typo of a missing field counts as wrong. */
 function misspeltMethod(from: Record<string, unknown>, known: readonly string[]): string | undefined {
   const prototype = Object.getPrototypeOf(from);
   if (prototype === null || prototype === Object.prototype) return undefined;
@@ -333,7 +333,7 @@ const FUNCTIONS = {
   authenticate: "says who sends a message",
 };
 
-/** Most slips in the name of an export that would do nothing, in silence. `answer` and `clone` are names of their own. */
+/** Maximum edit distance of an export that counts as misspelt. `answer` and `clone` are names in their own right. */
 const SLIPS = { devUsers: 2, authenticate: 3, close: 0, onMessage: 1, onAnswer: 1, onRunEnd: 1, onFeedback: 1 };
 
 /** @throws ConfigError that names the export and says where it belongs */
@@ -351,13 +351,13 @@ export function checkModule(exports: Readonly<Record<string, unknown>>): AgentMo
   return { agent, close, authenticate, devUsers };
 }
 
-/** What the agent has itself may be exported, too, such as its tools for a test; a hook then has to be the same. */
+/** A field that the agent has may also be exported, such as its tools for a test; a hook must be the same function. */
 function refuseFieldsBeside(agent: Record<string, unknown>, exports: Readonly<Record<string, unknown>>): void {
   for (const [name, kinds] of Object.entries(AGENT_FIELDS)) {
     const value = exports[name];
     if (!kinds.includes(typeof value) || value === agent[name]) continue;
     const isHook = HOOKS.some((hook) => hook === name);
-    // The fields of a framework's agent are no fields of ours.
+    // Beside `run`, exports with names such as `model` or `tools` belong to the framework's agent.
     if (!isHook && (agent[name] !== undefined || (agent.run !== undefined && OF_MODELS.includes(name)))) continue;
     throw new ConfigError(
       `${name} is exported beside the agent, where it does nothing. Make it a field: defineAgent({ ${name}, … }). If it is something else, give it another name.`,

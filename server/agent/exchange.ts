@@ -1,6 +1,6 @@
 /**
- * The one record of a run: what was said and done about a message, in the order in which it came.
- * docs/internals/exchange.md says what always holds of it.
+ * The only record of a run: what was said and done to answer a message, in the order in which it came.
+ * The invariants are in docs/internals/exchange.md.
  */
 
 import type { ReceivedFile } from "../protocol/attachments.ts";
@@ -9,50 +9,50 @@ import { StringBuilder, userMessage } from "../providers/history.ts";
 import type { AskedCall, KeptResponse, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { addUsage } from "../providers/usage.ts";
 
-/** Stands between the texts that calls have parted, as clients read them. */
+/** What clients read between two texts of an answer that have calls between them. */
 export const SEPARATOR = "\n\n";
 
-/** What a run answers, and what it goes on from. */
+/** The message that a run answers, and the conversation before it. */
 export interface ExchangeStart {
-  /** As it was verified: of the kind that its provider has, or empty for a new conversation. */
+  /** Verified, and of the provider's state kind; empty for a new conversation. */
   readonly state: ConversationState;
   /**
-   * What a door's client brings in place of a state: its own word, which an agent of either kind goes on from. Then the state
-   * is empty, and none is given back.
+   * The conversation that a client of a door (an endpoint of another protocol) sends instead of a state. It is
+   * unverified, and works with both state kinds. `state` is empty then, and the client gets none back.
    */
   readonly history?: readonly HistoryMessage[];
-  /** Empty, without attachments, only where the model is asked to go on. */
+  /** Empty, with no attachments, only if the model is asked to go on without a message. */
   readonly message: string;
   readonly attachments: readonly ReceivedFile[];
   /**
-   * The message, if there is one, follows what is open in the state, and the model goes on from there; without anything open
-   * it goes on with its last answer. Otherwise the message closes what is open.
+   * If true, the model continues the open exchange of the state, after the message if there is one; if no exchange is
+   * open, it continues its last answer. Otherwise the message closes the open exchange.
    */
   readonly goesOn?: boolean | undefined;
 }
 
 export type Entry = AskedMessage | Turn | Result;
 
-/** The model is asked for the first time, with the message if there is one. */
+/** The first model request of the run, with the message if there is one. */
 export interface AskedMessage {
   readonly type: "message";
 }
 
-/** One model request; of an agent that is written elsewhere, a text and the calls after it. */
+/** One model request. For an agent that is written elsewhere: one text and the calls after it. */
 export interface Turn {
   readonly type: "turn";
   text: StringBuilder;
   /** Calls of tools that run elsewhere. */
   readonly calls: ReportedCall[];
-  /** The model's answer as the history keeps it; absent as long as it goes on, and of an agent that is written elsewhere. */
+  /** The model's answer as the history keeps it. Absent until complete, and for an agent that is written elsewhere. */
   kept?: AssistantMessage;
-  /** What an API that keeps the conversation has kept of it. */
+  /** What the API has kept of the turn, if the API keeps the conversation. */
   response?: KeptResponse | undefined;
 }
 
 export interface ReportedCall {
   readonly call: ToolCall;
-  /** Whether it waits for a person. */
+  /** Whether the call waits for a person's decision. */
   readonly isAsked: boolean;
 }
 
@@ -64,15 +64,15 @@ export interface Result {
   readonly isDeclined: boolean;
 }
 
-/** What one request comes to. */
+/** The outcome of one model request. */
 export interface RequestEnd {
-  /** Absent as long as it goes on. */
+  /** Absent until the request has ended. */
   finish?: TurnFinish;
-  /** As it was counted so far. */
+  /** Tokens counted so far. */
   usage?: Usage | undefined;
   /** The model string of the model that was asked last, where the agent has several. */
   model?: string | undefined;
-  /** The tools that the model wants to be carried out. */
+  /** The calls that the model wants the server to carry out. */
   readonly calls: ToolCall[];
   /** Calls of an agent that is written elsewhere, which wait for a person. */
   readonly asked: AskedCall[];
@@ -86,26 +86,26 @@ export class Exchange {
   readonly entries: Entry[] = [];
   /** Whether the model was asked. */
   hasAsked = false;
-  /** Whether a tool has run, the provider's own included: the same message would run it again. */
+  /** Whether a tool has run, the provider's own included. Sending the same message again would run it again. */
   hasUsedTools = false;
   /** Tokens of all requests that have ended. */
   usage: Usage | undefined;
   /** The model string of the model that answered last, where the agent has several. */
   model: string | undefined;
-  /** What the request that was made last has come to. */
+  /** The outcome of the latest model request. */
   turn: RequestEnd = { calls: [], asked: [] };
-  /** What an agent that is written elsewhere gets back with the next message; known when its answer is over. */
+  /** What an agent that is written elsewhere gets back with the next message. Set when its answer has ended. */
   agentState: unknown;
   /** The sentence that clients got in place of an empty answer. */
   closing = "";
-  /** What its framework needs to go on with what waits. */
+  /** What an agent's framework needs to continue after the decisions on all waiting calls. */
   keptOfAll: unknown;
   readonly #runsElsewhere: boolean;
   /** Index of the entry where the answer began, or began again. */
   #answerFrom = 0;
   #saidBefore = "";
 
-  /** `runsElsewhere`: what answers carries its tools out itself. */
+  /** `runsElsewhere`: the agent is written elsewhere and carries out its own tools. */
   constructor(start: ExchangeStart, runsElsewhere = false) {
     const { message, attachments } = start;
     this.start = start;
@@ -113,17 +113,17 @@ export class Exchange {
     this.#runsElsewhere = runsElsewhere;
   }
 
-  /** The messages before, as far as they came with this one. */
+  /** The earlier messages, as far as the client sent them. */
   get past(): readonly HistoryMessage[] {
     return this.start.history ?? this.start.state.conversation_history ?? [];
   }
 
-  /** The last text, from the place where the answer began again. */
+  /** The text of this turn or, as long as that is empty, the last one before it. */
   get said(): string {
     return this.text || this.#saidBefore;
   }
 
-  /** The text of this turn, from the place where the answer began again. */
+  /** The text since the answer last began: see `begin` and `beginAnew`. */
   get text(): string {
     return textsOf(this.entries.slice(this.#answerFrom)).join("");
   }
@@ -134,7 +134,7 @@ export class Exchange {
     return texts.filter((text) => text !== "").join(SEPARATOR);
   }
 
-  /** The model is asked; with the message, if it was not asked before. */
+  /** Records a model request; the first one includes the message. */
   begin(): void {
     if (!this.hasAsked) this.entries.push({ type: "message" });
     this.hasAsked = true;
@@ -147,7 +147,7 @@ export class Exchange {
     this.#turnFor("text").text.append(delta);
   }
 
-  /** What was said in this turn was thinking, as its end has shown. Gives the text. */
+  /** Removes and returns the text of this turn, which has turned out to be thinking. */
   unsay(): string {
     const turn = this.#turnFor("text");
     const said = turn.text.toString();
@@ -155,24 +155,24 @@ export class Exchange {
     return said;
   }
 
-  /** The answer is what is said from here on. What was said before led to it. */
+  /** The answer begins here: the text before only led up to it. */
   beginAnew(): void {
     this.#saidBefore = this.said;
     this.#answerFrom = this.entries.length;
   }
 
-  /** A tool is called that runs elsewhere. */
+  /** Records a call of a tool that runs elsewhere. */
   call(call: ToolCall): void {
     this.hasUsedTools = true;
     if (this.#runsElsewhere) this.#turnFor("call").calls.push({ call, isAsked: false });
   }
 
-  /** A tool that runs elsewhere has a result. */
+  /** Records the result of a tool that runs elsewhere. */
   callEnded(answer: ToolAnswer): void {
     if (this.#runsElsewhere) this.answer(answer);
   }
 
-  /** A call of an agent that is written elsewhere waits for a person. */
+  /** Records a call, by an agent that is written elsewhere, that waits for a person. */
   ask(asked: AskedCall): void {
     this.turn.asked.push(asked);
     this.#turnFor("call").calls.push({ call: asked.call, isAsked: true });
@@ -184,7 +184,7 @@ export class Exchange {
     this.model = this.turn.model;
   }
 
-  /** Takes the answer of this turn as the history keeps it. */
+  /** Stores the answer of this turn as the history keeps it. */
   keep(message: AssistantMessage, response?: KeptResponse): void {
     Object.assign(this.#turnFor("text"), { kept: message, response });
   }
@@ -193,7 +193,7 @@ export class Exchange {
     this.entries.push({ type: "result", answer, isDeclined });
   }
 
-  /** The turn that goes on. What an agent says after its calls, and what it calls after their results, is another one. */
+  /** The current turn. Text after calls, and calls after results, begin a new one. */
   #turnFor(what: "text" | "call"): Turn {
     const last = this.entries.at(-1);
     const goesOn = last?.type === "turn" && this.entries.length > this.#answerFrom;

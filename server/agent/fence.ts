@@ -1,4 +1,4 @@
-/** Ends a check that takes too long, whatever it does: a promise's time limit cannot, because it would have to wait for the check. */
+/** Ends a synchronous check that takes too long. A timer cannot, because it would have to wait for the check. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { type Context, createContext, Script } from "node:vm";
@@ -14,19 +14,19 @@ interface Limit {
   readonly retries: number;
 }
 
-/** Only a script of `node:vm` has a time limit, which ends what it calls, too, even within a regular expression. */
+/** Only a `node:vm` script has a time limit that also ends the functions it calls, even within a regular expression. */
 const CALL = new Script("work()");
 let context: Context | undefined;
 
-/** All checks wait for one another, so the ended ones of one run may not take more than this of the time of the others. */
+/** Checks run one after another, so those of one run that are ended may take no more than this in total. */
 const MAX_ENDED_MS = 500;
 const endedMs = new WeakMap<AbortSignal, number>();
 
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a check between two ticks of the event loop, one after the other: many do not keep others waiting longer than one.
- * A check whose run is over, by its signal, is left out.
+ * Runs checks one after another, each in its own turn of the event loop, so that many checks block other work no longer
+ * than one does. Rejects without running the check if `signal` is aborted.
  */
 export function fenced<Value>(check: () => Value, limit: Limit, signal?: AbortSignal): Promise<Value> {
   const own = last.then(async () => {
@@ -55,7 +55,7 @@ function run<Value>(work: () => Value, { ms, retries }: Limit): Value {
       return CALL.runInContext(context, { timeout: ms * (attempt + 1) });
     } catch (error) {
       if (!isTimeout(error)) throw error;
-      // On a busy machine the time passes without the check: that is no fault of the arguments.
+      // On a busy machine time passes while the check does not run, which is no fault of the arguments.
       if (attempt === retries || cpuMs() - before > 0.9 * ms) {
         throw new Ended(`kept the server busy for more than ${ms} ms`);
       }
@@ -65,12 +65,12 @@ function run<Value>(work: () => Value, { ms, retries }: Limit): Value {
   }
 }
 
-/** Before Node 22.19, which asks the system for the time of one thread. */
+/** For Node before 22.19, which has no `process.threadCpuUsage`. */
 const THREAD_STATISTICS = "/proc/thread-self/schedstat";
 
 /**
- * CPU time that this thread has had, in milliseconds. Where that is not known, it is that of the whole process: with its other
- * threads, which compile and collect garbage, a check may seem to have had what they had.
+ * CPU time of this thread, in milliseconds. If that is not known, the CPU time of the whole process: a check may then
+ * seem to have used the time of other threads as well, which compile and collect garbage.
  */
 export function cpuMs(): number {
   const { threadCpuUsage = process.cpuUsage } = process as { threadCpuUsage?: () => NodeJS.CpuUsage };
@@ -81,7 +81,7 @@ export function cpuMs(): number {
   return (user + system) / 1000;
 }
 
-/** The error is of the script's realm, which has an `Error` of its own. */
+/** `instanceof` would not work: the error is from the script's realm, which has its own `Error`. */
 function isTimeout(error: unknown): boolean {
   return isRecord(error) && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
 }

@@ -3,12 +3,12 @@
 import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
 
-/** `tsc` says which field is missing here. */
+/** The names of a type's fields: `tsc` reports one that is missing. */
 export function fieldNames<Definition>(fields: Record<keyof Required<Definition>, true>): string[] {
   return Object.keys(fields);
 }
 
-/** What other packages call our fields. */
+/** Names that other packages use for Parley's fields. */
 const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   instructions: ["system", "systemPrompt", "system_prompt", "prompt"],
   maxOutputTokens: ["max_tokens", "maxTokens"],
@@ -24,13 +24,13 @@ const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   settings: ["env", "environment", "config", "options"],
 };
 
-/** The field of ours that was meant by another name. */
+/** The known field that an unknown name probably means. */
 export function meantField(field: string, known: readonly string[]): string | undefined {
   const most = Math.min(3, Math.ceil(field.length / 3));
   return known.find((ours) => FOREIGN_NAMES[ours]?.includes(field)) ?? nearestName(field, known, most);
 }
 
-/** A sentence about the first field that is none of `what`, which has the fields `known`. */
+/** A sentence about the first field that is not in `known`, the fields of `what`. */
 export function unknownField(from: object, known: readonly string[], what: string): string | undefined {
   const field = Object.keys(from).find((name) => !known.includes(name));
   if (field === undefined) return undefined;
@@ -52,7 +52,7 @@ export function optionalText(from: Record<string, unknown>, field: string, label
   throw new ConfigError(`${label} must be a string.`);
 }
 
-/** A function of the author: what it gets and returns is checked where it is called. */
+/** Whether it is a function. Its arguments and its result are checked where it is called. */
 export function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === "function";
 }

@@ -1,4 +1,4 @@
-/** Hooks that run after the answer. Only a server that stops waits for them. Loaded where an agent has one. */
+/** Calls the hooks that run after the answer. Only a shutdown waits for them. Loaded if an agent has such a hook. */
 
 import { Late, within } from "../config/within.ts";
 import type { FailedRun } from "../observe/log.ts";
@@ -16,7 +16,7 @@ interface Job {
   /** For the log. */
   readonly about: FailedRun;
   call(): unknown;
-  /** What the agent's module has opened stays open until it has been called. */
+  /** Keeps open what the agent's module has opened until the hook has run. */
   readonly life: { use(): () => void };
 }
 
@@ -45,7 +45,7 @@ export class HookQueue {
     this.#parts = parts;
   }
 
-  /** Calls the hook soon, never at once. Returns whether it will be called: a full queue takes no more. */
+  /** Queues the call, which never runs synchronously. Returns `false`, and drops the call, if the queue is full. */
   add(job: Job): boolean {
     if (this.#waiting.length >= MAX_WAITING) {
       this.#parts.count(job.hook, "dropped");
@@ -57,12 +57,12 @@ export class HookQueue {
     return true;
   }
 
-  /** Calls the hook with what is known of a run that is over. */
+  /** Queues the hook with the record of a run that has ended. */
   addRun(onRunEnd: NonNullable<Hooks["onRunEnd"]>, entry: RunEntry, life: Job["life"]): boolean {
     return this.add({ hook: "onRunEnd", about: entry.start, life, call: () => onRunEnd(recordOf(entry)) });
   }
 
-  /** Resolves when all were called. After the time of one hook, the rest is dropped. */
+  /** Resolves when all hooks have run. After the time limit of one hook, the rest is dropped. */
   async drain(): Promise<void> {
     if (this.#isIdle) return;
     const idle = new Promise<void>((resolve) => {
@@ -103,7 +103,7 @@ export class HookQueue {
     this.#parts.fail(hookFailure(hook, error), about);
   }
 
-  /** The process ends. */
+  /** Drops all calls, because the process ends. */
   #abandon(): void {
     const { count, warn, maxMs } = this.#parts;
     const dropped = this.#waiting.splice(0);

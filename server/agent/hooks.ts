@@ -1,4 +1,4 @@
-/** Hooks: functions of an agent that decide on messages and answers, or hear of them afterwards. */
+/** Hooks: functions of an agent that decide on messages and answers, or get them afterwards. */
 
 import { Late, within } from "../config/within.ts";
 import type { AttachedFile } from "../observe/run-observer.ts";
@@ -7,20 +7,20 @@ import { ApiError } from "../protocol/errors.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunRecord } from "./run-record.ts";
 
-/** A rating of an answer, as `onFeedback` gets it. `user` is proved; `run` and `conversation` are the client's word. */
+/** A rating of an answer, as `onFeedback` gets it. `user` is verified; `run` and `conversation` are not. */
 export interface Feedback extends Pick<RunContext, "user" | "metadata"> {
-  /** Id of the run whose answer it is. Somebody may send the id of another user's run: join by run and user. */
+  /** Id of the run that gave the answer. A client may send the id of another user's run: join by run and user. */
   readonly run: string;
   readonly conversation: string | undefined;
-  /** `null` takes an earlier rating back. */
+  /** `null` withdraws an earlier rating. */
   readonly rating: "up" | "down" | null;
-  /** One of the element's reasons, or another client's, up to 200 characters. */
+  /** A reason that the chat element offers, or one of another client; up to 200 characters. */
   readonly reason: string | undefined;
   /** Up to 4,000 characters. */
   readonly comment: string | undefined;
 }
 
-/** What `onMessage` decides on. */
+/** The message that `onMessage` decides on. */
 export interface IncomingMessage {
   readonly message: string;
   readonly attachments: readonly AttachedFile[];
@@ -31,7 +31,7 @@ export interface Refusal {
   refuse: string;
 }
 
-/** Puts another message in the place of the person's. */
+/** Replaces the text of the user's message. */
 export interface Replacement {
   message: string;
 }
@@ -39,11 +39,11 @@ export interface Replacement {
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook may have no `return` at all.
 type Nothing = void | undefined;
 
-/** What an agent's author may add to the way of a message. */
+/** Functions that an agent's author may define for messages and answers. */
 export interface Hooks {
   /** Gets each message with its answer, after the last event. No answer waits for it. */
   onRunEnd?(record: RunRecord): unknown;
-  /** Gets each rating of `POST /api/feedback`, which exists only with this hook. No answer waits for it. */
+  /** Gets each rating of `POST /api/feedback`, which exists only with this hook. No response waits for it. */
   onFeedback?(feedback: Feedback): unknown;
   /** Decides on a message before the model is asked: lets it pass, refuses it, or replaces its text. */
   onMessage?(
@@ -57,7 +57,7 @@ export interface Hooks {
 /** How long a hook may take, in milliseconds. */
 export const HOOK_MS = 10_000;
 
-/** For clients a fault of the server, for the log what the author's function did. */
+/** Clients get a server error; `detail` and `cause` tell the log what the author's function did. */
 export function hookFailure(name: string, cause: unknown): ApiError {
   const isLate = cause instanceof Late;
   return new ApiError("internal", "Something went wrong on the server. Please try again.", {
@@ -67,7 +67,7 @@ export function hookFailure(name: string, cause: unknown): ApiError {
 }
 
 /**
- * What a function of the author comes to. One that throws or is late is a failure of the server.
+ * Calls a function of the author. If it throws or is late, that is a server error.
  * @throws ApiError `internal`, or the reason of an abort
  */
 export async function askAuthor<Value>(

@@ -23,7 +23,7 @@ import type { ToolTexts } from "./tool-texts.ts";
 import { hiderOf, hidesAny } from "./tool-words.ts";
 import type { Calling } from "./tools.ts";
 
-/** Loaded where a tool is called, where a call waits for a person, or may have to, and where hooks decide on texts. */
+/** Modules that are loaded only when needed: for tool calls, approvals, hooks that decide, and sources. */
 const OPTIONAL = {
   tools: () => import("./tools.ts"),
   approvals: () => import("./approvals.ts"),
@@ -31,36 +31,36 @@ const OPTIONAL = {
   sources: () => import("./sources.ts"),
 };
 
-/** Whether a batch has a source, or a character with which marks of sources begin. */
+/** Whether a batch has a source, or a character that may begin a citation mark. */
 function hasSources(batch: readonly ModelEvent[]): boolean {
   return batch.some((event) => event.type === "source" || (event.type === "text" && /[【\uE200]/.test(event.delta)));
 }
 
-/** One message to answer. The state was checked. */
+/** One message to answer. Its state has been checked. */
 export interface RunRequest extends ExchangeStart {
-  /** What a door's client adds to the agent's instructions. A `run` that is written elsewhere has none. */
+  /** What a door's client adds to the agent's instructions. An agent with `run` does not get it. */
   readonly instructions?: string;
-  /** What a person has decided on the calls that wait in the state, on each of them. */
+  /** The person's decision on each call that waits in the state. */
   readonly approvals?: readonly ApprovalDecision[];
   /** Ids of calls in the state that clients may not read. */
   readonly hidden?: ReadonlySet<string>;
 }
 
-/** One run: what serves it, what it answers, and for whom. */
+/** One run: the agent that serves it, the request that it answers, and its context. */
 export interface AgentRun {
   readonly served: ServedAgent;
   /** Values may change while the server runs. */
   readonly settings: Settings;
   readonly request: RunRequest;
   readonly context: RunContext;
-  /** What the agent has proposed by methods of `context`. */
+  /** What the agent has proposed through `context.suggest` and `context.title`. */
   readonly proposals: Proposals;
   readonly ledger: ApprovalLedger;
 }
 
 type NotByItself = "stopped" | "refused" | "approval_required";
 
-/** Sent in place of an empty answer, which would look like a fault. The first one only where tools have run. */
+/** Sent in place of an empty answer, which would look like a fault. `stop`: only if tools have run. */
 const FALLBACK_TEXT: Record<Exclude<FinishReason, NotByItself>, string> = {
   stop: "I have nothing to add.",
   length: "The answer was cut by the token limit before it began.",
@@ -72,20 +72,20 @@ const FALLBACK_TEXT: Record<Exclude<FinishReason, NotByItself>, string> = {
 export class Loop {
   readonly #run: AgentRun;
   readonly #observer: RunObserver;
-  /** Present where `onAnswer` decides on the answer. */
+  /** Present if the agent has `onAnswer`. */
   #withheld: WithheldAnswer | undefined;
   #exchange: Exchange;
-  /** The model request that was made last. */
+  /** The latest model request. */
   #turn: ModelTurn | undefined;
   /** The tools that the model may call, once they are known. */
   #tools: ReadonlyMap<string, Tool> = new Map();
-  /** What people read of calls that are carried out elsewhere. */
+  /** Texts for people about calls that run elsewhere. */
   #texts: ToolTexts | undefined;
-  /** Present as soon as there may be any. */
+  /** Present as soon as the answer may have sources. */
   #sources: Sources | undefined;
   /** Whether `onMessage` has let the message pass. */
   #isAdmitted = false;
-  /** Whether the exchange goes on: what waited in its state is decided. */
+  /** Whether the decisions on the calls that waited in the state, if any, have been applied. */
   #hasBegun = false;
 
   constructor(run: AgentRun, observer: RunObserver) {
@@ -95,8 +95,8 @@ export class Loop {
   }
 
   /**
-   * Yields events in batches, one for each packet of the model's answer. The last event is exactly one `done` or `error`; after
-   * an abort of the kind `gone` there is none. Never throws.
+   * Yields events in batches, one for each packet of the model's answer. The last event is the only `done` or `error`;
+   * after an abort of the kind `gone` there is neither. Never throws.
    */
   async *events(): AsyncGenerator<RunEvent[], void> {
     const { served, context, settings } = this.#run;
@@ -118,7 +118,7 @@ export class Loop {
             ...asking,
             observer,
           })) {
-            // A model that goes on after the abort is not read any more.
+            // A model that keeps sending after the abort is not read any further.
             if (signal.aborted) {
               turn.readDone(batch);
               throw signal.reason;
@@ -143,7 +143,7 @@ export class Loop {
     }
   }
 
-  /** What the record says of the run. */
+  /** The texts of the run for its record. */
   get words(): RunWords {
     const { start, said: answer, allSaid: said } = this.#exchange;
     const isShown = this.#withheld === undefined || this.#withheld.isReleased;
@@ -151,7 +151,7 @@ export class Loop {
   }
 
   failed(error: unknown): ErrorEvent {
-    // A model that ignores the end of its run goes on.
+    // A model that ignores the abort may still be answering.
     this.#turn?.fail(error, this.#run.context.signal);
     this.#observer.failure(error);
     return this.#errorEvent(toApiError(error));
@@ -161,7 +161,7 @@ export class Loop {
     return new Exchange(request, this.#run.served.agent.ownRun !== undefined);
   }
 
-  /** Asks `onMessage`, if there is one. Gives why the message is refused. @throws ApiError, or the reason of an abort */
+  /** Asks `onMessage`, if there is one. Returns its refusal, if any. @throws ApiError, or the reason of an abort */
   async #admit(): Promise<string | undefined> {
     const { request, context, served } = this.#run;
     const { onMessage, onAnswer } = served.agent.hooks;
@@ -176,7 +176,7 @@ export class Loop {
     return undefined;
   }
 
-  /** What the model gets beside the messages. @throws as `askAuthor` does */
+  /** What the model gets in addition to the messages. @throws as `askAuthor` does */
   async #setUp(): Promise<ModelSetup> {
     const { served, context, request } = this.#run;
     const { hookMs } = served;
@@ -194,7 +194,7 @@ export class Loop {
     return { instructions: all.filter((text) => text !== "").join("\n\n"), tools: specs };
   }
 
-  /** Changes the events of a turn before clients get them; `undefined`: nothing does. */
+  /** A function that changes the events of a turn before clients get them; `undefined` if nothing changes them. */
   #adaptation(): ((said: RunEvent[]) => Promise<RunEvent[]>) | undefined {
     const isWithheld = this.#withheld !== undefined;
     const texts = this.#run.served.provider.toolTexts?.(this.#calling, isWithheld);
@@ -203,7 +203,7 @@ export class Loop {
     return async (said) => this.#pass(await texts.apply(said));
   }
 
-  /** The events that clients may have now. */
+  /** The events that clients may get now. */
   #pass(events: RunEvent[]): RunEvent[] {
     return this.#withheld === undefined ? events : this.#withheld.pass(events);
   }
@@ -219,7 +219,7 @@ export class Loop {
     return { tools: this.#tools, context, limits, observer: this.#observer, hookMs: served.hookMs };
   }
 
-  /** Carries out the calls that a person has approved, and gives the model the refusal of each that they have declined. */
+  /** Carries out the calls that the person approved, and records a refusal for the model of each declined one. */
   async *#carryOutDecisions(): AsyncGenerator<RunEvent[], void> {
     const { request, served } = this.#run;
     const { waiting } = request.state.open ?? {};
@@ -241,7 +241,7 @@ export class Loop {
     if (served.agent.ownRun === undefined) yield* this.#carryOut(approved, { adapt });
   }
 
-  /** Carries out the calls of a turn that do not wait, and answers them to the model, in their order and as `adapt` says. */
+  /** Carries out all `calls` but `waiting`, and records their results in the order of the calls, changed by `adapt`. */
   async *#carryOut(
     calls: readonly ToolCall[],
     { waiting = [], adapt = (answer) => answer }: CarryOut = {},
@@ -268,14 +268,14 @@ export class Loop {
     }
   }
 
-  /** Clients that see nothing of the calls see what was said before them apart from what follows. */
+  /** Adds a separator between the texts before and after the calls, if clients see nothing of the calls. */
   #parted(events: RunEvent[]): RunEvent[] {
     const isSeen = events.some((event) => event.type !== "hidden" || event.shown !== undefined);
     if (isSeen || this.#withheld !== undefined || this.#exchange.text === "") return events;
     return [...events, { type: "token", data: SEPARATOR }];
   }
 
-  /** Carries out the calls of the turn. Returns the events of the end, if any of them waits for a person. */
+  /** Carries out the calls of the turn. Returns the last events of the run, if one of the calls waits for a person. */
   async *#goOn(): AsyncGenerator<RunEvent[], StreamEvent[] | undefined> {
     const { calls } = this.#exchange.turn;
     if (calls.every(({ name }) => this.#tools.get(name)?.approval === undefined)) {
@@ -291,7 +291,7 @@ export class Loop {
     return this.#waitFor(await Promise.all(asked));
   }
 
-  /** The events of the end, if the run ends with this turn. */
+  /** The last events of the run, if it ends with this turn. */
   async #endOfTurn(isLast: boolean): Promise<StreamEvent[] | undefined> {
     const { calls, asked, finish = "stop" } = this.#exchange.turn;
     if (asked.length > 0) return this.#waitFor((await this.#texts?.asked(asked)) ?? asked);
@@ -299,7 +299,7 @@ export class Loop {
     return this.#answered(finish);
   }
 
-  /** The end that the run came to by itself. */
+  /** The last events of a run that ends by itself. */
   #answered(reason: Exclude<FinishReason, NotByItself>): Promise<StreamEvent[]> {
     const { text, hasUsedTools } = this.#exchange;
     if (text.trim() !== "") return this.#release([this.#done({ type: "answered" }, text, reason)]);
@@ -308,13 +308,13 @@ export class Loop {
     }
     const fallback = FALLBACK_TEXT[reason];
     this.#exchange.closing = fallback;
-    // A client that only collects tokens gets the same text as one that reads `done`. It is kept, too: several APIs demand an
-    // answer between the results of tools and the next message.
+    // A client that only collects tokens gets the same text as one that reads `done`. The state keeps it as well:
+    // several APIs require an answer between the results of tools and the next message.
     const done = this.#done({ type: "answered", text: fallback }, fallback, reason);
     return this.#release([{ type: "token", data: fallback }, done]);
   }
 
-  /** The end of a run whose calls wait for a person. */
+  /** The last events of a run whose calls wait for a person. */
   async #waitFor(asked: readonly AskedCall[]): Promise<StreamEvent[]> {
     const { askApproval } = await OPTIONAL.approvals();
     const { waiting, approvals } = await askApproval(asked, this.#run);
@@ -327,7 +327,7 @@ export class Loop {
     ]);
   }
 
-  /** The events of the end, if `onAnswer` lets them pass, with what it or other code has proposed. */
+  /** The last events, with the agent's proposals; if `onAnswer` refuses the answer, those of a refusal. */
   async #release(end: StreamEvent[]): Promise<StreamEvent[]> {
     const { context, served } = this.#run;
     const withheld = this.#withheld;
@@ -367,7 +367,7 @@ export class Loop {
     if (kind === "gone") return undefined;
     if (kind !== "stopped") return this.#errorEvent(abortError(kind, settings.runSeconds));
     const isShown = this.#isAdmitted && this.#withheld === undefined;
-    // What was not let pass stands in no state, either.
+    // Text that a hook has not let pass is kept in no state, either.
     const done = this.#done({ type: "answered", isWithheld: !isShown }, isShown ? this.#exchange.said : "", "stopped");
     return isShown ? this.#withProposals(done) : done;
   }
@@ -382,8 +382,8 @@ export class Loop {
   }
 
   /**
-   * Without a state that goes on from there, the same message would have an agent act once more, as it would where that is
-   * written elsewhere. A `ToolError` has its author's words.
+   * Removes the advice to retry if a retry would run tools again: without a state to continue from, or with an agent
+   * that is written elsewhere. The message of a `ToolError` is its author's, and stays.
    */
   #withoutRetry(event: ErrorEvent, { cause }: ApiError): ErrorEvent {
     const { served, request } = this.#run;
@@ -393,10 +393,10 @@ export class Loop {
     return { ...event, data, retryable: false };
   }
 
-  /** The state as the client gets it. Where the run has not come to anything yet, it is the one that came with the message. */
+  /** The state as the client gets it. Before the exchange has begun, it is the one that came with the message. */
   #stateAt(end: End, hasBegun: boolean): EndState {
     const { served, request, context, settings } = this.#run;
-    // A client that brings a history takes no state, and to make one of a long history takes long.
+    // A client that brings a history uses no state, and making one from a long history takes long.
     if (request.history !== undefined) return { state: {}, canContinue: false };
     const { state, canContinue } = hasBegun
       ? served.provider.stateOf(this.#exchange, end, Math.min(MAX_FILE_CHARS, settings.maxHistoryBytes / 2))

@@ -1,4 +1,4 @@
-/** What an agent's author writes of MCP servers, and how it is checked: loaded where an agent names some. */
+/** How an agent's author defines MCP servers, and how that is checked. Loaded only if an agent has MCP servers. */
 
 import { isLoopbackHost } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
@@ -6,38 +6,38 @@ import { isRecord } from "../protocol/json.ts";
 import { fieldNames, isFunction, meantField, requiredText } from "./fields.ts";
 import type { RunContext } from "./run-context.ts";
 
-/** What MCP servers of both kinds have. */
+/** Fields of both kinds of MCP servers. */
 interface AnyMcpServer {
-  /** Which of its tools the agent has; a `*` at the end stands for any characters. Default: all. */
+  /** Names of its tools that the agent gets; a `*` at the end stands for any characters. Default: all. */
   tools?: string[];
   /**
-   * Which calls a person has to approve: all, those of tools whose names fit, or those of tools that the server does not call
-   * read-only. The last believes that server.
+   * Which calls a person has to approve: all, those of the named tools (as in `tools`), or those of tools that the
+   * server does not mark as read-only. The last trusts the server.
    */
   needsApproval?: boolean | string[] | "unless-read-only";
   /** Milliseconds until a call fails, counted from the last progress that the server reported. Default 30,000. */
   timeoutMs?: number;
-  /** Whether no message can be answered while the server is away. Default false: the agent answers without its tools. */
+  /** Whether messages are refused while the server is unreachable. Default false: the agent answers without it. */
   required?: boolean;
-  /** What stands before `__` in the names of its tools; `false`: nothing, and no `__`. Default: the server's name. */
+  /** Prefix of the names of its tools, before `__`; `false`: no prefix and no `__`. Default: the server's name. */
   prefix?: string | false;
 }
 
-/** An MCP server that is asked over HTTP. */
+/** An MCP server that is reached over HTTP. */
 export interface McpHttpServer extends AnyMcpServer {
-  /** Address of its endpoint: `https:`, or `http:` on this machine. */
+  /** URL of its endpoint. Plain `http:` to another machine logs a warning. */
   url: string;
   /**
-   * Headers of each request, or what gives them for each request of a run. With a function each user has a connection of
-   * their own, and without a user the model gets none of the tools.
+   * Headers of each request, or a function that returns them for each request of a run. With a function, each user has
+   * a connection of their own, and a run without a user gets none of the tools.
    */
   headers?: Record<string, string> | ((ctx: RunContext) => HeadersOfRun | Promise<HeadersOfRun>);
   /**
-   * Whose connection a run of this user uses: a text that changes when their access does. Default: a digest of what `headers`
-   * returned for the run at first.
+   * Key of the connection that a run of this user uses: a text that changes when the user's access does. Default: a
+   * digest of what `headers` first returned for the run.
    */
   per?(ctx: RunContext): string | Promise<string>;
-  /** A client of the server's own, by OAuth's client credentials. Without `tokenUrl` the server names who gives tokens. */
+  /** OAuth client credentials of this server. Without `tokenUrl`, the MCP server names its authorization server. */
   auth?: { clientId: string; clientSecret: string; tokenUrl?: string; scope?: string };
 }
 
@@ -45,9 +45,9 @@ export interface McpHttpServer extends AnyMcpServer {
 export interface McpProgram extends AnyMcpServer {
   command: string;
   args?: string[];
-  /** Its environment, beside `PATH`, `HOME` and few others of that kind. It gets nothing else of the server's own. */
+  /** Environment variables, besides `PATH`, `HOME` and a few others of that kind. It gets no other of this server's. */
   env?: Record<string, string>;
-  /** The folder that it starts in. Default: that of the server. */
+  /** Its working directory. Default: that of this server. */
   cwd?: string;
 }
 
@@ -55,7 +55,7 @@ export type McpServerDefinition = McpHttpServer | McpProgram;
 
 type HeadersOfRun = Record<string, string>;
 
-/** What an agent has of it, as it was written. */
+/** The fields of an agent about MCP servers, unchecked. */
 export interface McpOfAgent {
   readonly servers: unknown;
   readonly toolTexts: unknown;
@@ -64,7 +64,7 @@ export interface McpOfAgent {
 /** A checked definition. */
 export interface McpServer {
   readonly name: string;
-  /** What a connection is made of: as long as it stays the same, a reload leaves the connection open. */
+  /** What the connection depends on: as long as it is unchanged, a reload leaves the connection open. */
   readonly place: HttpPlace | ProgramPlace;
   /** Present where each user has a connection of their own. */
   readonly headersOf: ((ctx: RunContext) => unknown) | undefined;
@@ -193,7 +193,7 @@ function checkUrl(text: string, at: string): string {
   return url.href;
 }
 
-/** Whether what goes to this address can be read on its way. */
+/** Whether others can read what is sent to the server: over plain HTTP to another machine. */
 export function isReadable({ place }: McpServer): boolean {
   if (!("url" in place)) return false;
   return [place.url, place.auth?.tokenUrl].some((one) => {
@@ -226,12 +226,12 @@ function checkPrefix(prefix: unknown, at: string): string {
   return `${plainName(prefix)}__`;
 }
 
-/** A name that every provider accepts, but for its length. */
+/** A name with only characters that every provider accepts. Its length is not limited. */
 export function plainName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/gu, "_");
 }
 
-/** Whether a name is one of these; a `*` at the end stands for any characters. */
+/** A function that says whether a name is one of these; a `*` at the end stands for any characters. */
 function fitting(names: unknown, at: string): (tool: string) => boolean {
   if (!isListOfTexts(names) || names.some((name) => name === "" || name.slice(0, -1).includes("*"))) {
     throw new ConfigError(`${at} must be an array of names of tools, which may have a * at the end.`);

@@ -1,4 +1,4 @@
-/** How an agent's author wants the model to work: checks the fields of the agent that go to the provider. */
+/** Checks the fields of an agent that set how its model works and that go to the provider. */
 
 import { ConfigError } from "../errors.ts";
 import { isRecord } from "../protocol/json.ts";
@@ -8,7 +8,7 @@ const EFFORTS: readonly ReasoningEffort[] = ["none", "minimal", "low", "medium",
 
 const HOSTED_TOOLS: readonly HostedToolType[] = ["web_search", "file_search", "code_interpreter"];
 
-/** What each field must be, and the words of the sentence about a wrong one. */
+/** For each field, a check and the end of the sentence about a wrong value. */
 const RULES: Record<Exclude<keyof ModelSettings, "hostedTools">, [(value: unknown) => boolean, string]> = {
   reasoningEffort: [(value) => EFFORTS.some((effort) => effort === value), `one of ${EFFORTS.join(", ")}`],
   temperature: [(value) => typeof value === "number" && value >= 0 && value <= 2, "a number from 0 to 2"],

@@ -1,4 +1,4 @@
-/** One model request: what clients get of it, and what goes into the record. */
+/** One model request: makes events for clients and entries of the record from what the model says. */
 
 import type { ModelRequestObserver, RecordedUsage, RunEvent } from "../observe/run-observer.ts";
 import { ApiError } from "../protocol/errors.ts";
@@ -14,11 +14,11 @@ export class ModelTurn {
   readonly #observer: ModelRequestObserver;
   readonly #setup: ModelSetup;
   readonly #maxOutputChars: number;
-  /** Where the answer begins among the entries. */
+  /** Index of this turn among the entries. */
   readonly #from: number;
-  /** Tokens of the conversation as the turn before has left it, where they were counted. */
+  /** Tokens of the conversation after the previous turn; 0 if they were not counted. */
   readonly #knownTokens: number;
-  /** Characters that the model has said, thought and asked for. */
+  /** Characters of the model's text, thinking and arguments of calls. */
   #chars = 0;
   #isOver = false;
   /** Calls of tools that run elsewhere and that have no result yet, and when each began. */
@@ -35,7 +35,7 @@ export class ModelTurn {
     this.#from = exchange.entries.length - 1;
   }
 
-  /** Takes what the model said, and returns the events that clients get of it. Without `sources` it has none. */
+  /** Records what the model said, and returns the events for clients. Without `sources`, sources are dropped. */
   read(batch: readonly ModelEvent[], sources?: Sources): RunEvent[] {
     const exchange = this.#exchange;
     const events: RunEvent[] = [];
@@ -98,7 +98,7 @@ export class ModelTurn {
     return events;
   }
 
-  /** Keeps what was done, though the run is over and no client hears of it. */
+  /** Records hosted calls and their results in a batch that came after the abort. No client gets events of it. */
   readDone(batch: readonly ModelEvent[]): void {
     for (const event of batch) {
       if ("parent" in event) continue;
@@ -107,12 +107,12 @@ export class ModelTurn {
     }
   }
 
-  /** The model's answer is over. @throws ApiError if it broke off, or the reason of an abort */
+  /** Ends the turn after the model's answer. @throws ApiError if the answer broke off, or the reason of an abort */
   complete(signal: AbortSignal): void {
     const { finish, usage, model } = this.#exchange.turn;
     if (finish === undefined) {
       signal.throwIfAborted();
-      // The readers of the providers find answers that broke off: only a fault of a provider's code leads here.
+      // The providers' readers detect answers that broke off, so only a bug in a provider's code leads here.
       const detail = "The provider's code ended the answer without an `end` event.";
       throw new ApiError("provider_truncated", "The answer broke off before its end. Please try again.", { detail });
     }
@@ -120,7 +120,7 @@ export class ModelTurn {
     this.#observer.end({ type: "finished", finish, usage, model });
   }
 
-  /** Returns results for the hosted calls that clients have seen begin. Does nothing where the turn is over. */
+  /** Returns failed results for the hosted calls that are still open. Does nothing if the turn has ended. */
   fail(error: unknown, signal: AbortSignal): StreamEvent[] {
     if (this.#isOver) return [];
     this.#isOver = true;
@@ -132,7 +132,7 @@ export class ModelTurn {
     return this.#endHosted();
   }
 
-  /** What the request has taken so far: what was counted, and else a guess by the characters that were sent and said. */
+  /** Tokens of the request so far: as counted, or else estimated from the characters that were sent and received. */
   #guessUsage(): RecordedUsage {
     const { entries, start, turn } = this.#exchange;
     const { state, history, message } = start;
@@ -153,7 +153,7 @@ export class ModelTurn {
     return toolCallEvent(call, { parent });
   }
 
-  /** The steps of a call end before it. */
+  /** Ends the steps of a call before the call. */
   #hostedResult({ answer, durationMs, isOpen }: Extract<ModelEvent, { type: "hosted_result" }>): StreamEvent[] {
     const cut = this.#cut(answer);
     const isStep = this.#hosted.get(answer.id)?.parent !== undefined;
@@ -171,7 +171,7 @@ export class ModelTurn {
     return toolResultEvent({ answer, durationMs, parent });
   }
 
-  /** Results for what has none: the steps of a call, or all calls. */
+  /** Failed results for what has none: the steps of the call `of`, or all calls. */
   #endHosted(of?: string): StreamEvent[] {
     const open = [...this.#hosted.values()].filter(({ parent }) => parent === of);
     return open.flatMap(({ call: { id, name }, startedAt }) => {
@@ -183,7 +183,7 @@ export class ModelTurn {
 
 interface HostedCall {
   readonly call: ToolCall;
-  /** Id of the call of which it is a step. */
+  /** Id of the call that this one is a step of. */
   readonly parent: string | undefined;
   readonly startedAt: number;
 }

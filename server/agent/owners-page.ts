@@ -1,6 +1,6 @@
 /**
- * The chat as its owner wants it: what `chat` of an agent says of texts, looks and behaviour, and how it is checked. Loaded
- * where an agent has it.
+ * Checks the `chat` field of an agent, which sets texts, looks and behaviour of the chat, and prepares what is served
+ * of it. Loaded only if an agent has the field.
  */
 
 import { createHash } from "node:crypto";
@@ -21,27 +21,27 @@ export interface OwnersFile {
   readonly bytes: Buffer;
 }
 
-/** What is served of a checked `chat`. */
+/** A checked `chat` field, as it is served. */
 export interface CheckedPage {
   readonly page: OwnersPage;
   /** The title of the page at `/`. */
   readonly title: string | undefined;
-  /** HTML for the start of its head. */
+  /** HTML for the start of the page's head. */
   readonly head: string;
   /** HTML in place of Parley's own icon. */
   readonly icons: string | undefined;
-  /** For clients that know no tables. */
+  /** Texts in one language, for clients that do not support several. */
   readonly plain: { welcome?: string; suggestions: string[]; disclaimer?: string };
-  /** By their addresses. */
+  /** Images, by the path of their URL. */
   readonly files: ReadonlyMap<string, OwnersFile>;
-  /** Where they were read. */
+  /** Where these files are in the project's folder. */
   readonly paths: readonly string[];
   /** Attributes of the launcher, as JSON for the head of `/widget.js`. */
   readonly button: string;
 }
 
 interface Checking {
-  /** The project's. */
+  /** The project's folder. */
   readonly folder: string;
   readonly files: Map<string, OwnersFile>;
   readonly paths: string[];
@@ -53,7 +53,7 @@ const MAX_TEXT_CHARS = 20_000;
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_MS = 999_999_999;
 
-/** What one of a few words may be: as the elements take it. */
+/** Values of the fields that accept one of a few words, as the elements accept them. */
 export const CHOICES = {
   corners: ["round", "soft", "sharp"],
   theme: ["auto", "light", "dark"],
@@ -65,10 +65,10 @@ export const CHOICES = {
   size: ["medium", "small", "large"],
 } as const;
 
-/** Gives a value as it is served. @throws ConfigError that names the place and says what is right */
+/** Returns a value as it is served. @throws ConfigError that names the place and says what is right */
 type Check<Value = unknown> = (value: unknown, at: string) => Value;
 
-/** @throws ConfigError that names the field and says what is right. `warn` gets a sentence for a colour that was changed. */
+/** @throws ConfigError that names the field and says what is right. `warn` gets a sentence for each changed colour. */
 export function checkPage(chat: unknown, folder: string, warn: (sentence: string) => void): CheckedPage {
   if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
   const checking = { folder, files: new Map<string, OwnersFile>(), paths: [] };
@@ -105,7 +105,7 @@ export function checkPage(chat: unknown, folder: string, warn: (sentence: string
   };
 }
 
-/** What the browser draws around the page and before it, for the start of its head: of two such tags the first one counts. */
+/** Tags for the colours of the browser itself, for the start of the head: of two such tags, the first one counts. */
 function headOf({ accent, theme = "auto" }: OwnersPage): string {
   const { light, dark } = accent ?? { light: THEMES.light.background, dark: THEMES.dark.background };
   const bars = { auto: { light, dark }, light: { light, dark: light }, dark: { light: dark, dark } }[theme];
@@ -119,7 +119,7 @@ function byMedia({ light, dark }: ByTheme, tag: (value: string) => string): stri
   return `<${tag(light)} media="(prefers-color-scheme: light)"><${tag(dark)} media="(prefers-color-scheme: dark)">`;
 }
 
-/** The attributes of the launcher's button; under a language's code those that are another text there. */
+/** The attributes of the launcher's button: under "" the defaults, under a language's code those that differ there. */
 function byLanguage(page: OwnersPage): object {
   const all: Record<string, object> = { "": {} };
   for (const [name, value] of attributesOf(page)) {
@@ -171,7 +171,7 @@ function textAt(value: unknown, at: string): ToolText {
 
 const noText = (at: string) => `${at} must be a text, or texts by language: { en: "…", de: "…" }.`;
 
-/** The fields that are there, checked. */
+/** A check of an object: each of its fields is checked, and unknown ones are refused. */
 function objectOf<Value extends object>(fields: Readonly<Record<string, Check>>, areAllNeeded = false): Check<Value> {
   const names = Object.keys(fields);
   return (value, at) => {
@@ -210,7 +210,7 @@ function byTheme(checkOne: Check<string>): Check<ByTheme> {
   };
 }
 
-/** Where a path is resolved, to see that it leads to no other server. */
+/** Base URL to resolve a path against, to see that it does not lead to another server. */
 const SOMEWHERE = "http://path.invalid";
 
 const urlAt = must((value) => {
@@ -232,7 +232,7 @@ const BUTTON: Readonly<Record<keyof OwnersButton, Check>> = {
   ...{ label: textAt, preview: textAt, previewAfter: millisecondsAt, autoOpen: millisecondsAt },
 };
 
-/** What colours are read on, as `tokens.css` has it, and what makes them easier to read there. */
+/** The background of each theme, as in `tokens.css`, and the channel value towards which contrast increases. */
 const THEMES = {
   light: { background: "#ffffff", towards: 0 },
   dark: { background: "#131316", towards: 255 },
@@ -265,7 +265,7 @@ function colourAt(value: unknown, at: string): string {
   throw new ConfigError(`${at} must be a colour such as "#0a7" or "#00aa77", or { light: "#…", dark: "#…" }.`);
 }
 
-/** The colour, as much nearer to black (0) or white (255) as it has to be. */
+/** The colour, mixed with just enough black (0) or white (255) for the contrast. */
 function legible(colour: string, background: string, towards: number): string {
   for (let part = 0; part < 1; part += 0.01) {
     const mixed = channelsOf(colour).map((channel) => Math.round(channel + (towards - channel) * part));
@@ -277,7 +277,7 @@ function legible(colour: string, background: string, towards: number): string {
 
 const channelsOf = (hex: string) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 
-/** WCAG 2.2. */
+/** The contrast ratio of WCAG 2.2. */
 function contrastOf(one: string, other: string): number {
   const [dark = 0, light = 0] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b);
   return (light + 0.05) / (dark + 0.05);
@@ -291,7 +291,7 @@ function luminanceOf(hex: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Reads an image of the project, and gives its address. @throws ConfigError */
+/** Reads an image of the project, and returns its address. @throws ConfigError */
 function imageAt(value: unknown, at: string, { folder, files, paths }: Checking): string {
   if (typeof value !== "string" || /^(?:[a-z][a-z\d+.-]+:|\/\/)/i.test(value)) {
     throw new ConfigError(`${at} must be a file inside the project's folder, such as "logo.svg".`);
@@ -299,7 +299,7 @@ function imageAt(value: unknown, at: string, { folder, files, paths }: Checking)
   const path = resolve(folder, value);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats?.isFile()) throw new ConfigError(`${at} names the file "${value}", which is not in ${folder}.`);
-  // A link may lead out of the folder.
+  // A symbolic link may lead out of the folder.
   const real = realpathSync(path);
   const within = relative(realpathSync(folder), real);
   if (/^\.\.(?:[\\/]|$)/.test(within) || isAbsolute(within)) {
@@ -322,7 +322,7 @@ function imageAt(value: unknown, at: string, { folder, files, paths }: Checking)
   return address;
 }
 
-/** By the bytes, whatever the name says. */
+/** Detects the type by the bytes, whatever the file's name is. */
 function imageType(bytes: Buffer): [ending: string, type: string] | [undefined, undefined] {
   const head = bytes.toString("latin1", 0, 12);
   if (head.startsWith("\x89PNG\r\n\x1a\n")) return ["png", "image/png"];

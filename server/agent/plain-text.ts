@@ -1,11 +1,11 @@
-/** Texts that people read in one line. */
+/** Makes texts fit to be shown to people in one line. */
 
 export const MAX_TEXT_CHARS = 1_000;
 
-/** Control characters and line breaks, and what changes the direction of the text around it. */
+/** Control characters, line breaks and bidirectional control characters. */
 export const UNFIT = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu;
 
-/** A text that a function made, perhaps of a model's words: in one line, without what deceives a reader. */
+/** A text that a function made, perhaps from a model's words: in one line, without characters that mislead a reader. */
 export function plainText(text: string): string {
   const line = text
     .slice(0, 10 * MAX_TEXT_CHARS)
@@ -16,7 +16,7 @@ export function plainText(text: string): string {
   return cutLine(line, MAX_TEXT_CHARS);
 }
 
-/** A line of at most so many characters. */
+/** The line, cut to at most `max` characters. */
 export function cutLine(line: string, max: number): string {
   return line.length > max ? `${line.slice(0, max - 1).toWellFormed()}…` : line;
 }

@@ -1,4 +1,4 @@
-/** What answers cost, by the agent's own prices. Loaded where an agent has some. */
+/** Computes what answers cost by the agent's own prices. Loaded only if an agent has prices. */
 
 import { ConfigError } from "../errors.ts";
 import type { CostOf } from "../observe/run-observer.ts";
@@ -7,14 +7,14 @@ import { isRecord } from "../protocol/json.ts";
 import { type AiSdkLanguageModel, modelName } from "../providers/ai-sdk/language-model.ts";
 import { fieldNames, unknownField } from "./fields.ts";
 
-/** USD for a million tokens of a model. */
+/** Prices of a model, in USD per million tokens. */
 export interface Price {
   input: number;
-  /** For the output, with what was thought. */
+  /** For output tokens, thinking included. */
   output: number;
-  /** For the input that a cache gave. Default: as `input`. */
+  /** For input tokens that were read from a cache. Default: as `input`. */
   cachedInput?: number;
-  /** For the input that was written into a cache. Default: as `input`. */
+  /** For input tokens that were written to a cache. Default: as `input`. */
   cacheWrite?: number;
 }
 
@@ -22,7 +22,7 @@ const FIELDS = fieldNames<Price>({ input: true, output: true, cachedInput: true,
 
 const EXAMPLE = '{ "openai/gpt-5.2": { input: 1.75, output: 14, cachedInput: 0.175 } }';
 
-/** What is needed of an agent. */
+/** The fields of an agent that are needed here. */
 interface PricedAgent {
   readonly prices: unknown;
   readonly model: string;
@@ -30,7 +30,7 @@ interface PricedAgent {
 }
 
 /**
- * Gives what requests cost together. `warn` gets a sentence if models have no price.
+ * Returns a function that computes what requests cost together. `warn` gets a sentence if models have no price.
  * @throws ConfigError that names the field
  */
 export function checkPrices({ prices, model, models }: PricedAgent, warn: (sentence: string) => void): CostOf {
@@ -46,7 +46,7 @@ export function checkPrices({ prices, model, models }: PricedAgent, warn: (sente
       if (price === undefined || usage === undefined) return undefined;
       sum += costOf(usage, price);
     }
-    // To a billionth of a dollar: what the sum of binary fractions has beyond means nothing.
+    // Rounded to a billionth of a dollar: further digits are rounding errors of the sum.
     return Math.round(sum * 1e3) / 1e9;
   };
 }
@@ -81,7 +81,7 @@ function checkPrice(name: string, price: unknown): Price {
   return price as unknown as Price;
 }
 
-/** A misspelt name would leave its model without a price. A table may have more models than its agent. @throws ConfigError */
+/** Refuses a misspelt name, which would leave its model without a price. Others may be listed. @throws ConfigError */
 function checkNames(names: readonly string[], models: readonly string[], warn: (sentence: string) => void): void {
   const lacking = models.filter((model) => !names.includes(model)).map((model) => `"${model}"`);
   const unknown = names.find((name) => !models.includes(name));

@@ -1,15 +1,15 @@
 /**
- * What running calls say that they do: at most four texts a second of each, and the last one always. They are kept with the other
- * events of the answer, for clients that come back, and must not crowd those out: the more there are, the rarer they become.
+ * Progress texts of running calls: at most four a second from each call, and always the last one. They are kept with
+ * the other events of the answer, for clients that reconnect, and must not crowd those out: the more, the less often.
  */
 
 import type { ToolProgressEvent } from "../protocol/events.ts";
 import { cutLine, plainText } from "./plain-text.ts";
 
-/** At least so long stands a text before clients get the next one of its call, while the answer has few. */
+/** Minimum time between two texts of one call, in milliseconds, while the answer has few. */
 const EVERY_MS = 250;
 
-/** So many texts double that time. */
+/** Number of texts that double that time. */
 const DOUBLED_BY = 128;
 
 const MAX_EVERY_MS = 600_000;
@@ -18,29 +18,29 @@ const MAX_CHARS = 300;
 
 /** What one call has said. */
 interface Said {
-  /** What clients have got of it. */
+  /** The last text that clients got. */
   sent: string;
   sentAt: number;
-  /** What it has said last. */
+  /** The last text that the call reported. */
   last: string;
 }
 
-/** What the calls of one answer say. */
+/** The progress texts of the calls of one answer. */
 export class Progress {
   readonly #calls = new Map<string, Said>();
-  /** The calls that have said what clients have not got: there may be thousands of calls, and few that speak. */
+  /** The calls with a text that was not sent yet: there may be thousands of calls, of which few report progress. */
   readonly #waiting = new Map<string, Said>();
-  /** How many texts clients have got. */
+  /** Number of texts that were sent. */
   #count = 0;
   #wake = (): void => {};
   #due: Promise<undefined> | undefined;
 
-  /** A call runs from now on. */
+  /** Adds a call that starts to run. */
   begin(id: string): void {
     this.#calls.set(id, { sent: "", last: "", sentAt: Number.NEGATIVE_INFINITY });
   }
 
-  /** Takes what a call says. Of one that does not run, nothing. */
+  /** Stores what a call says. Ignores a call that does not run. */
   report(id: string, text: string): void {
     const said = this.#calls.get(id);
     const line = cutLine(plainText(text), MAX_CHARS);
@@ -69,7 +69,7 @@ export class Progress {
     this.#due = undefined;
   }
 
-  /** In so many milliseconds the next text may be sent; `undefined`: none waits. */
+  /** Milliseconds until the next text may be sent; `undefined` if none waits. */
   get dueMs(): number | undefined {
     if (this.#waiting.size === 0) return undefined;
     let first = Number.POSITIVE_INFINITY;
@@ -83,7 +83,7 @@ export class Progress {
     return [...this.#waiting].flatMap(([id, said]) => (said.sentAt <= now - this.#everyMs ? this.#send(id, said) : []));
   }
 
-  /** A call is over. Gives its last text, if that was not sent. */
+  /** Removes a call that has ended. Returns its last text, if that was not sent. */
   end(id: string): ToolProgressEvent[] {
     const said = this.#calls.get(id);
     this.#calls.delete(id);

@@ -1,11 +1,11 @@
-/** How a run is ended from outside, and what its clients get to know of it. */
+/** How a run is ended from outside, and what its clients are told. */
 
 import { ApiError, runLost, shuttingDown } from "../protocol/errors.ts";
 import { unreachable } from "../protocol/events.ts";
 
 /** Why a run is ended from outside. */
 export type AbortKind =
-  /** No client is left, it cleared the conversation, or the run is over and ends what is left of it: no event follows. */
+  /** No client is left, it cleared the conversation, or the run is over and ends leftover work: no event follows. */
   | "gone"
   /** The client asked for the end: `done` with `finish_reason: "stopped"`. */
   | "stopped"
@@ -48,7 +48,7 @@ export function abortError(kind: Exclude<AbortKind, "gone" | "stopped">, runSeco
   }
 }
 
-/** Why a run has failed whose model ignores the abort, and which therefore cannot end itself. */
+/** The error of a run that cannot end by itself, because its model ignores the abort. */
 export function abortTimeoutError(signal: AbortSignal, runSeconds: number): ApiError {
   const kind = abortKind(signal);
   if (kind === "revoked" || kind === "lost" || kind === "shutting_down") return abortError(kind, runSeconds);

@@ -1,4 +1,4 @@
-/** What `ctx` is: the user, the run, and what the agent may propose beside an answer. */
+/** The `ctx` object: the user, the run, and what the agent may propose with an answer. */
 
 import type { Caller, User } from "../auth/access.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
@@ -6,29 +6,29 @@ import type { ApprovalDecision, ConversationState, DecidedCall } from "../protoc
 import type { DoneEvent } from "../protocol/events.ts";
 import { plainText } from "./plain-text.ts";
 
-/** The user and the run that work is done for: made once for each run, and passed to everything that works on it. */
+/** The user and the run. Made once for each run, and passed to everything that works on it. */
 export interface RunContext {
   /** What `authenticate` returned; `undefined` if the user is not known. */
   readonly user: User | undefined;
-  /** What the client says of the message. Nothing proves it. */
+  /** What the client sent about the message. Unverified. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Stays the same over the messages of one conversation. Where states are not signed, the client may say any other. */
+  /** Id of the conversation, the same for all its messages. If states are not signed, a client may send any other. */
   readonly conversation: string;
   readonly run: {
     readonly id: string;
     readonly transport: RunTransport;
-    /** Id of the request, or of the socket's upgrade, that brought the message. */
+    /** Id of the HTTP request that brought the message; for a WebSocket, of its upgrade. */
     readonly requestId: string;
   };
   /** Kind of the key that the message came with. */
   readonly keyKind: Caller["keyKind"];
-  /** What the person has decided on the calls that waited for it; empty where none did. */
+  /** The person's decisions on calls that waited for them; empty if there are none. */
   readonly approvals: readonly DecidedCall[];
-  /** Offers up to 3 next messages of 200 characters with the answer. The last call counts; an empty list takes them back. */
+  /** Offers up to 3 next messages of up to 200 characters each. The last call counts; an empty list offers none. */
   readonly suggest: (texts: readonly string[]) => void;
   /** Names the conversation, in up to 200 characters. The last call counts. */
   readonly title: (text: string) => void;
-  /** Aborted when the run is to end, and when the time of what gets it is over. */
+  /** Aborted when the run is to end, and when the function that gets this context has used up its time. */
   readonly signal: AbortSignal;
 }
 
@@ -51,7 +51,7 @@ export class Proposals implements Pick<RunContext, "suggest" | "title"> {
     this.#title = lineOf("title", text);
   };
 
-  /** The fields of `done`. */
+  /** The proposals, as fields of `done`. */
   fields(): Pick<DoneEvent, "suggestions" | "title"> {
     return {
       ...(this.#suggestions.length === 0 ? {} : { suggestions: [...this.#suggestions] }),
@@ -66,7 +66,7 @@ function lineOf(name: string, text: unknown): string {
   throw new TypeError(`${name} takes texts of 1 to ${MAX_CHARS} characters.`);
 }
 
-/** What the request brought that the context is of. */
+/** The parts of the context that come from the request. */
 interface Asked extends Pick<RunContext, "metadata" | "approvals" | "conversation"> {
   readonly transport: RunTransport;
   readonly requestId: string;
@@ -82,7 +82,7 @@ export function createContext(
   return { user, metadata, conversation, keyKind, run, approvals, suggest, title, signal };
 }
 
-/** The decisions that came with a message, with what they are about, in the order of the calls. */
+/** The decisions that came with a message, each with its tool and what was kept for it, in the order of the calls. */
 export function decidedCalls({ approvals = [], state }: DecidedOn): DecidedCall[] {
   const { calls = [], kept: ofAll } = state.open?.waiting ?? {};
   return calls.flatMap(({ id, shownId: shown = id, name, kept = ofAll }) => {

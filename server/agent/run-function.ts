@@ -1,4 +1,4 @@
-/** The agent that its author has written elsewhere: what `run` gets, and what it may say. */
+/** The `run` field, for an agent that is written elsewhere: what `run` gets, and what it may yield. */
 
 import { ConfigError } from "../errors.ts";
 import {
@@ -15,11 +15,11 @@ import { isRecord } from "../protocol/json.ts";
 import { fencedText } from "../providers/history.ts";
 import type { RunContext } from "./run-context.ts";
 
-/** What `run` gets of a message. */
+/** What `run` gets for each message. */
 export interface RunInput {
-  /** The user's words; empty where only files were sent. */
+  /** The user's words; empty if only files or decisions were sent. */
   readonly message: string;
-  /** The conversation as texts, with this message at its end: what most frameworks take as it is. */
+  /** The conversation as texts, with this message at its end, in the form that most frameworks accept. */
   readonly messages: TextMessage[];
   /** The files of this message. */
   readonly attachments: readonly RunAttachment[];
@@ -27,14 +27,14 @@ export interface RunInput {
   // biome-ignore lint/suspicious/noExplicitAny: the agent's author knows what it was, and checks it if need be.
   readonly state: any;
   /**
-   * What the decisions of `ctx.approvals` are about: the message that was being answered, what was said and done since, and the
-   * calls that wait, as Chat Completions has it. Empty without decisions.
+   * What the decisions of `ctx.approvals` are about, in the format of Chat Completions: the message that was being
+   * answered, what was said and done since, and the calls that wait. Empty without decisions.
    */
   readonly exchange: readonly HistoryMessage[];
   readonly ctx: RunContext;
   /** As `ctx.signal`: aborted when the answer is to end. */
   readonly signal: AbortSignal;
-  /** For callbacks, while `run` waits: takes an item that `run` may yield, such as an event. Once the answer is over, it does nothing. */
+  /** For callbacks while `run` waits: as if `run` yielded the item, such as an event. No effect after the answer. */
   readonly emit: (item: unknown) => void;
 }
 
@@ -48,15 +48,15 @@ export interface RunAttachment {
   readonly data: Uint8Array;
 }
 
-/** An event of ours that `run` may yield. A string is the same as a `token`. */
+/** An event that `run` may yield. A string is the same as a `token`. */
 export type RunEvent =
   | { type: "token"; data: string }
   | { type: "thinking"; data: string }
-  /** `arguments` is a JSON text or a value. `parent`: id of the call of which it is a step. */
+  /** `arguments` is a JSON text or a value. `parent`: id of the call that this one is a step of. */
   | { type: "tool_call"; data: { id: string; tool: string; arguments?: unknown; parent?: string } }
-  /** What a running call, or a step of one, does now: a plain line of at most 300 characters, longer ones are cut. */
+  /** What a running call, or a step of one, is doing: a plain line, which is cut to 300 characters. */
   | { type: "tool_progress"; data: { id: string; text: string } }
-  /** `output` is a text or a value, the `data` of a picture bytes or their base64. */
+  /** `output` is a text or a value; the `data` of an image is bytes or their base64. */
   | {
       type: "tool_result";
       data: {
@@ -66,15 +66,15 @@ export type RunEvent =
         images?: readonly { mime_type: ImageType; data: Uint8Array | string }[];
       };
     }
-  /** `url` is of http or https, `file` a name. `at`: a place in what was said since the last call or result, in UTF-16 units. */
+  /** `url` is http or https, `file` a name. `at`: offset in the text since the last call or result, in UTF-16 units. */
   | { type: "source"; data: { title?: string; url?: string; file?: string; quote?: string; at?: number } }
-  /** Several add up. */
+  /** Several events add up. */
   | { type: "usage"; data: Usage }
   /** As `ctx.suggest`. */
   | { type: "suggestions"; data: readonly string[] }
   /**
-   * The answer ends when `run` has ended, and waits for a person's decision, which comes back in `ctx.approvals` with `kept`.
-   * `text` is what they are asked.
+   * When `run` has ended, the answer ends and the call waits for a person's decision, which comes back in
+   * `ctx.approvals` with `kept`. `text` is what they are asked.
    */
   | { type: "tool_approval"; data: AskedApproval }
   /** Any JSON of at most 256 KiB, which the next message brings back. */
@@ -90,18 +90,18 @@ export interface AskedApproval {
   danger?: boolean;
   /** Whether the person may change the arguments. */
   editable?: boolean;
-  /** The person is asked for words, which come back as `reason` of a yes. */
+  /** The person is asked for words, which come back as the `reason` of an approval. */
   question?: boolean;
   /** Any JSON. */
   kept?: unknown;
 }
 
-/** Whether a message came in place of the decisions: then all are declined. */
+/** Whether the user sent a message instead of decisions. */
 export function isInPlaceOfDecisions({ message, attachments, ctx }: RunInput): boolean {
   return ctx.approvals.length > 0 && (message !== "" || attachments.length > 0);
 }
 
-/** What `messages` have of a message: its words and text files, or the names of its files where it has neither. */
+/** A message as `messages` has it: its words and text files or, if it has neither, the names of its files. */
 export function wordsOfMessage(input: Pick<RunInput, "message" | "attachments">): string {
   return withTexts(input) || input.attachments.map(({ name }) => `[${name}]`).join("\n");
 }
@@ -111,22 +111,22 @@ export function withTexts({ message, attachments }: Pick<RunInput, "message" | "
   return [message, ...attachments.map(textOfFile)].filter(Boolean).join("\n");
 }
 
-/** `messages` up to the one that is still being answered, where a person has decided on calls or has written `words` instead. */
+/** `messages` up to the one that is still being answered: without `words`, which were sent instead of decisions. */
 export function messagesUntilAsked(input: RunInput, words = wordsOfMessage(input)): TextMessage[] {
   const { messages } = input;
   const last = messages.at(-1);
   if (words === "" || last === undefined) return messages;
-  // Messages of one speaker are joined.
+  // Consecutive messages of one role are joined.
   const content = last.content.slice(0, -words.length).replace(/\n\n$/, "");
   return [...messages.slice(0, -1), ...(content === "" ? [] : [{ ...last, content }])];
 }
 
-/** A text as a part of a message: several APIs refuse an empty one. */
+/** A text as parts of a message: none for an empty text, which several APIs refuse. */
 export function textParts(text: string, type = "text"): object[] {
   return text === "" ? [] : [{ type, text }];
 }
 
-/** A text file as frameworks get it, whose models mostly take no other; `undefined` for any other file. */
+/** A text file as fenced text, since models of most frameworks accept no text files; `undefined` for any other file. */
 export function textOfFile({ name, mimeType, data }: RunAttachment): string | undefined {
   return isTextType(mimeType) ? fencedText(name, Buffer.from(data).toString()) : undefined;
 }
@@ -149,11 +149,11 @@ export interface AgentObject {
 
 export function isAgentObject(value: unknown): value is { stream(options: object): unknown } {
   if (!isRecord(value) || typeof value.stream !== "function") return false;
-  // The AI SDK 5 gives its agents no version; `respond` is theirs alone.
+  // Agents of the AI SDK 5 have no version, but only they have `respond`.
   return value.version === "agent-v1" || typeof value.respond === "function";
 }
 
-/** What to write for an agent of a framework that stands in the wrong place; `undefined` for anything else. */
+/** Advice for an agent of a framework in the wrong place; `undefined` for anything else. */
 export function howToRun(value: unknown): string | undefined {
   if (isAgentObject(value)) return 'Write it into run: defineAgent({ name: "…", run: agent }).';
   if (!isRecord(value)) return undefined;
@@ -161,7 +161,7 @@ export function howToRun(value: unknown): string | undefined {
   return "Call it in run, and return its stream: run: ({ messages, signal }) => agent.stream({ messages }, { signal }).";
 }
 
-/** Fields that say how a model of ours is asked. */
+/** Fields that say how a model is asked, and do nothing beside `run`. */
 export const OF_MODELS = [
   "model",
   "fallbacks",
@@ -195,7 +195,7 @@ export function checkRun(agent: Record<string, unknown>): OwnRun | undefined {
     const advice = howToRun(run) ?? "";
     throw new ConfigError(`run must be a function that answers a message, or an agent of the AI SDK. ${advice}`.trim());
   }
-  // A method of a class.
+  // A method of a class needs its `this`.
   const own = typeof run === "function" && !Object.hasOwn(agent, "run") ? run.bind(agent) : run;
   return { run: own as RunFunction | AgentObject };
 }

@@ -8,33 +8,33 @@ import type { RunContext } from "./run-context.ts";
 
 /** One message and its answer, as `onRunEnd` gets them. */
 export interface RunRecord extends Pick<RunContext, "conversation" | "metadata" | "keyKind"> {
-  /** Id of the run. `Feedback` names it, too. */
+  /** Id of the run, as in `Feedback`. */
   readonly run: string;
   /** What `authenticate` returned; `undefined` if the user is not known. Store their `id`, and nothing else of them. */
   readonly user: User | undefined;
   readonly transport: RunTransport;
-  /** As in the agent, `openai/gpt-5.2`; of several models the one that answered last. */
+  /** Model name as in the agent, such as `openai/gpt-5.2`; with several models, the one that answered last. */
   readonly model: string;
-  /** The person's words, or what `onMessage` has put in their place; empty where only files or decisions were sent. */
+  /** The user's words, or what `onMessage` replaced them with; empty if only files or decisions were sent. */
   readonly message: string;
   readonly attachments: readonly AttachedFile[];
-  /** What clients got as the answer; of a run that failed or was left, the last text that was sent. */
+  /** The answer that clients got; if the run failed or was left, the last text that was sent. */
   readonly answer: string;
-  /** All that clients got as text, a blank line between the turns: what was said before tools ran, too. */
+  /** All text that clients got, including what was said before tools ran, with a blank line between turns. */
   readonly said: string;
-  /** In the order in which they ended; those that did not end are the last. */
+  /** In the order in which they ended; calls that did not end are last. */
   readonly toolCalls: readonly ToolCallRecord[];
-  /** The calls that wait for a person's decision from here on. */
+  /** The calls that wait for a person's decision after this answer. */
   readonly approvals: readonly ToolApproval[];
   /** The next messages that were offered with the answer. */
   readonly suggestions: readonly string[];
   /** The name that the agent gave to the conversation with this answer. */
   readonly title: string | undefined;
-  /** Tokens, where the provider reports them, and of model requests that were stopped or failed. */
+  /** Tokens, if the provider reports them, including those of model requests that were stopped or failed. */
   readonly usage: RecordedUsage | undefined;
-  /** USD, by the `prices` of the agent; `undefined` if a model that was asked has no price or did not count. */
+  /** In USD, by the agent's `prices`; `undefined` if a model that was asked has no price or reported no tokens. */
   readonly cost: number | undefined;
-  /** `gone`: no client was left, or it cleared the conversation, before the answer was finished. `undefined` after an error. */
+  /** `gone`: no client was left, or it cleared the conversation before the answer ended. `undefined` after an error. */
   readonly finishReason: FinishReason | "gone" | undefined;
   /** Why the run failed, as clients got it. */
   readonly error: { readonly code: ErrorCode; readonly message: string } | undefined;
@@ -58,7 +58,7 @@ export interface ToolCallRecord {
   readonly durationMs: number;
   /** What a person has decided on the call; `undefined` for a call that needs no approval. */
   readonly decision: "approved" | "declined" | undefined;
-  /** Id of the call of which it is a step; `undefined` for a call of the model. */
+  /** Id of the call that this one is a step of; `undefined` for a call by the model. */
   readonly parent: string | undefined;
 }
 
@@ -86,7 +86,7 @@ export function recordOf({ start, last, ...entry }: RunEntry): RunRecord {
     message: entry.message,
     attachments: start.attachments,
     answer,
-    // What a hook or the server itself has put in the place of all words is all that was said.
+    // If a hook or the server itself replaced all words, the replacement is all that was said.
     said: entry.said || answer,
     toolCalls: [...ended, ...cut],
     approvals: done?.approvals ?? [],

@@ -1,10 +1,10 @@
-/** Messages of which clients may not read the tool calls: they keep them sealed, and only this server opens them. */
+/** Seals messages whose tool calls clients may not read: clients keep them, but only this server can open them. */
 
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import type { HistoryMessage, HistoryToolCall } from "../protocol/chat.ts";
 import { isRecord } from "../protocol/json.ts";
 
-/** What sealed messages belong to: they are opened in no other conversation and for no other user. */
+/** What sealed messages are bound to: they cannot be opened in another conversation or for another user. */
 export interface Seal {
   /** Id of the agent. */
   readonly agent: string;
@@ -13,7 +13,7 @@ export interface Seal {
   /** Id of the user whose conversation it is; `undefined` if the user is not known. */
   readonly user: string | undefined;
   readonly conversation: string | undefined;
-  /** The first seals, all open. */
+  /** The first one seals; each of them can open. */
   readonly secrets: readonly string[];
 }
 
@@ -26,8 +26,8 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * The messages as clients keep them. Of a message with a hidden call, only the text stays readable: what providers want
- * back may hold the calls, too. Without a hidden call, it is the same array.
+ * The messages as clients keep them. In a message with a hidden call only the text stays readable, because the fields
+ * that providers need back may contain the calls, too. Without a hidden call, returns the same array.
  */
 export function sealMessages(messages: readonly HistoryMessage[], isHidden: IsHidden, seal: Seal): HistoryMessage[] {
   const hidden = new Set<string>();
@@ -56,15 +56,15 @@ export function isSealed(messages: unknown): messages is unknown[] {
 }
 
 /**
- * The messages as they were before they were sealed; `undefined` if one cannot be opened. The ids of their hidden calls
- * are added to `hidden`: they stay hidden, whatever has become of their tools.
+ * The messages as they were before they were sealed; `undefined` if one cannot be opened. Adds the ids of their hidden
+ * calls to `hidden`, so that these stay hidden even if their tools have changed.
  */
 export function openMessages(messages: readonly unknown[], seal: Seal, hidden: Set<string>): unknown[] | undefined {
   // All messages of a state were sealed with one key.
   return firstOf(keysOf(seal), (key) => openAll(messages, key, hidden));
 }
 
-/** Any value, for what sealed messages are for. */
+/** Seals any value with the same binding as messages. */
 export function sealValue(value: object, seal: Seal): string {
   return encrypt(value, keyOf(seal.secrets[0] ?? "", seal));
 }
@@ -73,7 +73,7 @@ export function openValue(sealed: string, seal: Seal): Record<string, unknown> |
   return firstOf(keysOf(seal), (key) => decrypt(sealed, key));
 }
 
-/** A user may go on with what has no user yet, and it is theirs from then on. */
+/** A user may also open what was sealed without a user; it is theirs from then on. */
 function keysOf(seal: Seal): Buffer[] {
   const owners = seal.user === undefined ? [seal] : [seal, { ...seal, user: undefined }];
   return seal.secrets.flatMap((secret) => owners.map((owner) => keyOf(secret, owner)));
@@ -95,7 +95,7 @@ function openAll(messages: readonly unknown[], key: Buffer, hidden: Set<string>)
     if (Array.isArray(inside.tool_calls)) calls.push(...inside.tool_calls.map(({ id }) => String(id)));
     opened.push({ ...rest, ...inside });
   }
-  // A call whose result could be read was not the hidden one of its message.
+  // A sealed message may also have calls that are not hidden: their results are not sealed.
   for (const id of calls) if (!plain.has(id)) hidden.add(id);
   return opened;
 }
@@ -108,13 +108,13 @@ function firstOf<Item, Found>(items: readonly Item[], find: (item: Item) => Foun
   return undefined;
 }
 
-/** The array begins with the purpose: no other use of the secret makes the same keys, one to encrypt and one for `ivOf`. */
+/** Two keys: to encrypt, and for `ivOf`. The text begins with its purpose, so no other use of the secret gives them. */
 function keyOf(secret: string, { agent, provider, user, conversation }: Seal): Buffer {
   const bound = JSON.stringify(["parley-sealed-1", agent, provider, user ?? null, conversation ?? null]);
   return createHmac("sha512", secret).update(bound).digest();
 }
 
-/** Follows from the text: a message is sealed to the same value each time, so that the beginning of a state stays signed. */
+/** Derived from the text: a message is always sealed to the same value, so the signature over it stays valid. */
 function ivOf(text: string, key: Buffer): Buffer {
   return createHmac("sha256", key.subarray(KEY_BYTES)).update(text).digest().subarray(0, IV_BYTES);
 }

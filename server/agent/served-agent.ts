@@ -1,4 +1,4 @@
-/** An agent that is served: what answers its messages, who uses it, and how it ends. */
+/** An agent that is served: what answers its messages, the runs that use it, and how it is closed. */
 
 import { randomBytes } from "node:crypto";
 import type { Caller } from "../auth/access.ts";
@@ -22,19 +22,19 @@ import type { Tool } from "./tool-definition.ts";
 import { askSources, type ToolSource, unready } from "./tool-sources.ts";
 import type { ToolTexts } from "./tool-texts.ts";
 
-/** How long what an agent's module has opened stays open: until nothing needs the agent any more. */
+/** Keeps open what an agent's module has opened, until nothing uses the agent any more. */
 export class ModuleLife {
   readonly #close: (() => unknown) | undefined;
   #users = 0;
   #isClosed = false;
   #onUnused: (() => void) | undefined;
 
-  /** `close` is what the module exports under this name. */
+  /** `close` closes the tool sources and calls the module's own `close`. */
   constructor(close: (() => unknown) | undefined) {
     this.#close = close;
   }
 
-  /** Counts a message or a run, until the function is called that this gives. @throws ApiError once all is closed */
+  /** Counts a message or a run, until the returned function is called. @throws ApiError once the module is closed */
   readonly use = (): (() => void) => {
     if (this.#isClosed) throw shuttingDown();
     this.#users += 1;
@@ -44,7 +44,7 @@ export class ModuleLife {
     };
   };
 
-  /** No new message needs it: closes it after the last run. Rejects if `close` throws, or takes longer than `maxMs`. */
+  /** Closes the module after the last message or run. Rejects if `close` throws, or takes longer than `maxMs`. */
   async end(maxMs = HOOK_MS): Promise<void> {
     if (this.#users > 0) {
       await new Promise<void>((resolve) => {
@@ -63,14 +63,14 @@ export class ModuleLife {
 /** What answers an agent's messages: a model of a provider, or code of the agent's author. */
 export interface AnswerSource extends ServedFacts {
   /**
-   * Goes on with the exchange by one request, and yields what is said: one batch for each packet, and none is empty. Throws an
-   * `ApiError` for every failure of the other side, also for an answer that broke off; after an abort it throws anything, or
-   * ends quietly. The abort closes the upstream connection, and so does leaving the loop.
+   * Continues the exchange by one request, and yields what is said: one batch for each packet, and none is empty.
+   * Throws an `ApiError` for every failure of the other side, also for an answer that broke off. After an abort it may
+   * throw anything, or just end. An abort closes the upstream connection, and so does leaving the loop.
    */
   ask(exchange: Exchange, options: AskOptions): AsyncIterable<ModelEvent[]>;
-  /** The state that a client goes on from after this end, with at most so many characters of base64 in files. */
+  /** The state from which a client continues after `end`, with at most `maxFileChars` characters of base64 in files. */
   stateOf(exchange: Exchange, end: End, maxFileChars: number): EndState;
-  /** What people read of calls that are carried out elsewhere, in one run; absent where none are. */
+  /** Texts for people about one run's calls that run elsewhere; absent if no calls run elsewhere. */
   toolTexts?(...calling: ConstructorParameters<typeof ToolTexts>): ToolTexts;
 }
 
@@ -80,7 +80,7 @@ export interface AskOptions {
   readonly observer?: RequestObserver | undefined;
 }
 
-/** Any other provider whose states are of the same kind can go on with the same conversation. */
+/** Any other provider with the same state kind can continue the same conversation. */
 export function modelSource({ model, ...facts }: Provider): AnswerSource {
   const { request, stateOf } = KINDS[facts.stateKind];
   return {
@@ -96,16 +96,16 @@ export function modelSource({ model, ...facts }: Provider): AnswerSource {
 /** What all agents of a server share. */
 export interface ServingParts {
   readonly settings: Settings;
-  /** The secrets that sign states which have to be signed, whatever the settings say. */
+  /** The secrets for states that have to be signed even if the settings have no secret. */
   stateSecrets(): readonly string[];
-  /** Loads what calls the hooks that run after the answer; one for all. */
+  /** Loads the queue for hooks that run after the answer; one for all agents. */
   hooks(): Promise<HookQueue>;
-  /** How long a function of the author may take, but for `execute`. */
+  /** Time limit of the author's functions except `execute`, in milliseconds. */
   readonly hookMs: number;
-  /** A text without the secrets of the environment. */
+  /** Removes the secrets of the environment from a text. */
   strike(text: string): string;
   warn(sentence: string): void;
-  /** What was said of tools that were chosen for a message. */
+  /** The notices about tools chosen for a message that were given already. */
   readonly warned: Set<Notice>;
 }
 
@@ -114,7 +114,7 @@ interface OfSomeAgents {
   hooks?: HookQueue | undefined;
   costOf?: CostOf | undefined;
   page?: CheckedPage | undefined;
-  /** Where tools come from beside what the agent's author has written. */
+  /** The source of tools that the agent's author has not written: MCP servers. */
   tools?: ToolSource | undefined;
 }
 
@@ -123,29 +123,29 @@ interface OfTools {
   readonly instructions: readonly string[];
 }
 
-/** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */
+/** Maximum number of tools chosen for messages that get a metrics series of their own. */
 const MAX_CHOSEN_TOOLS = 100;
-/** Sentences of tools that are left out, before one may be said again. */
+/** Number of warnings about left-out tools that are remembered: more may repeat one. */
 const MAX_SAID = 1000;
 
-/** An agent that is served. A run takes it once, at its start, and keeps it until its end. */
+/** An agent that is served. A run looks it up once, at its start, and keeps it until its end. */
 export class ServedAgent {
   readonly agent: Agent;
   readonly provider: AnswerSource;
   /** Which files a message may have. */
   readonly accepts: readonly FileType[];
-  /** Names the sender of a message; absent where the agent does not ask for one. */
+  /** Identifies the sender of a message; absent if the agent does not ask for one. */
   readonly authenticate: Authenticate | undefined;
   readonly life: ModuleLife;
-  /** How long a function of the author may take, but for `execute`. */
+  /** Time limit of the author's functions except `execute`, in milliseconds. */
   readonly hookMs: number;
   /** Absent where the agent has no hook that runs after the answer. */
   readonly hooks: HookQueue | undefined;
   /** Absent where the agent has no prices. */
   readonly costOf: CostOf | undefined;
-  /** Absent where the agent's owner says nothing of the chat. */
+  /** Absent if the agent has no `chat` field. */
   readonly page: CheckedPage | undefined;
-  /** Gets what is known of its runs, beside the sinks of all runs. */
+  /** Gets the records of this agent's runs, in addition to the sinks for all runs. */
   readonly sink: RunSink | undefined;
   readonly #module: AgentModule;
   readonly #toolSources: readonly ToolSource[];
@@ -154,7 +154,7 @@ export class ServedAgent {
   readonly #parts: ServingParts;
   /** The tools that the model may call in every run. */
   readonly #fixed: ReadonlyMap<string, Tool>;
-  /** What was said of tools that were left out. */
+  /** The warnings about left-out tools that were given already. */
   readonly #leftOut = new Set<string>();
   /** The names of tools that metrics have a series for. */
   readonly #toolNames: Set<string>;
@@ -182,12 +182,12 @@ export class ServedAgent {
     this.#maxToolNames = this.#toolNames.size + MAX_CHOSEN_TOOLS;
   }
 
-  /** @throws ApiError `overloaded` while something is away without which no message can be answered */
+  /** @throws ApiError `overloaded` while a tool source that every message needs is unreachable */
   refuseUnready(): void {
     if (this.#toolSources.some((source) => source.isReady?.() === false)) throw unready();
   }
 
-  /** The tools that the model may call in this run, by name, and what they say of themselves. @throws as `ToolSource.toolsFor` does */
+  /** The tools that the model may call in this run, and their instructions. @throws as `ToolSource.toolsFor` does */
   async toolsFor(context: RunContext): Promise<OfTools> {
     const sources = this.#toolSources;
     if (sources.every(({ toolsFor }) => toolsFor === undefined)) return { tools: this.#fixed, instructions: [] };
@@ -200,7 +200,7 @@ export class ServedAgent {
 
   /** Whether metrics have a series for a tool of this name. A model can make up any name. */
   isTool(name: string): boolean {
-    // Names of tools that run elsewhere are known when they run.
+    // Names of tools that run elsewhere are known only when they run.
     if (this.agent.ownRun !== undefined) this.#addToolName(name);
     return this.#toolNames.has(name);
   }
@@ -220,7 +220,7 @@ export class ServedAgent {
     };
   }
 
-  /** What a user interface needs to know before the first message. The page at `/` has it, too: the same for everybody. */
+  /** What a user interface needs before the first message. Part of the page at `/`, so it is the same for everybody. */
   get info(): AgentInfo {
     const { name, agent, hooks, ownRun } = this.agent;
     const { models } = this.provider;
@@ -245,14 +245,14 @@ export class ServedAgent {
     };
   }
 
-  /** A text without the secrets of the environment. */
+  /** Removes the secrets of the environment from a text. */
   strike(text: string): string {
     return this.#parts.strike(text);
   }
 
   #sayLeftOut(mistake: string): void {
     if (this.#leftOut.has(mistake)) return;
-    // A mistake may name something that is new with each message.
+    // A mistake may contain something that is new with each message, so the set has to be limited.
     if (this.#leftOut.size >= MAX_SAID) this.#leftOut.clear();
     this.#leftOut.add(mistake);
     this.#parts.warn(`One of the agent's tools is left out. ${mistake}`);
@@ -268,7 +268,7 @@ export class ServedAgent {
   }
 }
 
-/** Closes what gives tools, and what the module has opened. */
+/** Closes the tool sources, and what the module has opened. */
 function closing(sources: readonly ToolSource[], close: AgentModule["close"]): AgentModule["close"] {
   const closers = sources.flatMap((source) => source.close?.bind(source) ?? []);
   if (closers.length === 0) return close;
@@ -276,8 +276,8 @@ function closing(sources: readonly ToolSource[], close: AgentModule["close"]): A
 }
 
 /**
- * The secrets of the setting, else one that all processes share or, without Redis, one of this start. That goes on verifying
- * what it has signed, if a setting comes later.
+ * The secrets of the settings; if there are none, those that all processes share or, without Redis, a random one of
+ * this process. If the settings get secrets later, the former ones still verify what they have signed.
  */
 export function stateSecretsOf(
   settings: Settings,
@@ -292,15 +292,15 @@ export function stateSecretsOf(
   };
 }
 
-/** What serves the next message: another agent may take its place at any time. */
+/** The agent that serves the next message; it may be replaced at any time. */
 export class AgentRuntime {
   #current: ServedAgent;
   readonly #maxMs: number;
   readonly #fail: (error: unknown) => void;
-  /** The ends of modules whose agents serve nothing new. */
+  /** Modules that are being closed: their agents get no new message. */
   readonly #ending = new Set<Promise<void>>();
 
-  /** `fail` gets what a module throws when it is closed, and a shutdown waits no longer than `maxMs` for that. */
+  /** `fail` gets what a module throws when it is closed. `maxMs` limits that, and how long a shutdown waits for it. */
   constructor(first: ServedAgent, maxMs: number, fail: (error: unknown) => void) {
     this.#current = first;
     this.#maxMs = maxMs;
@@ -311,19 +311,19 @@ export class AgentRuntime {
     return this.#current;
   }
 
-  /** Has the agent do some work, until whose end nothing is closed that its module has opened. @throws ApiError once all is closed */
+  /** Has the agent do some work; its module stays open until that ends. @throws ApiError once all is closed */
   async use<Result>(work: (served: ServedAgent) => Promise<Result>): Promise<Result> {
     const served = this.#current;
     const leave = served.life.use();
     return work(served).finally(leave);
   }
 
-  /** What the former agent's module has opened is closed after its last run. */
+  /** Replaces the agent. The former one's module is closed after its last run. */
   replace(next: ServedAgent): { keepsConversations: boolean } {
     const { agent, provider } = this.#current;
     this.#end();
     this.#current = next;
-    // What states are bound to.
+    // States are bound to both ids.
     return { keepsConversations: agent.id === next.agent.id && provider.id === next.provider.id };
   }
 
@@ -342,16 +342,16 @@ export class AgentRuntime {
   }
 }
 
-/** Why all states are signed whatever the settings say, in words. */
+/** Why all states have to be signed even if the settings have no secret, in words; `undefined` if they have not. */
 export function signerOf({ authenticate, agent }: AgentModule): string | undefined {
   if (authenticate !== undefined) return "authenticate says who sends each message";
   if (agent.ownRun !== undefined) return "the agent has run";
-  // A message that stands in a made-up history would pass by the first, and an answer by the other.
+  // A made-up history could contain messages that `onMessage`, or answers that `onAnswer`, has never seen.
   const decider = (["onMessage", "onAnswer"] as const).find((name) => agent.hooks[name] !== undefined);
   return decider && `the agent has ${decider}`;
 }
 
-/** The same of the states that hold calls which clients may not read. */
+/** Why states with hidden calls have to be signed, in words; `undefined` if no tool hides its calls. */
 function hiderIn(tools: readonly Tool[]): string | undefined {
   const hider = tools.find(({ expose }) => expose !== "all");
   return hider && `the tool "${hider.name}" hides its calls in them`;
@@ -387,15 +387,15 @@ function fixedTools({ toolSources }: Agent): readonly Tool[] {
   return toolSources.flatMap(({ fixed }) => fixed);
 }
 
-/** Says what holds with these tools, or with those that are known at the start. */
+/** A sentence about these tools, by default those that are known at the start; `undefined` if none is needed. */
 export type Notice = (module: AgentModule, settings: Settings, tools?: readonly Tool[]) => string | undefined;
 
 const NOTICES: readonly Notice[] = [stateSecretWarning, approvalNotice];
 
-/** Says of chosen tools, once, what the start says of those that are always there. */
+/** Gives the notices about tools chosen for a message, each once, that the start gives about fixed tools. */
 function warnOfChosen(tools: readonly Tool[], module: AgentModule, { settings, warn, warned }: ServingParts): void {
   for (const notice of NOTICES) {
-    // The start has already said what does not depend on the tools.
+    // The start has already given the notices that do not depend on the chosen tools.
     if (warned.has(notice) || notice(module, settings) !== undefined) continue;
     const sentence = notice(module, settings, tools);
     if (sentence === undefined) continue;

@@ -1,6 +1,6 @@
 /**
- * What the answer of a run rests on: which sources there are, and where they stand in its text. Loaded with the first one, and with
- * the first text that may have a mark of OpenAI's, which models write in a source's place and people are not meant to see.
+ * The sources of a run's answer, and the places in its text that cite them. Loaded with the first source, and with the
+ * first text that may have a citation mark of OpenAI's, which models write to cite and people are not meant to see.
  */
 
 import type { MarkEvent } from "../observe/run-observer.ts";
@@ -14,18 +14,18 @@ import type { End } from "./states.ts";
 
 const MAX = { url: 2048, title: 200, quote: 500 };
 
-/** Sources of tools that clients get in one run, and places of all sources. */
+/** Maximum number of tools' sources that clients get in one run, and of places of all sources. */
 const MAX_OF_TOOLS = 20;
 const MAX_PLACES = 1000;
 
-/** Where a source stands. */
+/** A place of the answer that cites a source. */
 interface Place {
   readonly source: Source;
-  /** In the text of all turns; `undefined`: it belongs to the whole answer. */
+  /** Offset in the text of all turns; `undefined` if the source belongs to the whole answer. */
   readonly at: number | undefined;
-  /** How long that text was. */
+  /** Length of that text when the source came. */
   readonly said: number;
-  /** How many entries the exchange had. */
+  /** Number of entries of the exchange at that time. */
   readonly entries: number;
 }
 
@@ -35,22 +35,22 @@ export class Sources {
   readonly #marks = new SourceMarks();
   /** By `url` or `file`. */
   readonly #known = new Map<string, Source>();
-  /** All that were said. */
+  /** All places so far. */
   #places: Place[] = [];
   #ofTools = 0;
 
-  /** `isHidden`: clients hear nothing of the sources of such a call. */
+  /** `isHidden`: clients do not get the sources of such a call. */
   constructor(isHidden: IsHidden = () => false, { citesResults = false }: Pick<ProviderFacts, "citesResults"> = {}) {
     this.#isHidden = isHidden;
     this.#citesResults = citesResults;
   }
 
-  /** What the model said, without the marks. */
+  /** The model's events, with the marks removed from the text. */
   read(batch: readonly ModelEvent[]): ModelEvent[] {
     return this.#marks.read(batch);
   }
 
-  /** A source in the text of an exchange. */
+  /** Adds a source of the answer. Returns its event, if it is new. */
   found({ back: given, call, ...found }: FoundSource, exchange: Exchange): MarkEvent[] {
     const source = call && this.#isHidden(call) ? undefined : this.#sourceOf(found);
     if (source === undefined || this.#places.length >= MAX_PLACES) return [];
@@ -58,7 +58,7 @@ export class Sources {
     const said = lengthOf(exchange);
     const at = back === undefined ? undefined : said - back;
     const place: Place = { source, at, said, entries: exchange.entries.length };
-    // Several APIs say the same twice, as it is written and when it is finished, or once for each passage of a page.
+    // Several APIs report a source twice, in the stream and at the end, or once for each passage of a page.
     if (this.#places.some((one) => isSame(one, place))) return [];
     this.#places.push(place);
     const placed = (units: number): SourceEvent => {
@@ -67,7 +67,7 @@ export class Sources {
     return [{ type: "mark", placed }];
   }
 
-  /** The sources of a tool's result belong to the whole answer, unless the model is asked where it rests on them. */
+  /** Adds the sources of a tool's result to the whole answer, unless the API says which places cite them. */
   ofTool({ id, name, sources = [] }: ToolAnswer, exchange: Exchange): MarkEvent[] {
     const call = toHistoryCall({ id, name, arguments: "" });
     const marks: MarkEvent[] = [];
@@ -80,28 +80,28 @@ export class Sources {
     return marks;
   }
 
-  /** Text of the exchange was thinking. */
+  /** Removes the places in text that was removed from the exchange, because it was thinking. */
   withdraw(exchange: Exchange): void {
     this.#places = this.#places.filter(({ at = 0 }) => at <= lengthOf(exchange));
   }
 
-  /** Each source with its places in the text of `done`, unless that has taken the place of what was said. */
+  /** Each source with its places in `text`, that of `done`; no sources if the answer was refused or withheld. */
   listed(text: string, end: End, exchange: Exchange): { sources?: CitedSource[] } {
     if (end.type === "refused" || ("isWithheld" in end && end.isWithheld)) return {};
-    // It is the end of all that was said, or a sentence of ours.
+    // `text` is the end of all that was said, or a sentence of Parley.
     const start = exchange.said.endsWith(text) ? lengthOf(exchange) - text.length : Number.POSITIVE_INFINITY;
     const listed = new Map<number, CitedSource>();
     for (const { source, at = -1, said } of this.#places) {
       const one = listed.get(source.id) ?? { ...source, at: [] };
       listed.set(source.id, one);
-      // A place where the text begins may be one at the end of what was said before.
+      // A place at the start of `text` may belong to the end of the text before it.
       const isIn = at >= start && (said > start || start === 0);
       if (isIn && !one.at.includes(at - start)) one.at.push(at - start);
     }
     return listed.size === 0 ? {} : { sources: [...listed.values()] };
   }
 
-  /** The source as clients get it; `undefined`: it names neither a page nor a file. */
+  /** The source as clients get it; `undefined` if it names neither a page nor a file. */
   #sourceOf({ title = "", url = "", file = "", quote = "" }: FoundSource): Source | undefined {
     const page = pageOf(url);
     const place = page === undefined ? { file: short(file, MAX.title) } : { url: page.href };
@@ -121,7 +121,7 @@ function isSame(one: Place, other: Place): boolean {
   return one.at === undefined || one.entries === other.entries;
 }
 
-/** UTF-16 units of all that was said. */
+/** Length of all that was said, in UTF-16 code units. */
 function lengthOf({ entries }: Exchange): number {
   return entries.reduce((sum, entry) => sum + (entry.type === "turn" ? entry.text.length : 0), 0);
 }
@@ -134,22 +134,22 @@ function pageOf(url: string): URL | undefined {
 
 const short = (text: string, max: number): string => cutLine(plainText(text), max);
 
-/** `【4:0†terms.pdf】`, and what begins and ends with private-use characters, such as `cite` and `turn0search1` between them. */
+/** Citation marks: `【4:0†terms.pdf】`, or words such as `cite` and `turn0search1` between private-use characters. */
 const MARK = /【\d{1,4}(?::\d{1,4})?†[^【】\n]{0,200}】|\uE200[^\uE200\uE201\n]{0,400}\uE201/;
 const MAX_MARK = 402;
-/** The beginning of one at the end of a text. */
+/** An incomplete mark at the end of a text. */
 const BEGUN = /(?:【(?:\d{1,4}(?::\d{0,4})?)?|【\d{1,4}(?::\d{1,4})?†[^【】\n]{0,200}|\uE200[^\uE200\uE201\n]{0,400})$/;
 
-/** Events that come between the pieces of a text and part nothing. */
+/** Events that may come between the pieces of a text without ending it. */
 const BETWEEN: ReadonlySet<ModelEvent["type"]> = new Set(["source", "usage", "report", "model", "progress"]);
 
-/** Takes the marks out of a text that arrives in any pieces, and moves the places of sources accordingly. */
+/** Removes the marks from a text that arrives in pieces, and moves the places of sources accordingly. */
 class SourceMarks {
-  /** The end of the text so far, as long as it may turn out to be a mark. */
+  /** The end of the text so far, held back as long as it may be the beginning of a mark. */
   #held = "";
-  /** Characters that have arrived. */
+  /** Number of characters that have arrived. */
   #arrived = 0;
-  /** Where marks began in them, and how long they were. */
+  /** Where each removed mark began in what has arrived, and its length. */
   readonly #removed: { start: number; length: number }[] = [];
 
   read(batch: readonly ModelEvent[]): ModelEvent[] {
@@ -166,7 +166,7 @@ class SourceMarks {
     let delta = "";
     for (;;) {
       const mark = MARK.exec(rest);
-      // No mark is longer than its last characters.
+      // No mark is longer than `MAX_MARK`, so an incomplete one begins in the last characters.
       const tail = Math.max(0, rest.length - MAX_MARK);
       const begun = isEnd ? rest.length : tail + (BEGUN.exec(rest.slice(tail))?.index ?? rest.length - tail);
       const end = Math.min(mark?.index ?? rest.length, begun);
@@ -187,7 +187,7 @@ class SourceMarks {
     return { ...source, back: Math.max(0, end - this.#without(this.#arrived - source.back)) };
   }
 
-  /** A place in what has arrived, without the marks before it. */
+  /** Converts an offset in what has arrived to one in the text without marks. */
   #without(place: number): number {
     return this.#removed.reduce(
       (left, { start, length }) => left - Math.min(length, Math.max(0, place - start)),

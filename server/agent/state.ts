@@ -1,4 +1,4 @@
-/** The conversation's state on its way to and from a client, which is not trusted. */
+/** Signs and verifies the conversation's state, which is kept by a client that is not trusted. */
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -9,12 +9,12 @@ import { callsOf, withDigests } from "../providers/history.ts";
 import { checkFiles, checkHistory, checkSize, type HistoryLimits } from "./check-history.ts";
 import { type IsHidden, isSealed, openMessages, openValue, type Seal, sealMessages, sealValue } from "./sealed.ts";
 
-/** What a state belongs to: it continues no conversation with another agent or provider. Plain data, for a worker thread. */
+/** What a state is bound to: it cannot be used with another agent or provider. Plain data, for a worker thread. */
 export interface StateBinding extends Pick<Seal, "agent" | "provider" | "user"> {
   readonly kind: StateKind;
-  /** The first signs, all verify; empty: states are not signed. */
+  /** The first one signs, each of them verifies. Empty: states are not signed. */
   readonly secrets: readonly string[];
-  /** The same secrets or, if there are none, those that sign and seal open exchanges and hidden calls in any case. */
+  /** The same secrets or, if there are none, others: open exchanges and hidden calls are always signed and sealed. */
   readonly ownSecrets: readonly string[];
   readonly limits: HistoryLimits;
 }
@@ -22,7 +22,7 @@ export interface StateBinding extends Pick<Seal, "agent" | "provider" | "user"> 
 const NEW_CONVERSATION: ConversationState = {};
 
 /**
- * The ids of calls that clients may not read are added to `hidden`.
+ * Verifies and reads a state from a client. Adds the ids of calls that clients may not read to `hidden`.
  * @throws ApiError `invalid_state`, or `invalid_request` if the state is no object at all
  */
 export function readState(value: unknown, binding: StateBinding, hidden = new Set<string>()): ConversationState {
@@ -48,18 +48,18 @@ export function readState(value: unknown, binding: StateBinding, hidden = new Se
     : before;
 }
 
-/** What a part of a state is signed with. */
+/** What the signature of a part of a state covers in addition to that part. */
 interface Bound {
   readonly binding: StateBinding;
   readonly conversation: string | undefined;
 }
 
-/** What a state is read by; `conversation` is what it says beside its other parts. */
+/** What a state is verified against; `conversation` is the one that the state itself names. */
 interface Reading extends Bound {
   readonly hidden: Set<string>;
 }
 
-/** The open exchange of a state, whose rest was read. `base` is what it goes on from, as it was sent. */
+/** Reads the open exchange of a state whose rest was read. `base`: what it continues, as the client sent it. */
 function readOpen(
   open: unknown,
   base: unknown,
@@ -69,7 +69,7 @@ function readOpen(
   const { signature, ...exchange } = isRecord(open) ? open : {};
   if (!Array.isArray(exchange.messages) || typeof signature !== "string") throw altered("/state/open");
   const read = { ...exchange, messages: checkFiles(exchange.messages, "/state/open/messages") };
-  // It goes on from this base, and from nothing else.
+  // The signature covers the base, so the exchange continues no other.
   const { previous_response_id: id, conversation_history: history } = state;
   const signed = {
     now: () => [withSignedForm(exchange, read.messages), digestOf(id ?? signedForm(base, history))],
@@ -92,14 +92,14 @@ function openExchange(
   if (opened === undefined) throw altered("/state/open");
   const whole = { ...readable, ...opened };
   if (opened.messages === undefined) return whole;
-  // Which of its calls were the hidden ones, the tools of the next run need not know any more.
+  // All its calls stay hidden: the tools of the next run may not tell any more which ones were.
   const { messages, waiting } = opened as unknown as OpenExchange;
   for (const { id } of [...callsOf(messages), ...(waiting?.calls ?? [])]) hidden.add(id);
   for (const message of messages) if (message.role === "tool") hidden.add(message.tool_call_id);
   return whole;
 }
 
-/** As `randomUUID` makes it: without a dot, which parts a signed id. */
+/** Fits a `randomUUID`. Without a dot, which separates the parts of a signed id. */
 const CONVERSATION = /^[A-Za-z0-9_-]{16,64}$/;
 
 function readConversation(value: unknown): string | undefined {
@@ -142,7 +142,7 @@ function readHistory(
   const history = checkHistory(opened, binding.limits);
   if (history.length === 0) return NEW_CONVERSATION;
   if (secrets.length === 0) return { conversation_history: history };
-  // The value as it was sent: a field that was added to it makes it another one.
+  // The value as the client sent it, so that an added field makes the signature invalid.
   const signed = { now: () => signedForm(value, history), before: () => value };
   const given = typeof signature === "string" ? signature : "";
   if (!isSigned("state", signed, given, { binding: { ...binding, secrets }, conversation })) throw altered("/state");
@@ -150,8 +150,8 @@ function readHistory(
 }
 
 /**
- * The state as the client gets it: signed, where the server signs or a call is hidden, which is sealed then. A state that
- * continues nothing is empty.
+ * The state as the client gets it. It is signed if the server signs states or a call is hidden; hidden calls are
+ * sealed. A state with nothing to continue is empty.
  */
 export function sealState(
   state: ConversationState,
@@ -184,12 +184,12 @@ export function sealState(
   return sealed;
 }
 
-/** What clients may read of an open exchange, with the rest sealed beside it. */
+/** The open exchange as clients get it: what they may read, and the rest sealed. */
 function readableOpen({ signature: _former, ...exchange }: OpenExchange, seal: Seal, isHidden: boolean): OpenExchange {
-  // Whole: where the API keeps the conversation, it has results without their calls.
+  // Sealed as a whole: if the API keeps the conversation, the exchange has results without their calls.
   if (isHidden) return { messages: [], sealed: sealValue(exchange, seal) };
   const { waiting, ...readable } = { ...exchange, messages: withDigests(exchange.messages) };
-  // A framework keeps what its tools threw, what was thought, and objects that not even its model gets.
+  // What a framework keeps may contain errors of its tools, thinking, and objects that not even its model gets.
   const isKept = [waiting, ...(waiting?.calls ?? [])].some((one) => one?.kept !== undefined);
   if (isKept) return { ...readable, sealed: sealValue({ waiting }, seal) };
   return waiting === undefined ? readable : { ...readable, waiting };
@@ -201,19 +201,19 @@ function withSignedForm(exchange: object, read: readonly HistoryMessage[]): obje
 }
 
 /**
- * Each use of the secret has its own purpose, which the signed text begins with: none signs the same text as another. Those
- * of 1 cover files whole, and are taken only.
+ * Each use of the secret has its own purpose, with which the signed text begins, so that no two uses sign the same
+ * text. Signatures of version 1 cover whole files; they are still accepted, but no longer made.
  */
 type Purpose = `parley-${SignedPart}-${1 | 2}`;
 type SignedPart = "state" | "open";
 
-/** What a signature may cover: as it is signed now, and as it was before. */
+/** The value that a signature covers, in the form that is signed now (2) and in the former one (1). */
 interface SignedValue {
   now(): unknown;
   before(): unknown;
 }
 
-/** A user may go on with a conversation that has no user yet, and it is theirs from then on. */
+/** A user may also continue a conversation that has no user yet; it is theirs from then on. */
 function isSigned(
   part: SignedPart,
   { now, before }: SignedValue,
@@ -236,7 +236,7 @@ function sign(purpose: Purpose, digest: string, secret: string, { binding, conve
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 
-/** The messages as a signature covers them: each file by its digest. `read` is what `check-history.ts` has read of them. */
+/** The messages as a signature covers them: each file by its digest. `read`: the messages after `check-history.ts`. */
 function signedForm(messages: unknown, read: readonly HistoryMessage[] | undefined): unknown {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message, index) => {
@@ -254,11 +254,11 @@ function signedPart(part: Record<string, unknown>, read: ContentPart | undefined
   return isDeepStrictEqual({ ...part, omitted }, read) ? { type: "omitted", omitted } : part;
 }
 
-/** A hash of a state that was sent, and what was read of it: the same for both forms of its files. */
+/** A hash of the state that a client sent, which was read as `read`. It is the same with and without omitted files. */
 export function digestOfState(state: unknown, read: ConversationState): string {
   if (!isRecord(state)) return digestOf(state);
   const { open, signature, conversation_history: history } = state;
-  // A signature replaces the text that it covers, which can be long.
+  // The signature stands for the text that it covers, which can be long.
   return digestOf({
     ...state,
     conversation_history: typeof signature === "string" ? null : signedForm(history, read.conversation_history),
@@ -266,13 +266,13 @@ export function digestOfState(state: unknown, read: ConversationState): string {
   });
 }
 
-/** Texts are hashed together up to this length: each update has a price of its own. */
+/** Texts are joined up to this length before they are hashed, because each `update` has a fixed cost. */
 const JOINED_CHARS = 16 * 1024;
 
 /**
- * Hashes a JSON value part by part, because writing 8 MB of JSON would stop every stream. Each value begins with its type
- * and length, so different values never give the same input. Clients may store a state in something that sorts keys, so
- * the order of keys makes no difference.
+ * Hashes a JSON value part by part, because writing 8 MB of JSON would block every stream. Each value begins with its
+ * type and length, so different values never give the same input. Clients may store a state in something that sorts
+ * keys, so the order of keys makes no difference.
  */
 export function digestOf(value: unknown): string {
   const hash = createHash("sha256");
@@ -284,7 +284,7 @@ export function digestOf(value: unknown): string {
     } else joined += text;
   };
   const addText = (text: string) => {
-    // UTF-8 has no form for half a pair of surrogates, which JSON writes as an escape.
+    // UTF-8 cannot encode a lone surrogate, which JSON writes as an escape.
     const isWhole = text.isWellFormed();
     const written = isWhole ? text : JSON.stringify(text);
     add(`${isWhole ? "t" : "j"}${written.length}:`);
@@ -296,7 +296,7 @@ export function digestOf(value: unknown): string {
       add(`a${item.length}:`);
       item.forEach(addValue);
     } else if (isRecord(item)) {
-      // JSON leaves a field without a value out.
+      // JSON omits a field that is undefined.
       const keys = Object.keys(item).filter((key) => item[key] !== undefined);
       add(`o${keys.length}:`);
       for (const key of keys.sort()) {

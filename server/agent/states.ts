@@ -1,6 +1,6 @@
 /**
- * What a model is asked, and the state that a client gets, as functions of the record of a run. There are two kinds of
- * conversations: the client keeps the whole history, or the API keeps it.
+ * Makes model requests, and the state that a client gets, from the record of a run. There are two kinds of
+ * conversations: either the client keeps the whole history, or the API keeps it.
  */
 
 import type {
@@ -15,36 +15,36 @@ import { CANCELLED, slimHistory, textContent, toolMessage } from "../providers/h
 import type { ModelRequest, ToolAnswer } from "../providers/provider.ts";
 import type { Exchange, Turn } from "./exchange.ts";
 
-/** How a run has ended. One that no client waits for any more has no state. */
+/** How a run has ended. A run that no client waits for any more has no state. */
 export type End =
   /**
-   * The model has answered, or was stopped. `text` is what clients got in place of an answer. `isWithheld`: the words of the run
-   * were not let pass, and stand in no state.
+   * The model has answered, or was stopped. `text` is what clients got in place of an answer. `isWithheld`: clients did
+   * not get the words of the run, so the state has none of them.
    */
   | { type: "answered"; text?: string; isWithheld?: boolean }
-  /** A hook has put the sentence in the place of all words. Calls and their results stay. */
+  /** A hook has replaced all words with the sentence. Calls and their results stay. */
   | { type: "refused"; sentence: string }
   /** Calls wait for a person. */
   | { type: "waiting"; waiting: WaitingCalls }
   | { type: "failed"; isWithheld?: boolean };
 
 export interface EndState {
-  /** Every call in it has a result, but for those that wait. */
+  /** Every call in it has a result, except those that wait for a person. */
   state: ConversationState;
-  /** Whether the model can be asked to go on from there without a message. */
+  /** Whether the model can continue from this state without a message. */
   canContinue: boolean;
 }
 
-/** Characters of base64 of all files that one state may hold: 8 MiB, or half of what a history may have, if that is less. */
+/** Maximum characters of base64 of all files in one state: 8 MiB, or half of `maxHistoryBytes` if that is less. */
 export const MAX_FILE_CHARS = 8 * 1024 * 1024;
 
-/** How the conversations of one kind go on. */
+/** How conversations of one kind continue. */
 export interface Kind {
-  /** The next request of the conversation, whose turn has begun. Throws where calls and results do not fit: that is a bug. */
+  /** The next request; its turn has begun already. Throws if calls and results do not match, which is a bug. */
   request(exchange: Exchange): Pick<ModelRequest, "messages" | "previousId">;
   /**
-   * A failed run whose calls were made leaves its exchange open; another one leaves what was before, closed. Files have at most
-   * so many characters of base64 in it. Never throws.
+   * The state after `end`. A failed run that made calls leaves its exchange open; a failed run without calls leaves the
+   * former state, closed. Files have at most `maxFileChars` characters of base64. Never throws.
    */
   stateOf(exchange: Exchange, end: End, maxFileChars: number): EndState;
 }
@@ -64,7 +64,7 @@ export const KINDS: Record<StateKind, Kind> = {
   },
 };
 
-/** A result as the model gets it, and as it leaves the server. */
+/** A result as the model gets it and, in `forClient`, as it leaves the server. */
 const forModel = ({ id, content, failed, sources = [] }: ToolAnswer): ToolMessage => ({
   ...toolMessage(id, content, failed),
   ...(sources.length === 0 ? {} : { sources: [...sources] }),
@@ -72,7 +72,7 @@ const forModel = ({ id, content, failed, sources = [] }: ToolAnswer): ToolMessag
 const forClient = ({ shown, ...answer }: ToolAnswer): ToolMessage =>
   forModel(shown === undefined ? answer : { ...answer, content: textContent(shown) });
 
-/** Asks the model to go on with an answer that ended too early. No state of ours keeps it. */
+/** Asks the model to continue an answer that ended too early. No state for clients has it. */
 const GO_ON: HistoryMessage = {
   role: "user",
   content: "Your last answer was cut off. Go on exactly where it stopped, without repeating anything of it.",
@@ -84,14 +84,14 @@ function asked<Kind extends Replay>(replay: Kind): Kind {
   return replay;
 }
 
-/** Goes through the entries of a run, from what its state had. */
+/** Adds the entries of a run to the messages that its state had. */
 abstract class Replay {
   readonly exchange: Exchange;
   /** Calls that have no result yet. */
   readonly openCalls: Set<string>;
   /** The id of a result without a call. */
   strayResult: string | undefined;
-  /** Where the exchange begins in the messages. */
+  /** Index in `messages` at which the exchange begins. */
   protected begin = 0;
   /** The last turn of the run. */
   protected last: Turn | undefined;
@@ -114,16 +114,16 @@ abstract class Replay {
     }
   }
 
-  /** An API that keeps the conversation wants calls answered, too, that the token limit has cut. */
+  /** An API that keeps the conversation also wants results of calls that the token limit has cut. */
   protected answerCutCalls(): void {}
   protected abstract addAnswer(message: AssistantMessage, turn: Turn): void;
 
-  /** Whether the message closes what was open before it. */
+  /** Whether the message closes the exchange that was open before it. */
   get #isNewExchange(): boolean {
     return !this.exchange.start.goesOn && this.exchange.message !== undefined;
   }
 
-  /** The run ends: calls are answered as cancelled, and a message that was not sent yet stands behind them. */
+  /** Ends the run: answers open calls as cancelled, then adds the message if it was not sent yet. */
   protected close(): void {
     this.cancelOpenCalls();
     if (!this.exchange.hasAsked) this.#addMessage();
@@ -134,7 +134,7 @@ abstract class Replay {
     this.openCalls.clear();
   }
 
-  /** What clients have seen as the end of the answer, and no message of the model has yet. */
+  /** Texts that clients have seen as the end of the answer, and that no message of the model contains yet. */
   protected textsOf({ text = "", isWithheld }: Extract<End, { type: "answered" }>): string[] {
     const hasKept = this.last === undefined || this.last.kept !== undefined;
     const unfinished = hasKept || isWithheld ? "" : this.exchange.text;
@@ -168,10 +168,10 @@ abstract class Replay {
   }
 }
 
-/** A conversation whose model gets all of it with each request. */
+/** A conversation that the model gets as a whole with each request. */
 class History extends Replay {
   messages: HistoryMessage[];
-  /** How many messages the state has that are closed, and how many in all. */
+  /** Number of messages in the state that belong to closed exchanges, and of all its messages. */
   readonly #past: number;
   readonly #known: number;
 
@@ -216,12 +216,12 @@ class History extends Replay {
     const hasCalls = this.messages.slice(this.begin).some(({ role }) => role === "tool");
     if (hasCalls) return { state: this.#open(), canContinue: true };
     if (this.begin === this.#past) return { state: this.exchange.start.state, canContinue: false };
-    // The message can be sent again. What was open before it is closed.
+    // The message can be sent again, so it is removed. The exchange that was open before it is closed.
     this.messages.length = this.begin;
     return { state: this.#closed(), canContinue: false };
   }
 
-  /** What was thought without a word stands with what is said in its place. */
+  /** If the model only thought and said nothing, its thoughts are kept with the text that replaces its answer. */
   #messageOf(text: string): AssistantMessage {
     const kept = this.last?.kept;
     return { ...(kept && isSilent(kept) ? kept : {}), role: "assistant", content: text };
@@ -236,7 +236,7 @@ class History extends Replay {
     return history.length === 0 ? {} : { conversation_history: history };
   }
 
-  /** The exchange is open in the state: its calls without a result are those that wait. */
+  /** A state with this exchange open. The calls without a result are those that wait for a person. */
   #open(waiting?: WaitingCalls): ConversationState {
     const { history, begin } = this.#kept();
     return {
@@ -250,7 +250,7 @@ class History extends Replay {
     const { messages, begin } = this;
     const at = messages.indexOf(GO_ON);
     if (at === -1) return { history: slimHistory(messages, this.maxFileChars), begin };
-    // What the model has added is one message with what it had said.
+    // What the model has added becomes one message with what it had said before `GO_ON`.
     const whole = joined(messages[at - 1], messages[at + 1]);
     const history = [...messages.slice(0, at - 1), ...whole, ...messages.slice(at + 2)];
     return { history: slimHistory(history, this.maxFileChars), begin: Math.min(begin, at - 1) };
@@ -262,14 +262,14 @@ function isSilent({ tool_calls: calls = [], content }: AssistantMessage): boolea
   return calls.length === 0 && (content ?? "").trim() === "";
 }
 
-/** What is left of a message of the model: its calls, without thoughts and whatever else came with them. */
+/** Reduces a message of the model to its calls, without thoughts or anything else that came with them. */
 function withoutWords(message: HistoryMessage): HistoryMessage[] {
   if (message.role !== "assistant") return [message];
   const { tool_calls: calls = [] } = message;
   return calls.length === 0 ? [] : [{ role: "assistant", content: null, tool_calls: calls }];
 }
 
-/** Two answers of the model as one. What belongs to the text of either alone no longer fits. */
+/** Two answers of the model as one. `answer_parts` is dropped, because it fits only the text of one of them. */
 function joined(before: HistoryMessage | undefined, after: HistoryMessage | undefined): HistoryMessage[] {
   if (before?.role !== "assistant") return after === undefined ? [] : [after];
   if (after?.role !== "assistant") return [before];
@@ -277,22 +277,22 @@ function joined(before: HistoryMessage | undefined, after: HistoryMessage | unde
   return [{ ...rest, role: "assistant", content: `${before.content ?? ""}${after.content ?? ""}` }];
 }
 
-/** How far an API that keeps the conversation has got. */
+/** How much of the conversation an API that keeps it has. */
 interface Position {
   /** The response to continue from; its calls may be open. */
   previousId: string | undefined;
   /** The last response that left no call open. The API refuses a new message after any other. */
   settledId: string | undefined;
-  /** What the API does not have yet. */
+  /** The messages that the API does not have yet. */
   messages: HistoryMessage[];
 }
 
 /** A conversation that the API keeps. */
 class StoredHistory extends Replay {
   #at: Position;
-  /** Where the model's last turn went on from, if it made no calls. */
+  /** The position before the model's last turn, if that made no calls. */
   #before: Position | undefined;
-  /** Calls that were cut: they are not carried out, but the API wants each answered. */
+  /** Calls that the token limit has cut: they are not carried out, but the API wants a result of each. */
   #cutCalls: readonly string[] = [];
   /** Whether calls were made in this exchange. */
   #hasCalls: boolean;
@@ -302,7 +302,7 @@ class StoredHistory extends Replay {
     const [exchange] = made;
     const { state, goesOn } = exchange.start;
     const { previous_response_id: settledId, open } = state;
-    // The API gets to know a history of the client's with the first request, and keeps it from then on.
+    // The API gets a history of the client's with the first request, and keeps it from then on.
     const messages = [...exchange.past, ...(open?.messages ?? [])];
     this.#at = { previousId: open?.response ?? settledId, settledId, messages };
     this.#hasCalls = goesOn === true && open !== undefined;
@@ -321,11 +321,11 @@ class StoredHistory extends Replay {
     switch (end.type) {
       case "answered":
         this.close();
-        // The API does not keep a response that was cut: its beginning goes with what the API does not have.
+        // The API does not keep a response that was cut, so its text is among the messages that the API does not have.
         this.messages.push(...this.textsOf(end).map((content) => ({ role: "assistant" as const, content })));
         return { state: this.#state(), canContinue: false };
       case "refused":
-        // The API remembers what its model has said.
+        // The sentence is not added: the API keeps what its model has said.
         this.close();
         return { state: this.#state(), canContinue: false };
       case "waiting":
@@ -356,24 +356,24 @@ class StoredHistory extends Replay {
 
   #failed(): EndState {
     const { start, hasAsked, message } = this.exchange;
-    // An answer that was not let pass is asked for again.
+    // An answer that no hook has let pass is requested again.
     if (this.#before !== undefined) this.#at = this.#before;
     if (this.#hasCalls) {
       this.close();
       return { state: this.#state(), canContinue: true };
     }
     if (start.state.open === undefined) return { state: start.state, canContinue: false };
-    // The message can be sent again. What was open before it is closed.
+    // The message can be sent again, so it is removed. The exchange that was open before it is closed.
     this.cancelOpenCalls();
     if (hasAsked && message !== undefined) this.messages.length = this.begin;
     return { state: this.#state(), canContinue: false };
   }
 
   #state(waiting?: WaitingCalls): ConversationState {
-    // They never wait: no answer could come later.
+    // Cut calls never wait for a person: no result could come later.
     this.answerCutCalls();
     const { previousId, settledId, messages } = this.#at;
-    // A request with this id alone goes on from before what is open.
+    // With this id alone, a client continues from before the open exchange.
     const base = settledId === undefined ? {} : { previous_response_id: settledId };
     if (previousId === undefined || previousId === settledId) return base;
     const missing = slimHistory(

@@ -1,4 +1,4 @@
-/** What the author of a project writes of a tool, how it is checked, and what becomes of it. */
+/** How an author defines a tool, how the definition is checked, and the checked tool. */
 
 import { ConfigError } from "../errors.ts";
 import { isRecord } from "../protocol/json.ts";
@@ -19,8 +19,8 @@ export interface ToolContext extends RunContext {
   /** Id of this call, as in `tool_call` and `tool_result`. */
   readonly callId: string;
   /**
-   * Says what the call does now: a plain line of at most 300 characters, longer ones are cut. Clients that stream get at most
-   * four a second, and always the last one. It gives the call no more time, and does nothing once the call is over.
+   * Says what the call is doing, in a plain line, which is cut to 300 characters. Clients that stream get at most four
+   * a second, and always the last one. It does not extend the time limit, and does nothing once the call is over.
    */
   readonly progress: (text: string) => void;
 }
@@ -35,16 +35,16 @@ export interface ToolDefinition<Arguments = never, Result = any> extends WordsDe
   /** A zod 4 object, any other Standard Schema that describes itself as JSON Schema, or a JSON Schema object. */
   parameters: StandardSchema<Arguments> | JsonSchema;
   /**
-   * Does the work. A string goes to the model as it is, `toolResult` with its pictures, anything else as JSON. If it throws, the model gets the message as
-   * a failed result, the log gets the stack, and the run goes on. Clients get only "The tool failed.", unless it throws a
-   * `ToolError`: its message is for them, too.
+   * Does the work. A string goes to the model as it is, `toolResult` with its images and sources, anything else as
+   * JSON. If it throws, the model gets the message as a failed result, the log gets the stack, and the run goes on.
+   * Clients get only "The tool failed.", unless it throws a `ToolError`, whose message they get.
    */
   execute(args: Arguments, context: ToolContext): Result | Promise<Result>;
   /** Milliseconds until the call counts as failed. Default 30,000. */
   timeoutMs?: number;
   /**
-   * Whether a person has to approve the call before it is carried out: each call, or those for which the function says so. It
-   * gets checked arguments; if it throws, the person is asked.
+   * Whether a person has to approve calls before they are carried out: all, or those for which the function returns
+   * true. The function gets checked arguments; if it throws, the person is asked.
    */
   needsApproval?: boolean | ((args: Arguments, context: ToolContext) => boolean | Promise<boolean>);
   /** What the person is asked, in plain text of at most 1,000 characters. They see the arguments, too. */
@@ -55,14 +55,14 @@ export interface ToolDefinition<Arguments = never, Result = any> extends WordsDe
   danger?: boolean;
 }
 
-/** A tool whose arguments have no static type: as it is in an agent's list. */
+/** A tool whose arguments have no static type, as in an agent's list. */
 // biome-ignore lint/suspicious/noExplicitAny: argument types differ from tool to tool; the schema checks them at run time.
 export type AnyToolDefinition = ToolDefinition<any>;
 
-/** What people read of a tool that runs elsewhere: fields of `tool()`. `done` gets the output, read as JSON where it is JSON. */
+/** Texts for people about a tool that runs elsewhere, as in `tool()`. `done` gets the output, parsed if it is JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: the tool's own framework knows the types.
 export interface ToolTextsDefinition extends WordsDefinition<any, any> {
-  /** What a person is asked, in place of what the framework says, in plain text of at most 1,000 characters. */
+  /** What a person is asked, in place of the framework's own text: plain text of at most 1,000 characters. */
   // biome-ignore lint/suspicious/noExplicitAny: as above.
   approvalText?(args: any): string | Promise<string>;
   /** Whether the call does something that cannot be undone. */
@@ -74,7 +74,7 @@ export interface Tool extends ToolWords {
   readonly description: string;
   readonly parameters: ParameterSchema;
   readonly timeoutMs: number;
-  /** Whether `execute` itself throws `Late` after that time, because each progress restarts it. */
+  /** Whether `execute` itself throws `Late` after `timeoutMs`, because each progress report restarts that time. */
   readonly timesItself?: boolean;
   /** Absent where no call needs it. */
   readonly approval?: ToolApprovalRules | undefined;
@@ -89,11 +89,11 @@ export interface ToolApprovalRules {
   readonly danger: boolean;
 }
 
-/** Gives a tool the type of its arguments: a zod object has it. */
+/** Gives a tool the type of its arguments, which its zod object has. */
 export function tool<Output, Result>(
   definition: ToolDefinition<Output, Result> & { parameters: StandardSchema<Output> },
 ): ToolDefinition<Output>;
-/** Gives a tool the type of its arguments: it follows from a JSON Schema that is written in place, or `as const`. */
+/** Gives a tool the type of its arguments, which follows from a JSON Schema that is written in place or `as const`. */
 export function tool<const Schema extends JsonSchema, Result>(
   definition: ToolDefinition<SchemaArguments<Schema>, Result> & { parameters: Schema },
 ): ToolDefinition<SchemaArguments<Schema>>;
@@ -105,10 +105,10 @@ export function tool<Arguments>(definition: ToolDefinition<Arguments>): ToolDefi
   return definition;
 }
 
-/** Global, because the project may have another copy of this package than the server. */
+/** A global symbol, because the project may have another copy of this package than the server. */
 const TOOL_ERROR = Symbol.for("parley-agent.ToolError");
 
-/** Clients get it in place of what a tool threw. */
+/** What clients get in place of what a tool threw. */
 export const HIDDEN_FAILURE = "The tool failed.";
 
 /** A failure of a tool whose message is meant for the model and for clients. */
@@ -123,7 +123,7 @@ export function isToolError(thrown: unknown): thrown is ToolError {
 
 const TOOL_RESULT = Symbol.for("parley-agent.toolResult");
 
-/** What `execute` returns where its result has pictures. */
+/** What `execute` returns if its result has images or sources. */
 export function toolResult(result: ToolResultParts): ToolResultParts {
   return Object.assign({ [TOOL_RESULT]: true }, result);
 }
@@ -141,7 +141,7 @@ const TOOL_FIELDS = fieldNames<ToolDefinition>({
   ...{ needsApproval: true, editable: true, ...TEXTS },
 });
 
-/** `at` is where it stands, such as `tools[0]`. @throws ConfigError that names the field and says what is right */
+/** `at` is its place, such as `tools[0]`. @throws ConfigError that names the field and says what is right */
 export function checkTool(definition: unknown, at: string): Tool {
   if (!isRecord(definition)) throw new ConfigError(`${at} must be an object: tool({ … }).`);
   const { execute, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition;
@@ -165,7 +165,7 @@ export function checkTool(definition: unknown, at: string): Tool {
   };
 }
 
-/** Tools that run elsewhere, of which only what people read is known. */
+/** Tools that run elsewhere, of which only the texts for people are known. */
 export function checkToolTexts({ toolTexts = {} }: Record<string, unknown>): Tool[] {
   if (!isRecord(toolTexts) || Array.isArray(toolTexts) || !Object.values(toolTexts).every(isRecord)) {
     throw new ConfigError(
@@ -213,7 +213,7 @@ function checkApproval(definition: Record<string, unknown>, name: string): ToolA
   throw new ConfigError(`${idle} of the tool "${name}" does nothing without needsApproval. Add needsApproval: true.`);
 }
 
-/** A tool may be an object with fields of its own: only those count as wrong that stand for a missing one. */
+/** A tool may be an object with other fields: only one whose name seems meant for a missing field counts as wrong. */
 function refuseMisspeltFields(definition: Record<string, unknown>, name: string): void {
   for (const field of Object.keys(definition).filter((one) => !TOOL_FIELDS.includes(one))) {
     const meant = meantField(field, TOOL_FIELDS);

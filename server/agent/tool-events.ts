@@ -9,7 +9,7 @@ export interface ToolResult {
   answer: ToolAnswer;
   title?: ToolText | undefined;
   durationMs: number;
-  /** Id of the call of which it is a step. */
+  /** Id of the call that this one is a step of. */
   parent?: string | undefined;
 }
 

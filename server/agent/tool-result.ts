@@ -1,4 +1,4 @@
-/** What tools return beside texts and JSON: pictures, whose type their bytes prove, and sources. */
+/** What tools return besides texts and JSON: images, whose type is checked by their bytes, and sources. */
 
 import {
   ALL_MEDIA_TYPES,
@@ -24,7 +24,7 @@ export interface ToolResultParts {
   images?: readonly ToolImage[];
   /** Any JSON. */
   json?: unknown;
-  /** What it rests on. A model gets them as search results that it can cite, or their words where the result has no others. */
+  /** What the result is based on. Models get citable search results, or text if the result has no text of its own. */
   sources?: readonly ResultSource[];
 }
 
@@ -36,14 +36,14 @@ export interface ToolImage {
 
 export type ShownImages = Pick<FinishedToolCall, "images" | "images_omitted">;
 
-/** What clients get of the pictures of one result, at most. */
+/** Maximum number, and bytes in all, of one result's images that clients get. */
 const MAX_SHOWN = { count: 4, bytes: 1024 * 1024 };
 
 const TYPES = ALL_MEDIA_TYPES.filter((type) => type.startsWith("image/"));
 
 const FIELDS = fieldNames<ToolResultParts>({ text: true, images: true, json: true, sources: true });
 
-/** The result, with at most so many characters of sources, and what clients get of its pictures. @throws TypeError */
+/** The result, with at most `maxChars` characters of sources, and the images that clients get. @throws TypeError */
 export function readResult(
   result: ToolResultParts,
   asText: (value: unknown) => string,
@@ -107,7 +107,7 @@ function pictureOf(image: unknown, at: string): ImagePart {
   return { type: "image_url", image_url: { url: `data:${type};base64,${base64}` } };
 }
 
-/** What clients get of pictures: in their order those for which there is room. */
+/** The images that clients get: in their order, those that fit into the limits. */
 export function shownImages(pictures: readonly ImagePart[]): ShownImages {
   let room = MAX_SHOWN.bytes;
   const images = pictures.flatMap((picture): NonNullable<ShownImages["images"]> => {

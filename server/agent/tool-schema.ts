@@ -1,4 +1,4 @@
-/** Parameters of tools: any Standard Schema that has a JSON Schema of itself (zod 4), or a JSON Schema of an object. */
+/** Parameters of tools: a Standard Schema that can give its JSON Schema (zod 4), or a JSON Schema of an object. */
 
 import { dereference, type OutputUnit, type Schema, Validator, validate } from "@cfworker/json-schema";
 import { Late, within } from "../config/within.ts";
@@ -11,8 +11,8 @@ import { Ended, fenced } from "./fence.ts";
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * The arguments of a tool that a JSON Schema describes, as far as types and `enum`, `const`, `anyOf`, `oneOf`, `items`,
- * `properties`, `required` and `additionalProperties` say. Where the schema's own type is not known, any object.
+ * The type of the arguments that a JSON Schema describes, as far as its types and `enum`, `const`, `anyOf`, `oneOf`,
+ * `items`, `properties`, `required` and `additionalProperties` say. If the type of the schema is not known: any object.
  */
 export type SchemaArguments<Schema extends JsonSchema> = string extends keyof Schema
   ? Record<string, unknown>
@@ -45,7 +45,7 @@ type TypedValue<Type, Schema> = Type extends "string"
             ? ObjectValue<Schema>
             : unknown;
 
-/** The first elements may be of other types than `items` says, and may be missing. */
+/** With `prefixItems`, the first elements may be of other types than `items` says, and may be missing. */
 type ArrayValue<Schema> = Schema extends { prefixItems: unknown }
   ? unknown[]
   : Schema extends { items: infer Item }
@@ -64,7 +64,7 @@ type ObjectValue<Schema> = Schema extends { properties: infer Properties }
 
 type RequiredOf<Schema> = Schema extends { required: readonly (infer Name)[] } ? Name : never;
 
-/** One object in place of an intersection: that is what an editor shows. */
+/** One object type in place of an intersection, for editors to show. */
 type Simplify<Value> = { -readonly [Name in keyof Value]: Value[Name] };
 
 /** The part of https://standardschema.dev, and of its JSON Schema companion, that is used here. */
@@ -95,14 +95,14 @@ export type CheckedArguments =
       ok: false;
       /** What does not fit, at most 8. */
       problems: ArgumentProblem[];
-      /** For the log: the check was late, or the author's own one threw. */
+      /** For the log: the check took too long, or the author's own check threw. */
       failure?: AgentNotice | ToolFailure;
     };
 
 export interface CheckLimits {
-  /** How long the check may take, with all that it waits for; default: 10 seconds. */
+  /** How long the check may take, including all that it waits for, in milliseconds; default: 10 seconds. */
   readonly ms?: number;
-  /** The signal of the run. It ends the check: nothing fits then. */
+  /** The signal of the run. If it is aborted, the check ends and refuses the arguments. */
   readonly signal?: AbortSignal;
 }
 
@@ -113,26 +113,26 @@ export interface ParameterSchema {
   check(value: unknown, limits?: CheckLimits): Promise<CheckedArguments>;
 }
 
-/** A JSON Schema has no more of the event loop than this, whatever the arguments. */
+/** A check by a JSON Schema blocks the event loop no longer than this, whatever the arguments. */
 const SCHEMA_LIMIT = { ms: 50, retries: 2 };
 /**
- * The author's own code is not called twice, since it may do something. People can have it called without a model, by arguments
- * that they change: a longer limit would let one of them keep the event loop to themselves.
+ * The author's own code is not called twice, because it may have side effects. Users can have it called without a
+ * model, by editing arguments: a longer limit would let one of them block the event loop.
  */
 const OWN_LIMIT = { ms: 250, retries: 0 };
-/** The time of a check with everything that it waits for, such as other checks, or what the author's own code asks. */
+/** Time limit of a check, including what it waits for, such as other checks or requests of the author's own code. */
 const CHECK_MS = 10_000;
 
-/** What was read of a schema: it takes milliseconds, and a function may hand the same one out for each message. */
+/** Schemas that were read: reading takes milliseconds, and a function may return the same schema for each message. */
 const READ = new WeakMap<object, ReadSchema | Error>();
 
 interface ReadSchema {
   readonly json: JsonSchema;
-  /** May throw, and may never answer. */
+  /** May throw, and may never resolve. */
   check(value: unknown, signal: AbortSignal | undefined): Promise<CheckedArguments>;
 }
 
-/** Reads each schema once: changes inside of it do nothing. @throws Error that says what `parameters` must be. */
+/** Reads each schema once: later changes to it have no effect. @throws Error that says what `parameters` must be. */
 export function readParameters(parameters: unknown, tool: string): ParameterSchema {
   const key = Object(parameters);
   const read = READ.get(key) ?? readSchema(parameters);
@@ -176,7 +176,7 @@ function fromStandardSchema(schema: StandardSchema): ReadSchema {
   return {
     json: withoutDraft(json),
     check: async (value, signal) => {
-      // In an object, because a promise that is returned would be waited for.
+      // In an object: `fenced` would wait for a promise, and all other checks with it.
       const { result } = await fenced(() => ({ result: standard.validate(value) }), OWN_LIMIT, signal);
       const checked = await result;
       if (checked.issues === undefined) return { ok: true, value: checked.value };
@@ -185,7 +185,7 @@ function fromStandardSchema(schema: StandardSchema): ReadSchema {
   };
 }
 
-/** Has a check that fails refuse the arguments. */
+/** Refuses the arguments if the check itself fails or takes too long. */
 async function refusing(
   tool: string,
   { ms = CHECK_MS, signal }: CheckLimits = {},
@@ -211,12 +211,12 @@ async function refusing(
   }
 }
 
-/** Some model servers refuse the keyword that only says which draft a schema follows. */
+/** Without `$schema`, which only says which draft a schema follows: some model servers refuse it. */
 function withoutDraft({ $schema: _draft, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** The longest message and pointer of a problem: both may quote a value. */
+/** Maximum length of the message, and of the pointer, of a problem: both may quote a value. */
 const MAX_CHARS = 500;
 const MAX_PROBLEMS = 8;
 
@@ -230,7 +230,7 @@ function ofIssue({ message, path = [] }: StandardIssue): ArgumentProblem {
   return problem(keys.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""), message);
 }
 
-/** The deepest errors: one that only says that a part does not fit stands before those of the part. */
+/** The deepest errors: an error that only says that a part does not fit comes right before the errors of that part. */
 function ofErrors(errors: readonly OutputUnit[]): ArgumentProblem[] {
   const deepest = errors.filter(({ keyword, keywordLocation }, index) => {
     const isOfPart = errors[index + 1]?.keywordLocation.startsWith(`${keywordLocation}/`);
@@ -278,7 +278,7 @@ function keywords(schema: JsonSchema, ...names: string[]): Record<string, JsonSc
   return Object.fromEntries(names.map((name) => [name, schema]));
 }
 
-/** What the keywords of a JSON Schema hold, as its own meta-schema has it (2020-12); other keywords may hold anything. */
+/** What the keywords of a JSON Schema may be, as in its own meta-schema (2020-12). Other keywords may be anything. */
 const META_SCHEMA: JsonSchema = {
   type: ["object", "boolean"],
   properties: {
@@ -300,15 +300,15 @@ const META_SCHEMA: JsonSchema = {
   },
 };
 
-/** Finds a keyword that holds something else than it may, and names its path. @throws Error */
+/** Refuses a keyword with a wrong value, and names its path. @throws Error */
 function checkKeywords(schema: Schema): void {
   const { errors } = new Validator(META_SCHEMA, "2020-12", false).validate(schema);
-  // The deepest one is the fault itself; the others are the parts that hold it.
+  // The deepest error is the fault itself; the others are about the parts that contain it.
   const [fault] = errors.reverse().sort((a, b) => b.instanceLocation.length - a.instanceLocation.length);
   if (fault !== undefined) throw new Error(`are not a JSON Schema: ${sentenceOf(fault)}`);
 }
 
-/** The validator speaks of instances; the author has only written a schema. */
+/** Rewrites the validator's message, which speaks of instances, for an author who has only written a schema. */
 function sentenceOf(fault: OutputUnit): string {
   const { pointer, message } = problem(decodeURI(fault.instanceLocation.slice(1)), fault.error);
   return describeProblem({ pointer, message })
@@ -324,7 +324,7 @@ function sentenceOf(fault: OutputUnit): string {
     .replace(/\.$/, "");
 }
 
-/** Finds a `$ref` without a target and a bad pattern at any depth, so that they show at the start and not in a chat. */
+/** Refuses a `$ref` without a target or a bad pattern, at any depth: they have to show at the start, not in a chat. */
 function checkParts(known: Record<string, Schema | boolean>): void {
   for (const part of Object.values(known)) {
     if (typeof part !== "object") continue;

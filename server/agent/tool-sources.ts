@@ -1,4 +1,4 @@
-/** Where an agent's tools come from: a row for each way to give them. */
+/** Where an agent's tools come from: a `ToolSource` for each way to define them. */
 
 import { ConfigError } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
@@ -7,18 +7,18 @@ import { askAuthor } from "./hooks.ts";
 import type { RunContext } from "./run-context.ts";
 import { checkTool, checkToolTexts, type Tool } from "./tool-definition.ts";
 
-/** When a client may ask again that was refused because something is away. */
+/** Seconds until a client may retry that was refused because a tool source is unreachable. */
 const UNREADY_SECONDS = 5;
 
 export interface ToolSource {
-  /** What it gives for every message, known at the start. */
+  /** The tools for every message, known at the start. */
   readonly fixed: readonly Tool[];
   /**
-   * What it gives for one message in place of that, within `maxMs`; absent where it always gives the same.
+   * The tools for one message, in place of `fixed`, within `maxMs`; absent if they are always the same.
    * @throws ApiError `internal`, `overloaded` as `unready` gives it, or the reason of an abort
    */
   toolsFor?(context: RunContext, maxMs: number): Promise<Given>;
-  /** Whether messages can be answered now; absent where nothing has to be there for that. */
+  /** Whether messages can be answered now; absent if they always can. */
   isReady?(): boolean;
   /** Called after the agent's last run. */
   close?(): unknown;
@@ -27,7 +27,7 @@ export interface ToolSource {
 /** What a source gives for one message. */
 export interface Given {
   readonly tools: readonly Tool[];
-  /** What is wrong with others, which the model does not get: a sentence for each. */
+  /** For each tool that the model does not get, a sentence that says what is wrong with it. */
   readonly leftOut: readonly string[];
   /** What the model gets below the agent's own instructions. */
   readonly instructions?: readonly string[];
@@ -40,14 +40,14 @@ export function checkTools(agent: Record<string, unknown>): ToolSource[] {
   return [isFunction(tools) ? chosen(tools.bind(agent)) : listed(checkedIn(tools, checkTool))];
 }
 
-/** The same tools for every message. @throws ConfigError where two have one name */
+/** The same tools for every message. @throws ConfigError if two have the same name */
 function listed(tools: readonly Tool[]): ToolSource {
   const [clash] = joined([{ tools, leftOut: [] }]).leftOut;
   if (clash !== undefined) throw new ConfigError(clash);
   return { fixed: tools };
 }
 
-/** What a function of the author chooses for each message. */
+/** The tools that a function of the author chooses for each message. */
 function chosen(choose: (ctx: RunContext) => unknown): ToolSource {
   const ask = async (ctx: RunContext) => checkedIn(await choose(ctx), checkedOrNot);
   return {
@@ -62,9 +62,9 @@ function chosen(choose: (ctx: RunContext) => unknown): ToolSource {
   };
 }
 
-/** What `check` makes of each tool in the list. */
+/** The result of `check` for each tool in the list. */
 function checkedIn<Checked>(tools: unknown, check: (definition: unknown, at: string) => Checked): Checked[] {
-  // A hole becomes a mistake.
+  // The copy has `undefined` in place of a hole, which `check` refuses.
   if (Array.isArray(tools)) return [...tools].map((definition, index) => check(definition, `tools[${index}]`));
   throw new ConfigError("tools must be an array of tool({ … }), or a function that returns one.");
 }
@@ -79,13 +79,13 @@ function checkedOrNot(definition: unknown, at: string): Tool | string {
   }
 }
 
-/** Why no message is answered while something is away. */
+/** The error for messages while a tool source that they need is unreachable. */
 export function unready(): ApiError {
   const message = "The assistant cannot reach something that it needs. Please try again in a moment.";
   return new ApiError("overloaded", message, { retryAfter: UNREADY_SECONDS });
 }
 
-/** What all sources give for one message. @throws as `ToolSource.toolsFor` does */
+/** The tools and instructions of all sources for one message. @throws as `ToolSource.toolsFor` does */
 export async function askSources(sources: readonly ToolSource[], context: RunContext, maxMs: number): Promise<Joined> {
   const given = sources.map(({ fixed, toolsFor }) => toolsFor?.(context, maxMs) ?? { tools: fixed, leftOut: [] });
   return joined(await Promise.all(given));
@@ -97,7 +97,7 @@ interface Joined {
   readonly instructions: readonly string[];
 }
 
-/** The second of two tools with one name is left out: a model could call either. */
+/** Leaves out the second of two tools with the same name: a call could mean either. */
 function joined(given: readonly Given[]): Joined {
   const tools = new Map<string, Tool>();
   const leftOut = given.flatMap((one) => one.leftOut);

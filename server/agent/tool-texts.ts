@@ -1,4 +1,4 @@
-/** What people read of the calls of tools that run elsewhere, in an agent that its author has written with something else. */
+/** Texts for people about calls of tools that run elsewhere, in an agent that is written elsewhere. */
 
 import type { RunEvent } from "../observe/run-observer.ts";
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
@@ -9,29 +9,29 @@ import { SEPARATOR } from "./exchange.ts";
 import { hiddenBy, hiderOf, madeTitle } from "./tool-words.ts";
 import { type Calling, callEvents } from "./tools.ts";
 
-/** The calls of one answer. */
+/** Puts the author's texts into the events of one answer. */
 export class ToolTexts {
   readonly #calling: Calling;
   readonly #calls = new Map<string, ToolCall>();
-  /** Ids of calls of which clients may not read what happens within them. */
+  /** Ids of calls whose steps and progress clients may not read. */
   readonly #hiding = new Set<string>();
   readonly #isWithheld: boolean;
   #hasSpoken = false;
-  /** Whether only calls that clients hear nothing of came since the last text. */
+  /** Whether the last event, apart from thinking and sources, was one that clients do not get. */
   #isHidden = false;
 
-  /** `isWithheld`: clients get the texts when the answer is over. */
+  /** `isWithheld`: clients get the answer's texts only when it is over. */
   constructor(calling: Calling, isWithheld: boolean) {
     this.#calling = calling;
     this.#isWithheld = isWithheld;
   }
 
-  /** The same events, with what the author has written for the calls in them. */
+  /** The same events, with the author's texts for the calls in them. */
   async apply(events: RunEvent[]): Promise<RunEvent[]> {
     const all: RunEvent[] = [];
     for (const event of await this.#worded(events)) {
       const isText = event.type === "token";
-      // Clients that see nothing of the calls see what was said before them apart from what follows.
+      // If clients see nothing of the calls, a separator keeps the texts before and after them apart.
       if (isText && this.#isHidden && this.#hasSpoken && !this.#isWithheld)
         all.push({ type: "token", data: SEPARATOR });
       if (event.type !== "thinking" && event.type !== "mark")
@@ -74,7 +74,7 @@ export class ToolTexts {
     return hiddenBy({ ...event, data }, hiderOf(this.#calling.tools, name));
   }
 
-  /** What a person is asked: the author's words, and where there are none, those of the framework. */
+  /** What a person is asked: the author's words or, if there are none, those of the framework. */
   asked(asked: readonly AskedCall[]): Promise<AskedCall[]> {
     const { tools } = this.#calling;
     const all = asked.map(async (one): Promise<AskedCall> => {
@@ -96,7 +96,7 @@ export class ToolTexts {
   }
 }
 
-/** The event of a step of a call that hides what happens within it. */
+/** The event of a step of a hidden call: clients do not get it. */
 function hidden(event: ToolCallEvent | ToolResultEvent): RunEvent {
   return { type: "hidden", event, shown: undefined };
 }

@@ -1,4 +1,4 @@
-/** What people read of a tool's calls in place of its name and data, and how much of the calls leaves the server. */
+/** Texts that people read in place of a tool's name and data, and how much of its calls leaves the server. */
 
 import { createHash } from "node:crypto";
 import { Late, within } from "../config/within.ts";
@@ -10,20 +10,20 @@ import { isRecord } from "../protocol/json.ts";
 import { MAX_TEXT_CHARS, plainText, UNFIT } from "./plain-text.ts";
 import type { RunContext } from "./run-context.ts";
 
-/** `title`: clients get the title and nothing else of a call. `none`: they hear nothing of it. */
+/** `title`: clients get only the title of a call. `none`: they do not learn of the call. */
 export type Expose = "all" | "title" | "none";
 
 /** A tool's texts for people, as an author defines them. */
 export interface WordsDefinition<Arguments, Result> {
-  /** What people read in place of the name. A text in several languages is a table: `{ en: "Weather", de: "Wetter" }`. */
+  /** What people read in place of the name. For several languages, an object: `{ en: "Weather", de: "Wetter" }`. */
   title?: ToolText;
-  /** What they read while a call runs, in place of the title. */
+  /** What people read while a call runs, in place of the title. */
   running?(args: Arguments): ToolText | Promise<ToolText>;
-  /** What they read when it has succeeded. `result` is what `execute` returned. */
+  /** What people read when a call has succeeded. `result` is what `execute` returned. */
   done?(args: Arguments, result: Result): ToolText | Promise<ToolText>;
   /**
-   * What leaves the server, in events and in the conversation's state: `all` of a call (default), its `title` alone, or
-   * `none` of it. What the model says of it is not covered.
+   * How much of a call leaves the server, in events and in the conversation's state: `all` (default), only its `title`,
+   * or `none`. It does not limit what the model says about the call.
    */
   expose?: Expose;
 }
@@ -35,7 +35,7 @@ export interface ToolWords {
   readonly running: ((args: unknown) => unknown) | undefined;
   readonly done: ((args: unknown, result: unknown) => unknown) | undefined;
   readonly expose: Expose;
-  /** The author need not list all tools: the others hide nothing. */
+  /** The tool runs elsewhere. Its agent may have other tools, which are not listed and hide nothing. */
   readonly runsElsewhere?: boolean;
 }
 
@@ -102,7 +102,7 @@ export interface Asking {
   readonly hookMs: number;
 }
 
-/** What a function of the author made of a call; where it made no text in time, the title. */
+/** The text that a function of the author returns for a call; the title if it returns none in time. */
 export async function madeTitle(
   tool: ToolWords,
   field: "running" | "done",
@@ -111,20 +111,20 @@ export async function madeTitle(
 ): Promise<ToolText | undefined> {
   if (tool[field] === undefined) return tool.title;
   const rule = { read: toText, otherwise: tool.title, consequence: "People read its title." };
-  // The run may be over: its calls have titles all the same.
+  // If the run was aborted, its calls still get their titles.
   return madeBy(`${field} of the tool "${tool.name}"`, make, rule, asking).catch(() => tool.title);
 }
 
-/** What is made of what a function of the author gives, and what happens where it gives nothing of the kind in time. */
+/** How to read the value that a function of the author returns, and what to use if it returns no such value in time. */
 interface Rule<Value> {
   /** @throws TypeError */
   read(given: unknown): Value;
   readonly otherwise: Value;
-  /** A sentence about that for the log. */
+  /** A sentence for the log about the use of `otherwise`. */
   readonly consequence: string;
 }
 
-/** What a function of the author makes of a call. Rejects with the reason of an abort. */
+/** The value that a function of the author returns for a call, or `otherwise`. Rejects with the reason of an abort. */
 export async function madeBy<Value>(
   what: string,
   make: (signal: AbortSignal) => unknown,
@@ -142,7 +142,7 @@ export async function madeBy<Value>(
   }
 }
 
-/** What was returned is not named: it may be somebody's words. @throws TypeError */
+/** The error does not quote the value: it may contain the words of a user. @throws TypeError */
 function toText(made: unknown): ToolText {
   const texts = isRecord(made) ? Object.entries(made) : [["en", made] as const];
   const clean = texts.map(([language, text]) => {
@@ -159,10 +159,10 @@ function notText(): TypeError {
   return new TypeError("It must return a text that is not empty, or texts by language.");
 }
 
-/** A call of a tool that is not there: its name and arguments may be those of one that hides them. */
+/** For a call of a tool that does not exist: its name and arguments may be meant for a tool that hides its calls. */
 const UNKNOWN: ToolWords = { name: "", title: undefined, running: undefined, done: undefined, expose: "none" };
 
-/** What is known of the tool that a model has called by this name; `undefined`: nothing of the call is hidden. */
+/** The tool that hides calls by this name (`UNKNOWN` if there is none); `undefined` if nothing of them is hidden. */
 export function hiderOf<Tool extends ToolWords>(tools: ReadonlyMap<string, Tool>, name: string): ToolWords | undefined {
   const tool = tools.get(name);
   if (tool !== undefined) return tool.expose === "all" ? undefined : tool;
@@ -174,23 +174,23 @@ export function hidesAny(tools: ReadonlyMap<string, ToolWords>): boolean {
   return false;
 }
 
-/** The fields of a call as clients get them; `undefined`: they get no event of it. An approval has them, too. */
+/** The fields of a hidden call as clients get them, in events and approvals; `undefined` if they get no event of it. */
 export function shownCall({ id }: { id: string }, { name, title = "", expose }: ToolWords) {
   if (expose === "none") return undefined;
   return { id: shownId(id, name), tool: titleText(title), arguments: "{}" };
 }
 
-/** A title as one text, for doors and models that take no table. */
+/** A title as one text, for clients that do not support several languages. */
 export function titleText(title: ToolText = ""): string {
   return typeof title === "string" ? title : (title.en ?? Object.values(title)[0] ?? "");
 }
 
-/** Some models put a tool's name into the ids of its calls. */
+/** Replaces an id that contains the tool's name: some models make such ids. */
 export function shownId(id: string, name: string): string {
   return id.includes(name) ? createHash("sha256").update(id).digest("base64url").slice(0, 22) : id;
 }
 
-/** An event of a call for the server, which knows all of it, and for clients. */
+/** An event of a call, with both forms if it is hidden: the whole one for the server, and the one for clients. */
 export function hiddenBy(event: ToolCallEvent | ToolResultEvent, hider: ToolWords | undefined): RunEvent {
   if (hider === undefined) return event;
   const call = shownCall(event.data, hider);

@@ -23,7 +23,7 @@ import { readResult } from "./tool-result.ts";
 import { type CheckedArguments, describeProblems } from "./tool-schema.ts";
 import { type Asking, hiddenBy, hiderOf, madeTitle } from "./tool-words.ts";
 
-/** What a call came to. `content` is for the model, `shown` for clients where they may not see it. */
+/** The outcome of a call. `content` is for the model; `shown` is for clients if they may not see `content`. */
 interface Outcome extends ToolOutcome {
   content: readonly ToolContent[];
   sources?: ToolAnswer["sources"];
@@ -40,18 +40,18 @@ export interface Calling extends Asking {
   readonly limits: Pick<Settings, "maxToolCalls" | "maxToolOutputChars">;
 }
 
-/** What clients get of running calls, and the answer of the one that has ended, if one has. */
+/** Events of running calls for clients, and the answer of the call that has ended, if one has. */
 interface Step {
   readonly events: RunEvent[];
   readonly answer?: ToolAnswer;
 }
 
-/** What the calls of a run have said, in all its turns. */
+/** The progress texts of the calls of a run, in all its turns. */
 const SAID = new WeakMap<RunContext, Progress>();
 
 /**
- * Starts all calls of a turn at once, but for those that wait for a person, and yields what they say and each result as soon as
- * it is there. After an abort the calls that still run count as failed at once.
+ * Starts all calls of a turn at once, except those that wait for a person, and yields their progress texts, and each
+ * result as soon as it is there. After an abort, calls that still run count as failed at once.
  */
 export async function* runTools(
   calls: readonly ToolCall[],
@@ -83,7 +83,7 @@ export async function* runTools(
   }
 }
 
-/** The events of calls that begin, with what people read while they run. Rejects after an abort. */
+/** The events of calls that begin, with their titles while they run. Rejects after an abort. */
 export async function callEvents(
   calls: readonly (ToolCall & Pick<ToolResult, "parent">)[],
   calling: Calling,
@@ -100,18 +100,18 @@ export async function callEvents(
   return events;
 }
 
-/** The title while the call runs. `running` gets what `execute` gets: of arguments that do not fit, the title is the tool's own. */
+/** The title while the call runs. `running` gets what `execute` gets; without valid arguments, the tool's title. */
 async function runningTitle(tool: Tool, call: ToolCall, calling: Calling): Promise<ToolText | undefined> {
   const fitting = await fittingArguments(tool, call, calling);
   return fitting ? madeTitle(tool, "running", () => tool.running?.(fitting.value), calling) : tool.title;
 }
 
-/** What was checked in a run, by its call. */
+/** The checks of arguments in a run, by call. */
 const CHECKS = new WeakMap<RunContext, WeakMap<ToolCall, Promise<CheckedArguments>>>();
 
 /**
- * Checks the arguments of a call once in a run: a check that failed where it was asked whether a person has to approve the call
- * must not succeed where the call is carried out.
+ * Checks the arguments of a call only once in a run: a check that failed when it was decided whether the call needs
+ * approval must not succeed when the call is carried out.
  */
 export function checkedArguments(
   { parameters }: Tool,
@@ -125,7 +125,7 @@ export function checkedArguments(
   return checked;
 }
 
-/** The arguments of a call, if they fit. What is wrong with them, or with their check, is said when the call runs. */
+/** The arguments of a call, if they fit. Problems of them, or of their check, are reported when the call runs. */
 export async function fittingArguments(
   tool: Tool,
   call: ToolCall,
@@ -171,10 +171,10 @@ async function runTool(tool: Tool | undefined, call: ToolCall, report: Report, c
   return calling.observer.tool({ ...call, timeoutMs }, () => callTool(tool, call, report, calling));
 }
 
-/** The run ends before. */
+/** The longest time of a timer. The run ends before it is over. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** A tool that fails, or is late, gives a result, too: one that the model can act on. */
+/** A tool that fails or is late also gives a result, so that the model can act on it. */
 async function callTool(tool: Tool, call: ToolCall, report: Report, calling: Calling): Promise<Outcome> {
   const { context, observer } = calling;
   const progress = (text: string) => {
@@ -185,7 +185,7 @@ async function callTool(tool: Tool, call: ToolCall, report: Report, calling: Cal
   try {
     const maxMs = tool.timesItself ? MAX_TIMER_MS : tool.timeoutMs;
     const { done, ...outcome } = await within(work, maxMs, context.signal);
-    // Its time is its own: a result that is there does not wait in vain.
+    // `done` has a time limit of its own, so that it cannot turn a finished call into a late one.
     return done === undefined ? outcome : { ...outcome, title: await madeTitle(tool, "done", done, calling) };
   } catch (error) {
     if (context.signal.aborted) return failure("Stopped before it finished.", "aborted");
@@ -197,7 +197,7 @@ async function callTool(tool: Tool, call: ToolCall, report: Report, calling: Cal
   }
 }
 
-/** `done` makes what people read of a call that has succeeded. */
+/** `done` of the result makes the title of a call that has succeeded. */
 async function execute(
   tool: Tool,
   call: ToolCall,
@@ -212,7 +212,7 @@ async function execute(
     if (checked.failure !== undefined) calling.observer.failure(checked.failure);
     return failure(`The arguments do not fit:\n${describeProblems(checked.problems)}`, "invalid_arguments");
   }
-  // The run may have been stopped while they were checked.
+  // The run may have been stopped while the arguments were checked.
   context.signal.throwIfAborted();
   const value = await tool.execute(checked.value, context);
   const result = isToolResult(value)
@@ -225,7 +225,7 @@ function asText(value: unknown): string {
   if (typeof value === "string") return value;
   // JSON has no undefined; null means the same to the model.
   const text = JSON.stringify(value ?? null);
-  // A function or symbol, whose text would be source code; a generator, a `Map` or a `Response`, of which nothing is left.
+  // JSON has no text for a function or symbol, and only `{}` for a generator, a `Map` or a `Response`.
   if (text === undefined || (text === "{}" && isOpaque(value))) {
     throw new ToolError("The tool returned something that is not JSON.");
   }
@@ -236,7 +236,7 @@ function isOpaque(value: unknown): boolean {
   return value instanceof Response || Symbol.iterator in Object(value) || Symbol.asyncIterator in Object(value);
 }
 
-/** Clients see the message of a `ToolError` alone. The log gets everything but a `ToolError` that has no cause. */
+/** Clients see the message of a `ToolError` only. The log gets every error except a `ToolError` without a cause. */
 function thrownByTool(tool: string, thrown: unknown, observer: RunObserver): Outcome {
   const { isMeant, message, errorType } = readThrown(thrown);
   if (!isMeant || (thrown as ToolError).cause !== undefined) observer.failure(new ToolFailure(tool, thrown));
@@ -245,7 +245,7 @@ function thrownByTool(tool: string, thrown: unknown, observer: RunObserver): Out
   return { ...failure(output, errorType), thrown, ...(isMeant && isText ? {} : { shown: HIDDEN_FAILURE }) };
 }
 
-/** Anything can be thrown, also what throws when it is read. */
+/** Any value can be thrown, even one that throws when its fields are read. */
 function readThrown(thrown: unknown): { isMeant: boolean; message?: unknown; errorType: string } {
   try {
     const message = thrown instanceof Error ? thrown.message : thrown;
@@ -255,7 +255,7 @@ function readThrown(thrown: unknown): { isMeant: boolean; message?: unknown; err
   }
 }
 
-/** The name of the class that was thrown, which is short and the author's text. A message could hold anything. */
+/** The name of the class that was thrown: it is short, and the author's text. A message could contain anything. */
 function errorTypeOf(thrown: unknown): string {
   const name = thrown instanceof Error ? thrown.constructor?.name : "";
   return /^\w{1,64}$/.test(name) ? name : "_OTHER";

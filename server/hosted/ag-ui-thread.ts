@@ -1,4 +1,4 @@
-/** The thread of an agent that speaks AG-UI: what it is sent of it, and what is kept of it until the next message. */
+/** The thread of an agent that speaks AG-UI: what the agent is sent, and what is kept until the next message. */
 
 import { createHash, randomUUID } from "node:crypto";
 import { mayBeDecided } from "../agent/approvals.ts";
@@ -24,34 +24,34 @@ import { givenWords, toResume } from "./to-framework.ts";
 
 type Event = Record<string, unknown>;
 
-/** What is kept: the agent's own state, and the ids of the conversation's texts, in their order. */
+/** What is kept: the agent's own state, and the ids of the conversation's texts, in order. */
 interface Kept {
   ag_ui: unknown;
   ids: string[];
-  /** A server of LangGraph's keeps the thread. */
+  /** Whether a LangGraph server keeps the thread. */
   isGraph: boolean;
-  /** The agent asked again before it got the last message: that follows the next decisions. */
+  /** The agent asked again before it got the last message, which is sent after the next decisions. */
   isUnsent?: boolean;
 }
 
 export class AgUiThread {
   readonly #input: RunInput;
   readonly #document: PatchedDocument;
-  /** Ids of the texts that are known to the agent; empty where it knows none. */
+  /** Ids under which the agent knows the texts, in order; "" for a text without one. */
   readonly #ids: string[];
   #isGraph: boolean;
-  /** Id of the message that the agent said last. */
+  /** Id of the agent's last message. */
   #said: string | undefined;
-  /** The last list of its messages. */
+  /** The messages of the last `MESSAGES_SNAPSHOT`. */
   #snapshot: object[] | undefined;
-  /** What came of calls, by their ids. */
+  /** Results of calls, by the id of the call. */
   readonly #results = new Map<unknown, unknown>();
-  /** Whether the agent asks. */
+  /** Whether the agent asks the user. */
   #waits = false;
-  /** The words of a message that the agent has not got yet. */
+  /** The text of an earlier message that the agent has not been sent. */
   readonly #unsent: string = "";
   #isUnsent = false;
-  /** Whether the agent may not wait for the decisions any more, and whether it has said so. */
+  /** Whether the agent may no longer wait for the decisions, and whether it has reported that. */
   #mayBeLate = false;
   #isLate = false;
 
@@ -67,7 +67,7 @@ export class AgUiThread {
     this.#isGraph = isGraph;
   }
 
-  /** Until the answer is over, it changes. */
+  /** What this returns changes until the answer has ended. */
   readonly kept = (): Kept => ({
     ag_ui: this.#document.document,
     ids: [...this.#ids, ...(this.#said === undefined ? [] : [this.#said])],
@@ -75,7 +75,7 @@ export class AgUiThread {
     ...(this.#isUnsent ? { isUnsent: true } : {}),
   });
 
-  /** What the agent is sent, one after another: a message in place of decisions follows them where it has no place in them. */
+  /** The requests, in order. A message in place of decisions is sent in a second request if they cannot carry it. */
   *requests(): Generator<object> {
     const { attachments, ctx } = this.#input;
     const { approvals } = ctx;
@@ -84,7 +84,7 @@ export class AgUiThread {
     const open = exchangeOf(this.#input);
     this.#mayBeLate = approvals.some(mayBeDecided);
     const isGraph = this.#isGraph || approvals.some(({ kept }) => kept?.isGraph);
-    // A thread of LangGraph's that does not wait any more would give its last answer again; one that waits asks again.
+    // A LangGraph thread that no longer waits would repeat its last answer; one that still waits asks again.
     if (!this.#mayBeLate || !isGraph) {
       const beside = [...confirmationsOf(approvals), ...approvals.filter(({ kept }) => kept?.call).map(toolMessageOf)];
       yield { ...this.#request([...known, ...this.#numbered([...open, ...beside])]), ...resumption(approvals) };
@@ -107,7 +107,7 @@ export class AgUiThread {
     return { threadId, runId: run.id, state, messages, tools: [], context: [], forwardedProps: {} };
   }
 
-  /** Reads what an event says of the thread. Gives the event, without what the agent was sent. */
+  /** Reads what an event says about the thread. Yields the event, without messages that the agent had before. */
   *read(event: Event): Generator<object> {
     const { type, messageId, messages, snapshot, delta, outcome, name, toolCallName } = event;
     if (name === "on_interrupt" || toolCallName === CONFIRMATION) this.#waits = true;
@@ -131,7 +131,7 @@ export class AgUiThread {
     yield { ...event, messages: unknown };
   }
 
-  /** Some agents repeat their thread in their state, whatever its length, and do not need it back. */
+  /** Keeps a state without the thread's messages, which some agents repeat there at any length and do not need back. */
   #setState(state: unknown): void {
     const { messages } = isRecord(state) ? state : {};
     const isMessage = (one: unknown) => isRecord(one) && "content" in one && ("role" in one || "type" in one);
@@ -140,7 +140,7 @@ export class AgUiThread {
     this.#document.document = isThread ? { ...(state as object), messages: [] } : state;
   }
 
-  /** A change that does not fit is left out, as clients of AG-UI do; one that costs too much ends the answer. */
+  /** Ignores a change that does not fit, as AG-UI's clients do. A change that costs too much ends the answer. */
   *#patch(delta: unknown): Generator<object> {
     try {
       this.#document.patch(delta);
@@ -151,7 +151,7 @@ export class AgUiThread {
     }
   }
 
-  /** A message that the agent knows goes under the id that it is known by; where its content is another one, under another id. */
+  /** The messages for the agent, under the ids by which it knows them; one with changed content gets another id. */
   #known(): object[] {
     const { messages, attachments, exchange, ctx } = this.#input;
     const isNew = ctx.approvals.length === 0;
@@ -159,12 +159,12 @@ export class AgUiThread {
       texts.map((text, index) => this.#named(text, index, isNew && index === texts.length - 1));
     const sent = named(isNew ? messages : messagesUntilAsked(this.#input, this.#words(wordsOfMessage(this.#input))));
     const all = this.#unsent === "" ? sent : named(messagesUntilAsked(this.#input));
-    // A message in place of decisions stands behind what was said before them.
+    // A message in place of decisions follows the text that came before them.
     const hasSaid =
       isInPlaceOfDecisions(this.#input) && exchange.some((one) => one.role === "assistant" && one.content);
     const between = hasSaid ? [this.#ids[all.length] ?? "", ""] : [];
     this.#ids.splice(0, this.#ids.length, ...all.map(({ id }) => id), ...between);
-    // A thread of LangGraph's has those that were changed as they were.
+    // A LangGraph thread has the original of a changed message, which is not sent again.
     const isChanged = ({ role, id }: { role: string; id: string }) =>
       role === "user" && id.startsWith(ctx.conversation);
     const known = this.#isGraph ? sent.filter((one) => !isChanged(one)) : sent;
@@ -177,7 +177,7 @@ export class AgUiThread {
     return messages.map((one, index) => ({ id: `${this.#input.ctx.run.id}-${index}`, ...one }));
   }
 
-  /** Behind what the agent has not got yet. */
+  /** These words, after the text that the agent has not been sent yet. */
   #words(words: string): string {
     return [this.#unsent, words].filter((one) => one !== "").join("\n\n");
   }
@@ -192,14 +192,14 @@ export class AgUiThread {
     const { ctx, attachments } = this.#input;
     const known = this.#ids[index];
     if (text.role === "assistant") return { id: known || `${ctx.conversation}-${index}`, ...text };
-    // The same for as long as it is sent alike.
+    // The id stays the same as long as the content does.
     const digest = createHash("sha256").update(text.content).digest("hex").slice(0, 8);
     if (isNew) return { id: `${randomUUID()}-${attachments.length > 0 ? "files" : digest}`, ...text };
     return { id: known?.endsWith(digest) ? known : `${ctx.conversation}-${index}-${digest}`, ...text };
   }
 }
 
-/** What followed the message that is still being answered, with the calls that have waited. */
+/** The messages after the one that is still being answered, with the calls that have waited. */
 function exchangeOf({ exchange }: RunInput): object[] {
   return exchange.slice(1).map((one) => {
     if (one.role === "tool") return { role: "tool", toolCallId: one.tool_call_id, content: textOf(partsOf(one)) };
@@ -208,17 +208,17 @@ function exchangeOf({ exchange }: RunInput): object[] {
   });
 }
 
-/** The decisions, where the agent expects them: LangGraph's servers know one place for several of them. */
+/** The decisions, in the fields where the agent expects them: LangGraph's servers have one field for all decisions. */
 function resumption(approvals: readonly DecidedCall[]): object {
   const graph = toResume(approvals.filter(({ kept }) => kept?.isGraph));
-  // Microsoft's framework asks about a declined call again and again if another one was approved beside it.
+  // Microsoft's framework keeps asking about a declined call if another one was approved with it.
   const isMixed = approvals.some(({ kept }) => kept?.alike) && approvals.some((one) => !one.approved);
   const others = approvals.filter(({ kept }) => kept?.interrupt !== undefined && !kept.isGraph);
   const entries = others.map((one) => toEntry(isMixed ? { ...one, approved: false } : one));
   const isGraph = Object.keys(graph).length > 0;
   return {
     ...(entries.length > 0 ? { resume: entries } : {}),
-    // Former versions give interrupts no id.
+    // Older versions give interrupts no id.
     ...(isGraph ? { forwardedProps: { command: { resume: "" in graph ? graph[""] : graph } } } : {}),
   };
 }
@@ -231,7 +231,7 @@ function toEntry(decision: DecidedCall): object {
   return { interruptId: kept.interrupt, status: "resolved", payload };
 }
 
-/** The calls by which an agent has asked, which are no rows: it looks for them together. */
+/** The calls by which an agent has asked, which clients do not see. It looks for them in one message. */
 function confirmationsOf(approvals: readonly DecidedCall[]): object[] {
   const calls = approvals.flatMap(({ kept }) => {
     return kept?.by ? [{ id: kept.interrupt, type: "function", function: { name: kept.by, arguments: "{}" } }] : [];

@@ -18,28 +18,28 @@ type Interrupt = Record<string, unknown>;
 class AgUiReader implements ShapeReader {
   /** Calls whose arguments are still coming. */
   readonly #calls = new Map<string, { name: unknown; args: string }>();
-  /** Ids of those that are waited for. */
+  /** Ids of those calls that suspend the idle limit. */
   readonly #due = new Set<string>();
   #chunk: string | undefined;
   #messageId: unknown;
-  /** What was streamed of each message, by its id. */
+  /** The streamed text of each message, by its id. */
   readonly #streamed = new Map<unknown, string>();
-  /** Ids of calls behind which the agent has neither thought nor spoken. */
+  /** Ids of calls that no thinking and no text has followed. */
   readonly #last = new Set<string>();
-  /** The last list of the thread's messages. */
+  /** The messages of the last `MESSAGES_SNAPSHOT`. */
   #snapshot: Record<string, unknown>[] | undefined;
-  /** Results of calls that were not streamed, by their ids. */
+  /** Results whose calls were not streamed, by the id of the call. */
   readonly #results = new Map<unknown, unknown>();
-  /** What a person is asked, by its id, with which the answer goes back. Some agents say it twice, with the same id. */
+  /** Questions to the user, by the id that the answer needs. Some agents send one twice, with the same id. */
   readonly #interrupts = new Map<unknown, Interrupt>();
-  /** Whether the agent has said itself that it waits for nothing. */
+  /** Whether the agent has reported success: then it waits for nothing. */
   #isComplete = false;
 
   readonly #handlers: Handlers = {
     ...ignored("RUN_STARTED", "STEP_STARTED", "STEP_FINISHED", "TEXT_MESSAGE_END", "REASONING_START", "REASONING_END"),
     ...ignored("REASONING_MESSAGE_START", "REASONING_MESSAGE_END", "REASONING_ENCRYPTED_VALUE", "RAW"),
     ...ignored("THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START", "THINKING_TEXT_MESSAGE_END"),
-    // They are the agent's own, draw something of their own, or are of agents that this one asks.
+    // The agent's own state, custom UI, and events of agents that this one asks.
     ...ignored("STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"),
     ...ignored("SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR"),
     TEXT_MESSAGE_START: ({ messageId }, answer) => this.#beginMessage(messageId, answer),
@@ -97,7 +97,7 @@ class AgUiReader implements ShapeReader {
     return readByType(this.#handlers, item, answer);
   }
 
-  /** The answer is over: what was not streamed, and which calls have not ended, is known. */
+  /** Called when the answer has ended: only then it is known what was not streamed and which calls are open. */
   end(answer: Answer): void {
     this.#endChunk(answer);
     this.#sayUnstreamed(answer);
@@ -112,8 +112,8 @@ class AgUiReader implements ShapeReader {
     }
     if (ofGraph.length > 0) graph.read({ __interrupt__: ofGraph });
     graph.ask(answer);
-    // AG-UI has no mark for a call that is the client's to answer: the rule is that the run ends with it, without a result. Where
-    // a run asks, says that it has succeeded or lists its messages, that says what has become of its calls.
+    // AG-UI does not mark calls that the client has to answer: the run ends with them, without a result. If the run
+    // asks, reports success or lists its messages, that tells what has become of its calls.
     if (this.#interrupts.size > 0 || this.#isComplete || this.#snapshot !== undefined) return;
     const left = open.filter(({ id }) => this.#last.has(id));
     for (const call of left) answer.askApproval({ ...call, tool: call.name, kept: { call: call.id } });
@@ -131,7 +131,7 @@ class AgUiReader implements ShapeReader {
     answer.text(delta);
   }
 
-  /** The last message of the thread is the answer, if it is one that the client does not have. So are results. */
+  /** Adds what was not streamed: results, and the last message of the thread, which is the answer then. */
   #sayUnstreamed(answer: Answer): void {
     const messages = this.#snapshot ?? [];
     for (const { id, function: called } of messages.flatMap(({ toolCalls }) => records(toolCalls))) {
@@ -143,11 +143,11 @@ class AgUiReader implements ShapeReader {
       if (answer.isOpen(asString(toolCallId))) answer.result(toolCallId, textOf(content));
     }
     const { role, id, content } = messages.at(-1) ?? {};
-    // A message without an id is known by its text alone.
+    // A message without an id is recognised by its text.
     const isStreamed = (one: unknown) => one !== undefined && this.#streamed.has(one);
     if (role !== "assistant" || isStreamed(id)) return;
     const text = textOf(content).trim();
-    // Some agents give all that they have streamed other ids there: then its text says whether it is what came last.
+    // Some agents list streamed messages under other ids: then the text tells whether this one was streamed last.
     const [lastId, last = ""] = [...this.#streamed].at(-1) ?? [];
     const isLast = lastId === undefined ? last.trim().endsWith(text) : last.trim() === text;
     if (isLast && !messages.some((one) => isStreamed(one.id))) return;
@@ -192,7 +192,7 @@ class AgUiReader implements ShapeReader {
   }
 }
 
-/** LangGraph's value as a text, beside the interrupt itself; CrewAI has it as AG-UI does. */
+/** LangGraph sends the value as a text, with the interrupt in `rawEvent`; CrewAI sends an interrupt as AG-UI has it. */
 function interruptOf(value: unknown, rawEvent: unknown): Interrupt {
   const known = tryParse(asString(value)) ?? value;
   if (!isRecord(rawEvent) && isRecord(known) && typeof known.id === "string") return known;
@@ -200,10 +200,10 @@ function interruptOf(value: unknown, rawEvent: unknown): Interrupt {
   return { id: asString(id), metadata: { langgraph: { raw } } };
 }
 
-/** The call by which Google's kit asks. */
+/** The call by which Google's Agent Development Kit asks for confirmation. */
 export const CONFIRMATION = "adk_request_confirmation";
 
-/** For calls by which frameworks ask whether another one may be made. Microsoft's says it in its outcome, too. */
+/** For calls that ask whether another call may be made. "known": Microsoft's framework has it in the outcome, too. */
 function confirmationOf(id: string, { name, args }: { name: unknown; args: string }): Interrupt | "known" | undefined {
   const given = tryParse(args);
   if (!isRecord(given)) return undefined;
@@ -211,7 +211,7 @@ function confirmationOf(id: string, { name, args }: { name: unknown; args: strin
   return name === CONFIRMATION ? { id, metadata: { adk: given } } : undefined;
 }
 
-/** An interrupt is about a call, or anything else that the agent wants to know. Where it has no message, `metadata` says it. */
+/** Asks about a call, or anything else that the agent wants to know. Without a message, `metadata` has the question. */
 function ask(interrupt: Interrupt, only: ToolCall | undefined, answer: Answer): void {
   const { id, reason, message, toolCallId, responseSchema, metadata } = interrupt;
   const { adk, crewai, agent_framework: microsoft, reason: ofStrands } = isRecord(metadata) ? metadata : {};
@@ -241,7 +241,7 @@ function ask(interrupt: Interrupt, only: ToolCall | undefined, answer: Answer): 
   });
 }
 
-/** What Google's kit says where the tool's author has said nothing: it is for programmers. */
+/** The hint of Google's kit if the tool's author gave none: it is meant for programmers, so it is not shown. */
 const STANDARD_HINT = /^Please approve or reject the tool call /;
 
 function askOfGoogle(id: unknown, { originalFunctionCall, toolConfirmation }: Record<string, unknown>, answer: Answer) {

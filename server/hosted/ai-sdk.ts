@@ -11,7 +11,7 @@ import { exchangeOf, type Part, toModelMessages } from "./to-framework.ts";
 
 const DECLINED = "It was declined.";
 
-/** Parts have what was said as `text`, chunks as `delta`; most types belong to one of the two. */
+/** Stream parts have their text as `text`, UI message chunks as `delta`; most types belong to one of the two. */
 const HANDLERS: Handlers = {
   ...ignored("start", "finish-step", "text-start", "text-end", "reasoning-start", "reasoning-end", "raw"),
   ...ignored("tool-input-start", "tool-input-delta", "tool-input-end", "message-metadata", "reasoning-file", "custom"),
@@ -65,13 +65,13 @@ export function isDataPart(item: Part): boolean {
   return asString(item.type).startsWith("data-");
 }
 
-/** Where a data part has the id of a call, it says what that does. */
+/** A data part with the id of a running call reports what that call is doing. */
 function readData(item: Part, answer: Answer): boolean {
   if (answer.isOpen(asString(item.id))) answer.progress(item.id, statusOf(item.data));
   return isDataPart(item);
 }
 
-/** What a tool has returned or, while it runs, what it hands out of an agent within it, or says that it does. */
+/** Reads a tool's result or, while it runs, a message of the agent within it, or what it says that it is doing. */
 function readOutput({ toolCallId, output, preliminary }: Part, answer: AgentAnswer): void {
   const isMessage = isRecord(output) && output.role === "assistant" && Array.isArray(output.parts);
   const parts = isMessage ? records(output.parts) : [];
@@ -80,7 +80,7 @@ function readOutput({ toolCallId, output, preliminary }: Part, answer: AgentAnsw
   if (preliminary !== true) answer.result(toolCallId, isMessage ? lastTextOf(parts) : output);
 }
 
-/** The message of an agent within a tool, which comes whole each time that it grows. */
+/** Reads the message of an agent within a tool, which comes whole each time that it grows. */
 function readMessage(parts: readonly Part[], answer: AgentAnswer): void {
   for (const part of parts) {
     const { state, input, errorText } = part;
@@ -98,7 +98,7 @@ function isCall({ type }: Part): boolean {
   return type === "dynamic-tool" || asString(type).startsWith("tool-");
 }
 
-/** What an agent has said behind its last tool: this is what it has returned. */
+/** The text of an agent after its last tool call: this is what the agent has returned. */
 function lastTextOf(parts: readonly Part[]): string {
   const said = parts.slice(parts.findLastIndex(isCall) + 1).filter(({ type }) => type === "text");
   return textsOf(said, "text");
@@ -109,7 +109,7 @@ export function callAgent(agent: { stream(options: object): unknown }, input: Ru
   return agent.stream({ messages: toModelMessages(input), abortSignal: input.signal });
 }
 
-/** What the SDK itself has added to the conversation, thoughts included: only its result has it. */
+/** The messages that the SDK added to the conversation, including thinking, which only its result object has. */
 async function keepMessages({ responseMessages, response }: Part, input: RunInput): Promise<object[] | undefined> {
   const { messages } = Object((await response) ?? {}) as { messages?: unknown };
   const said = (await responseMessages) ?? messages;

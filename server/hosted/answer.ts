@@ -1,4 +1,4 @@
-/** What an agent has said so far, as the events of a model whose tools all run elsewhere. */
+/** An agent's answer so far, as the events of a model whose tools all run elsewhere. */
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -22,24 +22,24 @@ import { type AgentAnswer, InnerAnswer } from "./inner-answer.ts";
 import { Steps } from "./steps.ts";
 
 /**
- * What the OpenAI Agents SDK gives a model of a tool that threw or was late, in TypeScript and in Python: nothing else says that
- * it failed. Most versions add what was thrown.
+ * The tool output that the OpenAI Agents SDK (TypeScript and Python) gives the model when a tool threw or timed out. Nothing
+ * else shows the failure. Most versions append the error.
  */
 const TOLD_FAILURE = /^An error occurred while running the tool\. |^Tool '.*' timed out after /;
 
-/** The most that one `state` may hold, as JSON. */
+/** Maximum size of a `state` or `kept` value, as JSON. */
 const MAX_STATE_BYTES = 256 * 1024;
 
-/** Levels of a message that are around a state that it brings back: its own, its state's, the history's and the message's. */
+/** Most levels around such a value in a message: the body, `state`, `open`, `waiting`, `calls` and the call. */
 const LEVELS_AROUND = 6;
 
 /**
- * So long clients do not get to know that a call begins: most frameworks report a call before they ask a person about it. One
- * that they ask about later was reported already, and its approval takes it back.
+ * How long a new call is held back from clients: most frameworks report a call before they ask the user about it. If they ask
+ * later, clients already know the call, and the approval event withdraws it.
  */
 const HOLD_MS = 200;
 
-/** What an agent asks a person, as its framework says it. */
+/** A question to the user, as the agent's framework reports it. */
 export interface Question extends Omit<AskedCall, "call" | "shown" | "text"> {
   id: unknown;
   tool: unknown;
@@ -47,62 +47,62 @@ export interface Question extends Omit<AskedCall, "call" | "shown" | "text"> {
   text?: unknown;
 }
 
-/** A call that a person has approved, with what they have said. */
+/** A call that the user has approved, with the reason that they gave. */
 export type ApprovedCall = WaitingCall & { reason?: string | undefined };
 
-/** A call of before: `isDue` may still end. */
+/** A call that was made before this run. `isDue`: it may still end. */
 export interface KnownCall {
   call: ToolCall;
   isDue: boolean;
   isDeclined: boolean;
 }
 
-/** What the framework needs to go on with all that waits, from one of the objects that had its stream. */
+/** Reads what the framework needs to resume all waiting calls from one of the objects that contained its stream. */
 export type KeepAll = (source: Record<string, unknown>, input: RunInput) => unknown;
 
-/** `maxJsonDepth` is that of a message. */
+/** `maxJsonDepth` is the limit for a whole message. */
 type Limits = Pick<Settings, "maxJsonDepth" | "maxToolCalls">;
 
-/** What the readers of shapes have found of an answer. */
+/** An answer, filled by the readers of shapes. */
 export class Answer implements AgentAnswer {
   finish: TurnFinish = "stop";
   usage: Usage | undefined;
   /** The last `state` that was yielded. */
   state: unknown;
-  /** Gives a state that changes until the answer is over, and is kept then. */
+  /** Returns a state that changes until the answer ends, and is kept then. */
   changingState: (() => unknown) | undefined;
   #events: ModelEvent[] = [];
   /** Calls that have no result yet, and when each began. */
   readonly #open = new Map<string, ToolCall & { startedAt: number }>();
   /** Ids of all calls. */
   readonly #called = new Set<string>();
-  /** Ids of calls whose results are waited for. */
+  /** Ids of calls whose results are still expected. */
   readonly #awaited = new Set<string>();
-  /** Calls that clients do not know of yet. */
+  /** Calls that clients have not been sent yet. */
   readonly #held = new Map<string, ToolCall>();
   #heldUntil = 0;
-  /** What a person is asked, by the ids of calls. */
+  /** Questions to the user, by the id of the call. */
   readonly asked = new Map<string, AskedCall>();
   keepAll: KeepAll | undefined;
   readonly #noticed = new Set<string>();
   readonly #steps = new Steps((notice) => this.notice(notice));
   readonly #progress = new Progress();
-  /** Agents within calls and steps, by the ids of these. */
+  /** Agents that work within calls and steps, by the ids of those calls and steps. */
   readonly #inner = new Map<string, InnerAnswer>();
-  /** Calls that are known of but were not begun. */
+  /** Number of calls that the model has requested and that have not begun. */
   #expected = 0;
   #hasText = false;
-  /** Whether the next text starts the answer again. */
+  /** Whether the next text starts the answer over. */
   #beginsAnew = false;
-  /** Whether a row of a tool stands behind the last text, so that a client shows the next one apart. */
+  /** Whether a tool call follows the last text, so that clients show the next text separately. */
   #isApart = true;
-  /** Characters that were said since the last call or result. */
+  /** Characters of text since the last call or result. */
   #saidSince = 0;
-  /** Characters of all that was said and done. */
+  /** Characters of everything in the answer, including arguments and outputs. */
   #chars = 0;
   readonly #limits: Limits;
   readonly #context: Pick<RunContext, "suggest">;
-  /** Calls of before, by their ids: `isDue` may still end. */
+  /** Calls that were made before this run, by id. */
   #before: ReadonlyMap<string, KnownCall> = new Map();
 
   constructor(limits: Limits, context: Pick<RunContext, "suggest">) {
@@ -110,14 +110,14 @@ export class Answer implements AgentAnswer {
     this.#context = context;
   }
 
-  /** Milliseconds until clients have to know of calls that are held, or of what a call says; `undefined`: of nothing. */
+  /** Milliseconds until held calls or progress texts have to be sent; `undefined` if there are none. */
   get dueMs(): number | undefined {
     const heldMs = this.#held.size === 0 ? undefined : Math.max(0, this.#heldUntil - performance.now());
     const { dueMs: saidMs = heldMs } = this.#progress;
     return saidMs === undefined ? undefined : Math.min(saidMs, heldMs ?? saidMs);
   }
 
-  /** That time is over. */
+  /** Releases the held calls and progress texts that are due. */
   releaseDue(): void {
     if (this.#held.size > 0 && performance.now() >= this.#heldUntil) this.release();
     this.#said(this.#progress.take());
@@ -132,7 +132,7 @@ export class Answer implements AgentAnswer {
     return this.#called.size > 0;
   }
 
-  /** What was said since the last time. */
+  /** The events since the last call of this method. */
   take(): ModelEvent[] {
     const events = this.#events;
     if (events.length > 0) this.#events = [];
@@ -154,7 +154,7 @@ export class Answer implements AgentAnswer {
     this.#events.push({ type: "text", delta });
   }
 
-  /** What was said rests on it. `at`: the place in what was said since the last call or result. */
+  /** A source of the text so far. `at`: an offset in the text since the last call or result. */
   source({ at, ...source }: FoundSource & { at?: unknown }): void {
     this.#count(Object.values(source).join(""));
     const back = typeof at === "number" ? Math.max(0, this.#saidSince - at) : source.back;
@@ -167,23 +167,23 @@ export class Answer implements AgentAnswer {
     this.#events.push({ type: "thinking", delta });
   }
 
-  /** What was said so far led to the answer; the answer is what is said from now on, if there will be any. */
+  /** Any further text is the answer; the text so far only led to it. */
   beginAnew(): void {
     this.#beginsAnew = true;
   }
 
-  /** Calls that the model has asked for, and that begin or have begun. */
+  /** Sets how many calls the model has requested that have not begun. */
   expect(calls: number): void {
     this.#expected = calls;
   }
 
-  /** Tools that have no result may never run, other than these: they are no reason for silence any more. */
+  /** Stops waiting for results, except for `except`: those tools may never run, so the idle limit applies again. */
   giveUp(except?: ReadonlySet<string>): void {
     this.#expected = 0;
     for (const id of this.#awaited) if (except?.has(id) !== true) this.#awaited.delete(id);
   }
 
-  /** The agent asks its model once more. */
+  /** The agent makes another model request. */
   nextStep(): void {
     this.release();
     this.beginAnew();
@@ -194,14 +194,14 @@ export class Answer implements AgentAnswer {
     return this.#open.has(id);
   }
 
-  /** Whether a call of this id is known: its result is no call. */
+  /** Whether a call or step of this id is known, so that its result does not imply a new call. */
   hasCalled(id: string): boolean {
     return this.#called.has(id) || this.#before.has(id) || this.#steps.has(id);
   }
 
   /**
-   * A call begins. A second one of the same id is the same call, and so is one that a person has declined; frameworks ask with
-   * other arguments than they report, unless `isAsAsked`. Gives its id.
+   * Begins a call and returns its id. A call whose id is known, or that the user has declined, does not begin again. Frameworks
+   * may ask with other arguments than they report: those of a declined call are only compared with `isAsAsked`.
    */
   call(id: unknown, name: unknown, args: unknown, isAsAsked = false): string {
     const call = toCall(id, name, args);
@@ -212,7 +212,7 @@ export class Answer implements AgentAnswer {
       );
       return call.id;
     }
-    // Its tool may be what asks, and then it runs.
+    // If the name or the arguments differ, this call's tool is what asked, and it runs.
     const { call: declined, isDeclined } = this.#before.get(call.id) ?? {};
     const isIt = !isAsAsked || isDeepStrictEqual(tryParse(declined?.arguments ?? ""), tryParse(call.arguments));
     if (isDeclined && declined?.name === call.name && isIt) return call.id;
@@ -228,8 +228,8 @@ export class Answer implements AgentAnswer {
   }
 
   /**
-   * A call begins within another one, or within a step of it: clients see it there, and no model hears of it. Gives whether the
-   * other one is known to run; else nothing begins.
+   * Begins a step: a call within another call, or within a step of one. Clients see it there; models do not get it. Returns
+   * false, and begins nothing, unless the other call is known to run.
    */
   step(parent: string, id: unknown, name: unknown, args: unknown): boolean {
     const root = this.#open.get(this.#steps.rootOf(parent) ?? parent);
@@ -244,7 +244,7 @@ export class Answer implements AgentAnswer {
     return true;
   }
 
-  /** What an agent within a call, or within a step, does. */
+  /** The answer of the agent that works within the call or step of this id. */
   within(id: unknown): InnerAnswer {
     const parent = asString(id);
     const inner = this.#inner.get(parent) ?? new InnerAnswer(this, parent);
@@ -252,7 +252,7 @@ export class Answer implements AgentAnswer {
     return inner;
   }
 
-  /** What a call, or a step of one, does now. */
+  /** Reports what a call, or a step of one, is doing now. */
   progress(id: unknown, text: unknown): void {
     if (typeof text !== "string") return;
     const key = asString(id);
@@ -265,7 +265,7 @@ export class Answer implements AgentAnswer {
     for (const { data } of events) this.#events.push({ type: "progress", ...data });
   }
 
-  /** Clients get to know of the calls that are held, all or up to this one. Gives whether there were any. */
+  /** Sends the held calls to clients: all, or up to `last`. Returns whether there were any. */
   release(last?: string): boolean {
     const { size } = this.#held;
     if (last !== undefined && !this.#held.has(last)) return false;
@@ -278,19 +278,19 @@ export class Answer implements AgentAnswer {
     return size > 0;
   }
 
-  /** The call of this id, if it has no result yet, or is one of before. */
+  /** The call of this id, if it has no result yet or was made before this run. */
   openCallOf(id: unknown): ToolCall | undefined {
     return this.#open.get(asString(id)) ?? this.#before.get(asString(id))?.call;
   }
 
-  /** The calls that have no result yet, of this name or of any. */
+  /** The calls that have no result yet, optionally only those of this name. */
   openCalls(name?: unknown): ToolCall[] {
     return [...this.#open.values()].filter((call) => name === undefined || call.name === name);
   }
 
   /**
-   * The agent goes on only when a person has decided on this. A second request about the same call is the same.
-   * @throws ApiError for more requests than a person may get at once, and as `keep` does
+   * Asks the user to decide on a call. A second request about the same call is ignored.
+   * @throws ApiError for more requests than one answer may make, and as `keep` does
    */
   askApproval({ id, tool, arguments: args, text, kept, ...more }: Question): void {
     const call = toCall(id, tool, args);
@@ -311,7 +311,7 @@ export class Answer implements AgentAnswer {
     this.#events.push({ type: "approval", asked });
   }
 
-  /** Calls that a person has approved begin now, others of `before` when they are heard of. Gives whether any begin. */
+  /** Begins the approved calls; others of `before` begin when the agent reports them. Returns whether any begin. */
   beginApproved(approved: readonly ApprovedCall[], before: readonly KnownCall[]): boolean {
     this.#before = new Map(before.map((known) => [known.call.id, known]));
     for (const { id, name, arguments: args, isQuestion, question, reason = "" } of approved) {
@@ -323,8 +323,8 @@ export class Answer implements AgentAnswer {
   }
 
   /**
-   * A call is over. A second result of the same call is left out. Where it has `failed`, `output` was written for clients. One
-   * with a picture that is none has failed, too.
+   * Ends a call. A second result of the same call is ignored. If it has `failed`, `output` must be written for clients. An
+   * invalid image makes the call fail, too.
    */
   result(id: unknown, output: unknown, failed = false, images: unknown = []): void {
     let pictures: ImagePart[];
@@ -338,7 +338,7 @@ export class Answer implements AgentAnswer {
     this.#finish(id, outputText(output), failed, pictures);
   }
 
-  /** A call has thrown. What it threw is for the log, unless it is a `ToolError`. */
+  /** Ends a call that threw. The error is only logged, unless it is a `ToolError`. */
   thrown(id: unknown, thrown: unknown): void {
     const key = asString(id);
     const call = this.#open.get(key) ?? this.#steps.callOf(key) ?? this.#before.get(key)?.call;
@@ -355,17 +355,17 @@ export class Answer implements AgentAnswer {
     this.usage = addUsage(this.usage, usage);
   }
 
-  /** @throws TypeError that says what is right */
+  /** @throws TypeError that says what is allowed */
   suggest(texts: unknown): void {
     this.#context.suggest(texts as string[]);
   }
 
-  /** @throws ApiError for what is no JSON, too large or too deep */
+  /** @throws ApiError if the state is not JSON, too large or nested too deeply */
   keep(state: unknown): void {
     this.state = this.#checked(state, "state");
   }
 
-  /** What may be kept under this name, as JSON has it. @throws ApiError as `keep` does */
+  /** A copy of the value as JSON; `name` is for the error. @throws ApiError as `keep` does */
   #checked(value: unknown, name: string): unknown {
     const text = jsonOf(value);
     if (text === undefined) throw failure(`The agent's ${name} is not JSON.`);
@@ -382,7 +382,7 @@ export class Answer implements AgentAnswer {
     return JSON.parse(text);
   }
 
-  /** What `keepAll` gives of the objects that had the streams, if anything waits. @throws ApiError as `keep` does */
+  /** What `keepAll` reads from the last source that has it; `undefined` if none has. @throws ApiError as `keep` does */
   async keptOfAll(sources: readonly Record<string, unknown>[], input: RunInput): Promise<unknown> {
     for (const source of sources.toReversed()) {
       const kept = await this.keepAll?.(source, input);
@@ -391,18 +391,18 @@ export class Answer implements AgentAnswer {
     return undefined;
   }
 
-  /** The state does not change any more. @throws ApiError as `keep` does */
+  /** Keeps the changing state, which is final now. @throws ApiError as `keep` does */
   keepChanging(): void {
     if (this.changingState !== undefined) this.keep(this.changingState());
   }
 
-  /** Why the model stopped, in the words of any framework. */
+  /** Sets why the model stopped. `reason` is any framework's name for it. */
   finishedAs(reason: unknown): void {
     if (reason === "length" || reason === "max_tokens") this.finish = "length";
     if (reason === "content-filter" || reason === "content_filter") this.finish = "content_filter";
   }
 
-  /** For the log: the same sentence once. */
+  /** Adds a notice for the log, but each message only once. */
   notice(notice: AgentNotice): void {
     if (!this.#noticed.has(notice.message)) this.#report(notice);
     this.#noticed.add(notice.message);
@@ -412,7 +412,7 @@ export class Answer implements AgentAnswer {
     this.#events.push({ type: "report", report });
   }
 
-  /** A bound against an endless answer, as for models. @throws ApiError */
+  /** Limits the answer's length, as for models, against endless ones. @throws ApiError */
   #count(said: string): void {
     this.#chars += said.length;
     if (this.#chars > MAX_STREAM_BYTES) {
@@ -428,7 +428,7 @@ export class Answer implements AgentAnswer {
       return;
     }
     const { call: due, isDue } = this.#before.get(key) ?? {};
-    // It begins at the latest with its end.
+    // A call from before this run begins with its result at the latest.
     if (isDue) this.call(due?.id, due?.name, due?.arguments);
     const call = this.#open.get(key);
     if (call === undefined) return;
@@ -439,7 +439,7 @@ export class Answer implements AgentAnswer {
     this.beginAnew();
   }
 
-  /** What runs within a call ends with it: nothing more is heard of it than what it said last. */
+  /** Ends all steps within a call. Only the last progress text of each is still sent. */
   #endSteps(id: string): void {
     for (const step of this.#steps.endWithin(id)) this.#said(this.#progress.end(step));
   }
@@ -477,20 +477,20 @@ function depthOf(text: string): number {
   return deepest;
 }
 
-/** A failure in words for the operator. */
+/** An error whose `detail` is for the operator. */
 export function failure(detail: string, cause?: unknown): ApiError {
   return providerError("provider_error", detail, { cause });
 }
 
-/** Characters of what was thrown, in sentences for the operator. */
+/** Maximum length of another error's message in a sentence for the operator. */
 export const MAX_WORDS = 300;
 
-/** The same, with what was thrown in its own words. */
+/** Like `failure`, with the message of the thrown error appended. */
 export function failureInWords(sentence: string, thrown: unknown): ApiError {
   return failure(`${sentence}: ${messageOf(thrown).slice(0, MAX_WORDS)}`, thrown);
 }
 
-/** What somebody's code has thrown, in its own words: it may be anything, even what cannot become a text. */
+/** The message of a thrown value, which may be anything, even a value that cannot be converted to a string. */
 export function messageOf(thrown: unknown): string {
   try {
     const { message = thrown } = Object(thrown) as { message?: unknown };
@@ -510,7 +510,7 @@ function outputText(output: unknown): string {
   return typeof output === "string" ? output : (jsonOf(output ?? null) ?? "");
 }
 
-/** `undefined` for what JSON has no form for. */
+/** `undefined` if JSON cannot represent the value. */
 function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

@@ -1,14 +1,14 @@
-/** What an agent within a tool does, as steps of its call. What it says is no part of the answer. */
+/** Shows what an agent within a tool does as steps of the tool's call. Its text is not part of the answer. */
 
 import { randomUUID } from "node:crypto";
 import type { Usage } from "../protocol/chat.ts";
 import { asString, isRecord } from "../protocol/json.ts";
 import type { FoundSource, ToolCall } from "../providers/provider.ts";
 
-/** No call has this id, as one that comes without an id gets one: what is read of an agent within it is shown nowhere. */
+/** An id that no call has, since calls without an id get one: what an agent within it does is not shown. */
 export const NOBODY = "";
 
-/** What readers say of an agent: the one that answers, or one within a tool of it. `Answer` says what its methods do. */
+/** What readers report of an agent: the one that answers, or one within its tools. `Answer` documents the methods. */
 export interface AgentAnswer {
   text(delta: unknown): void;
   source(source: FoundSource): void;
@@ -27,13 +27,13 @@ export interface AgentAnswer {
   within(id: unknown): AgentAnswer;
 }
 
-/** Where its steps go. */
+/** Receives the steps of an inner answer. */
 interface Outer extends Pick<AgentAnswer, "progress" | "result" | "thrown"> {
   step(parent: string, id: unknown, name: unknown, args: unknown): unknown;
   within(id: unknown): AgentAnswer;
 }
 
-/** Stands in the place of an `Answer` where a reader reads an agent within a call. */
+/** Takes the place of an `Answer` when a reader reads an agent within a call. */
 export class InnerAnswer implements AgentAnswer {
   readonly #outer: Outer;
   readonly #parent: string;
@@ -91,15 +91,15 @@ export class InnerAnswer implements AgentAnswer {
     return this.#outer.within(this.stepOf(id));
   }
 
-  /** Ids of agents within may be those of the agent around them, so that of a step names its call, too. */
+  /** The id of a step contains its parent's: an inner agent may use the same ids as the agent around it. */
   stepOf(id: unknown): string {
     return `${this.#parent}.${asString(id)}`;
   }
 }
 
 /**
- * What a tool says that it does, of an object that its framework hands out. A text alone, or as `text` without a `status`, may be
- * what an agent within the tool says.
+ * What a tool says that it is doing, from an object that its framework passes on. A plain string, or `text` without a `status`,
+ * is ignored: an agent within the tool may have said it.
  */
 export function statusOf(said: unknown): unknown {
   const { text, message, progress, status } = isRecord(said) ? said : {};

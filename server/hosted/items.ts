@@ -12,16 +12,16 @@ type AnyIterator = AsyncIterator<unknown> | Iterator<unknown>;
 interface ItemsOptions {
   readonly input: RunInput;
   readonly limits: TransportLimits;
-  /** Gets each object that contains items. */
+  /** Each object that contains items is added to this list. */
   readonly sources: Record<string, unknown>[];
-  /** Called if the agent goes on although its items are no longer read. */
+  /** Called if the agent continues although its items are no longer read. */
   onStray(): void;
 }
 
-/** How long an agent may take to end when it is not read any more. */
+/** How long an agent may take to end after it is no longer read. */
 const STRAY_MS = 1000;
 
-/** So many items are read in one go. An agent that never waits must not hold up other answers. */
+/** How many items are read in one turn of the event loop. An agent that never waits must not block other answers. */
 const ITEMS_AT_ONCE = 100;
 
 /**
@@ -37,10 +37,10 @@ export class Items {
   #isIdleTimer = false;
   #isWaiting = false;
   #hasBegun = false;
-  /** The time for the first item is over, which may be while an agent that yields nothing but nothing is not waited for. */
+  /** Set when the first item is late. If the agent yields only empty values, that may happen between two waits. */
   #late: UpstreamTimeout | undefined;
   #sinceTick = 0;
-  /** What is waited for. */
+  /** The promise that was awaited last. */
   #pending: Promise<unknown> = Promise.resolve();
   #reject: (reason: unknown) => void = () => {};
 
@@ -50,10 +50,10 @@ export class Items {
     options.input.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** `mayBeSilent`: the idle limit waits. */
+  /** The next item; `undefined` at the end. `mayBeSilent` suspends the idle limit. */
   async next(mayBeSilent: boolean): Promise<{ item: unknown } | undefined> {
     for (;;) {
-      // Also where nothing but nothing is yielded: timers and other conversations would stand still.
+      // Empty values count, too: if only those were yielded, timers and other conversations would be blocked.
       if (++this.#sinceTick > ITEMS_AT_ONCE) {
         this.#sinceTick = 0;
         await nextTick();
@@ -73,25 +73,25 @@ export class Items {
     }
   }
 
-  /** The agent has said something without yielding it: that counts for the limits, too. */
+  /** Called for an emitted item, which counts for the time limits like a yielded one. */
   heard(): void {
     this.#hasBegun = true;
     this.#watch(!this.#isWaiting);
   }
 
-  /** Must be called in the end. The agent may end in its own time. */
+  /** Must be called at the end. Does not wait for the agent to end. */
   close(): void {
     this.#options.input.signal.removeEventListener("abort", this.#onAbort);
     clearTimeout(this.#timer);
     const open = this.#open.splice(0).reverse();
     const timer = setTimeout(this.#options.onStray, STRAY_MS).unref();
-    // What it throws now is of no answer any more.
+    // Errors that the agent throws from now on belong to no answer.
     const endings = open.map(async (iterator) => iterator.return?.());
     const late = this.#pending.then((value) => (isRecord(value) ? iteratorOf(value)?.return?.() : undefined));
     void Promise.allSettled([late, ...endings]).then(() => clearTimeout(timer));
   }
 
-  /** The next value, be it an item or what contains items. */
+  /** The next value: an item, or an object that contains items. */
   async #pull(mayBeSilent: boolean): Promise<{ value: unknown } | undefined> {
     if (this.#first !== undefined) {
       const { value } = this.#first;
@@ -103,11 +103,11 @@ export class Items {
     const { done, value } = (await this.within(iterator.next(), mayBeSilent)) as IteratorResult<unknown>;
     if (done !== true) return { value: isThenable(value) ? await this.within(value, mayBeSilent) : value };
     this.#open.pop();
-    // What the author's own generator returns is said, too; a framework's returns nothing of meaning.
+    // The return value of the author's own generator is an item, too; that of a framework's has no meaning.
     return { value: this.#open.length === 0 ? value : undefined };
   }
 
-  /** What the agent has promised, as an item or beside its items, within the limits. */
+  /** Awaits a value of the agent within the time limits: an item, or anything beside its items. */
   within(waited: unknown, mayBeSilent = false): Promise<unknown> {
     const { signal } = this.#options.input;
     const pending = Promise.resolve(waited);
@@ -117,7 +117,7 @@ export class Items {
       if (signal.aborted) reject(signal.reason);
       if (this.#late !== undefined) reject(this.#late);
       this.#watch(mayBeSilent);
-      // At once: the code that goes on may wait again before a promise of `finally` settles.
+      // Not with `finally`, whose promise settles later: the caller may be waiting again by then.
       const stopWaiting = (then: (result: unknown) => void) => (result: unknown) => {
         this.#isWaiting = false;
         then(result);
@@ -126,7 +126,7 @@ export class Items {
     });
   }
 
-  /** Limits the wait that begins now: until the first item, whatever contains it, and then between two items. */
+  /** Limits the wait that begins now: until the first item, however it is nested, and then between two items. */
   #watch(mayBeSilent: boolean): void {
     this.#isWaiting = !mayBeSilent;
     if (this.#isIdleTimer) {
@@ -141,7 +141,7 @@ export class Items {
 
   readonly #onTimeout = (): void => {
     const { firstChunkMs, idleMs } = this.#options.limits;
-    // Once it has begun, nothing is waited for while a client is slow or a tool runs.
+    // After the first item, no limit applies while a client is slow or a tool runs.
     if (this.#hasBegun && !this.#isWaiting) return;
     const late = new UpstreamTimeout(this.#hasBegun ? idleMs : firstChunkMs, this.#hasBegun);
     if (!this.#hasBegun) this.#late = late;
@@ -151,13 +151,13 @@ export class Items {
   readonly #onAbort = (): void => this.#reject(this.#options.input.signal.reason);
 }
 
-/** What reads the items in a value, if it contains any. An array is an item, and so is a text. */
+/** An iterator of the items in a value, if it contains any. An array is itself an item, and so is a string. */
 function iteratorOf(value: object): AnyIterator | undefined {
   if (Symbol.asyncIterator in value) return (value as AsyncIterable<unknown>)[Symbol.asyncIterator]();
   if (Symbol.iterator in value && "next" in value) return value as Iterator<unknown>;
   if ("getReader" in value && typeof value.getReader === "function") return readerOf(value as ReadableStream<unknown>);
   for (const name of ["stream", "fullStream"]) {
-    // Read once: some frameworks make another stream each time.
+    // The property is read only once: some frameworks make a new stream each time.
     const stream: unknown = name in value ? value[name as keyof typeof value] : undefined;
     if (isRecord(stream) && (Symbol.asyncIterator in stream || "getReader" in stream)) return iteratorOf(stream);
   }

@@ -6,36 +6,36 @@ type Container = unknown[] | Record<string, unknown>;
 /** Where a value is, or where it is put. */
 type Place = { parent: unknown[]; key: number } | { parent: Record<string, unknown>; key: string };
 
-/** The most operations of one patch, which is carried out in one go. */
+/** Maximum operations of one patch, which is carried out in one turn of the event loop. */
 const MAX_OPERATIONS = 10_000;
 
-/** The most steps that the paths of one patch may take. */
+/** Maximum steps of all paths of one patch together. */
 const MAX_STEPS = 10 * MAX_OPERATIONS;
 
-/** The most that all patches of a document may copy or compare, in values and characters: each copy may double it. */
+/** Maximum values and characters that all patches of a document may copy or compare: each copy may double its size. */
 const MAX_COPIED = 1024 * 1024;
 
-/** The most items that they may move up or down in lists, to make room or to close a gap. */
+/** Maximum array items that all patches of a document may shift by inserting and removing others. */
 const MAX_MOVED = 64 * 1024 * 1024;
 
-/** Patches that cost far more than their bytes: nothing more is read of who sends them. */
+/** For patches that cost far more than their size suggests: nothing more is read from their sender. */
 export class CostlyPatch extends Error {
   override readonly name = "CostlyPatch";
 }
 
 /**
- * A JSON document that JSON Patches (RFC 6902) change in place: what an agent sends of its state. A new document for each
- * patch would cost the size of the whole one each time.
+ * A JSON document, such as an agent's state, that JSON Patches (RFC 6902) change in place. A new document for each patch would
+ * cost the size of the whole document each time.
  */
 export class PatchedDocument {
-  /** The document has a parent, as each value in it has. */
+  /** Gives the document a parent, as each value in it has. */
   readonly #root: { document?: unknown };
   #copied = 0;
   #moved = 0;
-  /** Taken by the patch that is carried out. */
+  /** Path steps that the current patch has taken. */
   #steps = 0;
 
-  /** It is not copied. */
+  /** The document is not copied. */
   constructor(document: unknown) {
     this.#root = { document };
   }
@@ -108,7 +108,7 @@ export class PatchedDocument {
     return isDeepStrictEqual(value, other);
   }
 
-  /** Before anything is done. */
+  /** Called before an operation changes anything. */
   #countMoved({ parent, key }: Place): void {
     if (Array.isArray(parent)) this.#moved += parent.length - Number(key);
     if (this.#moved > MAX_MOVED) throw new CostlyPatch(`it moves more than ${MAX_MOVED} items of lists`);
@@ -119,7 +119,7 @@ export class PatchedDocument {
     if (this.#copied > MAX_COPIED) throw new CostlyPatch(`it copies or compares more than ${MAX_COPIED} characters`);
   }
 
-  /** The place that a JSON Pointer (RFC 6901) names. Something is there, unless something `isNew` is put there. */
+  /** The place that a JSON Pointer (RFC 6901) names. It must have a value, unless `isNew`. */
   #find(pointer: unknown, isNew = false): Place {
     if (typeof pointer !== "string" || !/^(?:\/|$)/.test(pointer)) throw new Error("it names a path that is none");
     const keys = ["document", ...pointer.split("/").slice(1).map(unescaped)];
@@ -151,7 +151,7 @@ function valueAt({ parent, key }: Place): unknown {
   return parent[key as never];
 }
 
-/** Each change gives what takes it back. */
+/** Like `remove` and `replace`, returns a function that undoes the change. */
 function insert(place: Place, value: unknown): () => void {
   const { parent, key } = place;
   if (Array.isArray(parent)) parent.splice(key as number, 0, value);
@@ -179,7 +179,7 @@ function define(parent: Container, key: string | number, value: unknown): void {
   Object.defineProperty(parent, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** Values and characters in a value. The count ends above `most`. */
+/** Number of values and characters in a value. Counting ends above `most`. */
 function sizeOf(value: unknown, most: number): number {
   const open = [value];
   let size = 0;

@@ -20,7 +20,7 @@ interface Running {
   readonly id: string;
   /** Where in the graph it runs. */
   readonly task: string;
-  /** The agent whose call it is. */
+  /** The agent that made the call. */
   readonly answer: AgentAnswer;
   readonly messages: MessagesReader;
 }
@@ -28,11 +28,11 @@ interface Running {
 class EventsReader implements ShapeReader {
   readonly #messages: MessagesReader;
   readonly #interrupts = new Interrupts();
-  /** Runs of models that have streamed. */
+  /** Ids of the model runs that have streamed. */
   readonly #streamed = new Set<unknown>();
-  /** Calls that models have asked for, and whose tools have not begun. */
+  /** Calls that models have requested and whose tools have not begun. */
   readonly #due: Record<string, unknown>[] = [];
-  /** Calls by the runs of their tools: the events of a tool do not name its call. */
+  /** Calls by the run id of their tool, because the events of a tool do not name its call. */
   readonly #calls = new Map<unknown, Running>();
 
   constructor(answer: Answer) {
@@ -46,7 +46,7 @@ class EventsReader implements ShapeReader {
     if (event === "on_chat_model_end" && isRecord(output)) this.#due.push(...records(output.tool_calls));
     if (event === "on_chat_model_stream" && isMessage(chunk)) {
       this.#streamed.add(id);
-      // Which calls a model asks for is said once more by the tools that run.
+      // Without its calls: their tools report them when they run.
       messages.read(spokenPart(chunk), speakerOf(metadata));
     } else if (event === "on_chat_model_end" && isMessage(output) && !this.#streamed.has(id)) {
       messages.read(spokenPart(output), speakerOf(metadata));
@@ -71,12 +71,12 @@ class EventsReader implements ShapeReader {
 
   end(answer: Answer): void {
     this.#messages.sayUnsaid();
-    // A person may be asked about calls before their tools begin.
+    // The user may be asked about calls before their tools begin.
     if (this.#interrupts.stopped) for (const { id, name, args } of this.#due) answer.call(id, name, args);
     this.#interrupts.ask(answer);
   }
 
-  /** The agent that makes a call in this task. What is within one of several calls, without a sign of which, is shown nowhere. */
+  /** The agent that makes a call in this task. Within one of several calls, if nothing tells which, it is not shown. */
   #agentIn(task: string, answer: Answer): AgentAnswer {
     const around = task.slice(0, Math.max(0, task.lastIndexOf("|")));
     const isAround = (call: Running) => call.task === around && call.answer.isOpen(call.id);
@@ -84,7 +84,7 @@ class EventsReader implements ShapeReader {
     return call === undefined ? answer : call.answer.within(others.length === 0 ? call.id : NOBODY);
   }
 
-  /** A tool begins: the id of the call that a model has asked for, or a person has approved, with these arguments. */
+  /** The id of the call that a tool begins: one with this name and these arguments, either requested or approved. */
   #begin(name: unknown, input: unknown, answer: Answer): string | undefined {
     const given = tryParse(argumentsText(input));
     const due = this.#due.findIndex((one) => one.name === name && isDeepStrictEqual(one.args, given));
@@ -96,14 +96,14 @@ class EventsReader implements ShapeReader {
   }
 }
 
-/** The path to a task of a graph. Numbers in it count the graphs that one task has called. */
+/** The path to a task of a graph, without the numbers that count the graphs that one task has called. */
 function taskOf(metadata: unknown): string {
   const { langgraph_checkpoint_ns: namespace } = isRecord(metadata) ? metadata : {};
   const names = asString(namespace).split("|");
   return names.filter((name) => name.includes(":")).join("|");
 }
 
-/** What a tool throws that asks a person: an error, or its text. */
+/** Whether a tool threw in order to ask the user. `error` is the error or its text. */
 function isInterrupt(error: unknown): boolean {
   return isRecord(error) ? error.name === "GraphInterrupt" : /^GraphInterrupt: /m.test(asString(error));
 }

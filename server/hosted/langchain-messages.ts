@@ -1,4 +1,4 @@
-/** Messages of LangChain, which LangGraph streams, too: instances of classes of any version, or their JSON. */
+/** LangChain's messages, which LangGraph streams, too: class instances of any version, or their JSON. */
 
 import { randomUUID } from "node:crypto";
 import type { Usage } from "../protocol/chat.ts";
@@ -11,7 +11,7 @@ import type { AgentAnswer } from "./inner-answer.ts";
 
 type Message = Record<string, unknown>;
 
-/** A call that a model has asked for, as far as it has come. */
+/** A call that a model has requested, as far as it has been received. */
 interface Asked {
   /** Whether its tool may still begin. */
   isDue: boolean;
@@ -21,25 +21,25 @@ interface Asked {
   args: string;
 }
 
-/** The agent that answers; a graph within it, whose last word is the answer where the agent says none; or a tool. */
+/** The author of a message: the agent; a nested graph, whose last text is the answer if the agent has none; a tool. */
 export type Speaker = "agent" | "graph" | "tool";
 
-/** Reads the messages of one answer. The same one may come several times: in pieces, whole, and within an update. */
+/** Reads the messages of one answer. One message may come several times: in pieces, whole, and within an update. */
 export class MessagesReader {
   readonly #answer: AgentAnswer;
-  /** Ids of messages whose text was said. */
+  /** Ids of messages whose text was added to the answer. */
   readonly #said = new Set<string>();
-  /** Id of the message that spoke last; `undefined` if the agent itself has said nothing. */
+  /** Id of the message whose text came last; `undefined` if the agent itself has said nothing. */
   #speaker: string | undefined;
-  /** Whether the agent itself has said something otherwise than in whole messages. */
+  /** Whether text of the agent itself has come otherwise than by `readWhole`. */
   #hasStreamed = false;
   /** Id of the agent's own message that came last. */
   #current: string | undefined;
-  /** By message and index, or as they came whole. */
+  /** Requested calls: in pieces by message and index, whole ones by their own ids. */
   readonly #asked = new Map<string, Asked>();
   /** Ids of calls whose tools have begun. */
   readonly #begun = new Set<string>();
-  /** What a graph within this one said last, or a message that was not streamed. */
+  /** The last text of a nested graph, or of a message that was not streamed. */
   #unsaid: { id: string; text: string } = { id: "", text: "" };
 
   constructor(answer: AgentAnswer) {
@@ -52,7 +52,7 @@ export class MessagesReader {
     else if (kind === "ai") this.#readSpoken(message, by);
   }
 
-  /** A message that may have come in pieces. Its calls begin now, after what is said beside them. */
+  /** Reads a whole message that may have been streamed before. Its calls begin now, after its text. */
   readWhole(message: Message, by: Speaker): void {
     const kind = kindOf(message);
     if (kind === "tool") this.#readResult(message);
@@ -67,12 +67,12 @@ export class MessagesReader {
     this.#readCalls(message);
   }
 
-  /** An agent within a call says it: what it costs is a part of the answer. */
+  /** Counts the tokens of a message by an agent within a call. Its text is not part of the answer. */
   hear(message: Message): void {
     if (kindOf(message) === "ai") this.read(spokenPart(message), "tool");
   }
 
-  /** A piece of the answer. `speaker` is the id of its message. */
+  /** Adds a piece of the answer. `speaker` is the id of its message. */
   say(speaker: string, text: string): void {
     if (this.#speaker !== undefined && this.#speaker !== speaker) this.#answer.beginAnew();
     this.#speaker = speaker;
@@ -80,7 +80,7 @@ export class MessagesReader {
     this.#answer.text(text);
   }
 
-  /** A tool begins. Its call may have no id: then it is the first one of this name that has not begun. */
+  /** Begins a tool's call. Without an id, it is the first requested call of this name that has not begun. */
   begin(id: unknown, name: unknown, input: unknown): void {
     const asked =
       this.#find((one) => one.id !== "" && one.id === id) ??
@@ -91,7 +91,7 @@ export class MessagesReader {
     this.#expect();
   }
 
-  /** What a tool has returned: a message, a change of the graph's state with a message in it, or anything. */
+  /** Ends a call with what its tool returned: a message, a change of the graph's state with a message, or any value. */
   end(id: unknown, output: unknown): void {
     const commands = [output].flat().filter(isCommand);
     const message = commands.length > 0 ? commands.flatMap(toolMessagesOf)[0] : output;
@@ -101,7 +101,7 @@ export class MessagesReader {
     else this.#answer.result(id, textOf(message));
   }
 
-  /** Where the agent itself has streamed nothing, the last word within it is the answer. */
+  /** If the agent itself has streamed nothing, the last text within it becomes the answer. */
   sayUnsaid(): void {
     if (this.#hasStreamed) return;
     this.#answer.beginAnew();
@@ -118,7 +118,7 @@ export class MessagesReader {
     if (by !== "agent") this.#keepUnsaid(id, text, isPiece);
     else {
       this.#answer.thinking(thoughtOf(message));
-      // Whole messages without an id are not pieces of one.
+      // Whole messages without an id are separate messages.
       if (text !== "") this.say(isPiece || id !== "" ? id : randomUUID(), text);
       if (text !== "") this.#said.add(id);
       for (const source of sourcesOf(message)) this.#answer.source(source);
@@ -151,7 +151,7 @@ export class MessagesReader {
     this.#expect();
   }
 
-  /** The calls of a whole message, which may have come before. Without ids, they are known by what they ask for. */
+  /** Begins the calls of a whole message. Known ones are recognised by id, or else by name and arguments. */
   #readCalls(message: Message): void {
     const known = new Set<Asked>();
     for (const { id, name, args } of records(message.tool_calls)) {
@@ -181,7 +181,7 @@ export class MessagesReader {
     return undefined;
   }
 
-  /** Until their tools begin, calls that were asked for are why nothing is said. Those that have ended are forgotten. */
+  /** Counts requested calls whose tools have not begun: they suspend the idle limit. Ended calls are forgotten. */
   #expect(): void {
     let due = 0;
     for (const [key, { id, isDue }] of this.#asked) {
@@ -192,12 +192,12 @@ export class MessagesReader {
   }
 }
 
-/** LangGraph's, by which a tool changes the state of its graph. */
+/** Whether this is LangGraph's `Command`, by which a tool changes the state of its graph. */
 function isCommand(value: unknown): value is Record<string, unknown> {
   return isRecord(value) && value.lg_name === "Command";
 }
 
-/** A change is an object, or a list of names with values. */
+/** The tool messages in a command's `update`, which is an object or a list of names with values. */
 function toolMessagesOf({ update }: Record<string, unknown>): Message[] {
   const changes = Array.isArray(update) ? update : Object.entries(isRecord(update) ? update : {});
   const changed = changes.flatMap(([name, value]) => (name === "messages" ? [value].flat() : []));
@@ -224,7 +224,7 @@ const KINDS: Readonly<Record<string, "ai" | "tool" | "other">> = {
 
 const ROLES = ["assistant", "user", "human", "system", "developer", "tool"];
 
-/** `undefined` if it is no message. A "generic" one, or one without a type, has a role, as servers name it. */
+/** `undefined` if this is no message. A "generic" message, or one without a type, has a role instead. */
 function kindOf(message: Message): "ai" | "tool" | "other" | undefined {
   const named = typeof message._getType === "function" ? message._getType() : message.type;
   const type = asString(named);
@@ -236,7 +236,7 @@ function kindOf(message: Message): "ai" | "tool" | "other" | undefined {
   return Object.hasOwn(KINDS, type) ? KINDS[type] : undefined;
 }
 
-/** A message without the calls that it asks for. */
+/** A copy of a message without its calls. */
 export function spokenPart(message: Message): Message {
   const { content, id, type, _getType, concat, role, additional_kwargs, usage_metadata } = message;
   const kind = typeof _getType === "function" ? _getType.call(message) : type;
@@ -249,7 +249,7 @@ function textOf({ content }: Message): string {
   return texts.map(({ text }) => asString(text)).join("");
 }
 
-/** What a message rests on: a piece has it without the text that it belongs to, so that the place is not known. */
+/** The sources of a message. Pieces have them apart from the text that they belong to, so their place is unknown. */
 function sourcesOf({ content }: Message): FoundSource[] {
   return records(content).flatMap((block) => records(block.citations ?? block.annotations).map(plainSource));
 }

@@ -21,13 +21,13 @@ export const LANGGRAPH: Shape = {
 };
 
 interface Part {
-  /** The path to a graph within the graph; empty at the root. */
+  /** The path to a nested graph; empty at the root. */
   namespace: readonly unknown[];
   mode: string;
   data: unknown;
 }
 
-/** What an item says of itself; with one mode alone, its data says which. */
+/** The parts of an item. If a graph streams only one mode, items are bare data, which tells the mode. */
 function partOf(item: unknown): Part | undefined {
   if (!Array.isArray(item)) return partOfData(item, []);
   const hasNamespace = Array.isArray(item[0]) && item[0].every((name) => typeof name === "string");
@@ -40,7 +40,7 @@ function partOf(item: unknown): Part | undefined {
   return partOfData(first, namespace);
 }
 
-/** A part of the modes "tools" and "updates". LangChain has events of the same names, but with `data`. */
+/** Recognises data of the modes "tools" and "updates". LangChain's events of the same names have a `data` object. */
 function partOfData(data: unknown, namespace: readonly unknown[]): Part | undefined {
   if (isRecord(data) && asString(data.event).startsWith("on_tool_") && !isRecord(data.data)) {
     return { namespace, mode: "tools", data };
@@ -48,7 +48,7 @@ function partOfData(data: unknown, namespace: readonly unknown[]): Part | undefi
   return isUpdate(data) ? { namespace, mode: "updates", data } : undefined;
 }
 
-/** What nodes have returned, by their names. */
+/** Whether this is what nodes have returned, by their names. */
 function isUpdate(data: unknown): data is Record<string, unknown> {
   if (!isRecord(data) || "type" in data || "event" in data) return false;
   return "__interrupt__" in data || Object.values(data).some((update) => messagesOf(update).length > 0);
@@ -59,7 +59,7 @@ function messagesOf(update: unknown): Record<string, unknown>[] {
   return (Array.isArray(messages) ? messages : [messages]).filter(isMessage);
 }
 
-/** The node of LangGraph's own that runs tools. What is said in it is the tool's business. */
+/** LangGraph's own node that runs tools. Messages in it belong to a tool, not to the answer. */
 const TOOL_NODE = "tools";
 
 /** The speaker of a message with this metadata. */
@@ -70,7 +70,7 @@ export function speakerOf(metadata: unknown, path: readonly unknown[] = []): Spe
   return graphs.length > 0 ? "graph" : "agent";
 }
 
-/** A graph that answers, or one within a call. */
+/** The graph that answers, or one within a call. */
 interface Scope {
   readonly answer: AgentAnswer;
   readonly messages: MessagesReader;
@@ -79,9 +79,9 @@ interface Scope {
 class GraphReader implements ShapeReader {
   readonly #root: Scope;
   readonly #interrupts = new Interrupts();
-  /** By the names of tasks: graphs within calls. */
+  /** Graphs within calls, by their paths of task names. */
   readonly #within = new Map<string, Scope>();
-  /** Ids of calls by those of the tasks that they run in, where one runs in each. */
+  /** Ids of calls by the id of their task, for graphs that run each call in a task of its own. */
   readonly #tasks = new Map<string, unknown>();
 
   constructor(answer: Answer) {
@@ -117,8 +117,8 @@ class GraphReader implements ShapeReader {
   }
 
   /**
-   * What a tool writes with `config.writer`: about the call that it names, or about the only one that runs. Tools of a graph within
-   * a call may write as if they were the graph's around it.
+   * Reads what a tool writes with `config.writer`: about the call that it names, or else about the only running one. A tool of
+   * a nested graph may write as if it belonged to the graph around it.
    */
   #readCustom(data: unknown, answer: AgentAnswer): void {
     const { toolCallId, tool_call_id: named = toolCallId, id = named } = isRecord(data) ? data : {};
@@ -129,13 +129,13 @@ class GraphReader implements ShapeReader {
     else if (others.length === 0) answer.progress(only?.id, statusOf(data));
   }
 
-  /** The graph that a path leads to. What is within one of several calls, without a sign of which, is shown nowhere. */
+  /** The graph at a path. If it runs within one of several calls, and nothing tells which, it is not shown. */
   #scopeOf(namespace: readonly unknown[]): Scope {
     let scope = this.#root;
     for (const [index, name] of namespace.entries()) {
       const [node, task = ""] = asString(name).split(":");
       const open = scope.answer.openCalls();
-      // Graphs that are nodes belong to the graph around them. The rest of a path are numbers.
+      // Graphs that are nodes belong to the graph around them. Other elements of a path are numbers.
       if (node !== TOOL_NODE) continue;
       const path = namespace.slice(0, index + 1).join("|");
       const isAlone = !this.#tasks.has(task) && open.length === 1;
@@ -164,20 +164,20 @@ const BREAKPOINT =
 
 const UNNAMED = "The agent asks for several things, but one of LangGraph's interrupts has no id.";
 
-/** Where a graph waits for a person. */
+/** The interrupts at which a graph waits for the user. */
 export class Interrupts {
-  /** What each says, by its id: graphs within the graph report the same ones. */
+  /** The value of each interrupt, by its id: nested graphs report the same ones again. */
   readonly #found = new Map<string, unknown>();
   readonly #more: object;
-  /** Whether the graph stands still without a question. */
+  /** Whether the graph has stopped without a question. */
   #isAtBreakpoint = false;
 
-  /** `more` is kept with each. */
+  /** `more` is added to what is kept for each interrupt. */
   constructor(more: object = {}) {
     this.#more = more;
   }
 
-  /** Whether the graph stands still, with a question or without one. */
+  /** Whether the graph has stopped, with a question or without one. */
   get stopped(): boolean {
     return this.#isAtBreakpoint || this.#found.size > 0;
   }
@@ -195,7 +195,7 @@ export class Interrupts {
     }
   }
 
-  /** The answer is over: which tools have not ended is known. */
+  /** Called when the answer has ended: only then it is known which tools have not. */
   ask(answer: Answer): void {
     const open = answer.openCalls();
     if (this.#isAtBreakpoint && this.#found.size === 0) {
@@ -213,7 +213,7 @@ export class Interrupts {
   }
 }
 
-/** A value names its call, in TypeScript or in Python, or shows what calls of one tool alone were made with. */
+/** The call that a value names, or the first with the same arguments, if all such calls are of one tool. */
 function callOf(value: unknown, calls: readonly ToolCall[]): ToolCall | undefined {
   const named = isRecord(value) ? (value.toolCallId ?? value.tool_call_id) : undefined;
   if (named !== undefined) return calls.find(({ id }) => id === named);
@@ -224,7 +224,7 @@ function callOf(value: unknown, calls: readonly ToolCall[]): ToolCall | undefine
 
 type Kept = { interrupt: string };
 
-/** What a person is asked, and what it is about, of what an agent's author has written for them. */
+/** Splits what an agent's author has written for the user into the question and the values that it is about. */
 export function wordsAndValues(value: unknown): { text?: unknown; values: object | undefined } {
   if (!isRecord(value)) return { text: value, values: undefined };
   const { question, message, description, toolCallId: _camel, tool_call_id: _snake, ...more } = value;
@@ -233,8 +233,8 @@ export function wordsAndValues(value: unknown): { text?: unknown; values: object
 }
 
 /**
- * Asks with the value that `interrupt` was called with. Several at once may be about any of the calls that have not ended. A text
- * alone, about no call, wants words.
+ * Asks with the value that `interrupt` was called with. `call` is the call that it is about, if known. A plain string that is
+ * about no call asks for text.
  */
 function askOne(kept: Kept, value: unknown, call: ToolCall | undefined, answer: Answer): void {
   const { text, values } = wordsAndValues(value);
@@ -245,7 +245,7 @@ function askOne(kept: Kept, value: unknown, call: ToolCall | undefined, answer: 
   });
 }
 
-/** What LangChain's `humanInTheLoopMiddleware` asks: about several calls at once, none of which has begun. */
+/** Asks what LangChain's `humanInTheLoopMiddleware` asks: about several calls at once, none of which has begun. */
 function askHuman(kept: Kept, value: Record<string, unknown>, requests: unknown[], answer: Answer): void {
   const isPython = "action_requests" in value;
   const reviews = records(isPython ? value.review_configs : value.reviewConfigs);

@@ -10,13 +10,13 @@ import type { Shape } from "./shape.ts";
 
 type Payload = Record<string, unknown>;
 
-/** What is read of agents within tools, too. */
+/** Handlers that are also used for agents within tools. */
 const CALL_HANDLERS: Record<string, (payload: Payload, answer: AgentAnswer) => void> = {
   "tool-call": ({ toolCallId, toolName, args }, answer) =>
     void answer.call(toolCallId, toolName, withoutMetadata(args)),
   "tool-result": ({ toolCallId, result, isError }, answer) => {
     if (isError === true) answer.thrown(toolCallId, result);
-    // What one of an agent's `agents` has done stands in its steps.
+    // What one of an agent's `agents` has done is shown in the steps of the call.
     else answer.result(toolCallId, isRecord(result) && "subAgentToolResults" in result ? result.text : result);
   },
   "tool-error": ({ toolCallId, error }, answer) => answer.thrown(toolCallId, error),
@@ -30,7 +30,7 @@ const CALL_HANDLERS: Record<string, (payload: Payload, answer: AgentAnswer) => v
   },
 };
 
-/** By type; each gets the payload. Whatever else a stream has says nothing to clients. */
+/** By type; each gets the payload. Other types mean nothing to clients. */
 const HANDLERS: Record<string, (payload: Payload, answer: Answer, runId: unknown) => void> = {
   "step-start": (_payload, answer) => answer.nextStep(),
   "text-delta": ({ text }, answer) => answer.text(text),
@@ -68,14 +68,14 @@ export const MASTRA: Shape = {
   }),
 };
 
-/** What a tool hands to `writer.custom`: it is about the call that it names, or about the only one that runs. */
+/** Reads what a tool passes to `writer.custom`: about the call that it names, or else about the only running one. */
 function readData({ id, data }: Payload, answer: Answer): void {
   const [only, ...others] = answer.openCalls();
   const call = answer.isOpen(asString(id)) ? id : others.length === 0 ? only?.id : undefined;
   if (call !== undefined) answer.progress(call, statusOf(data));
 }
 
-/** A tool that needs approval, or has suspended itself. `kept` is what the agent's methods take that go on. */
+/** A tool needs approval, or has suspended itself. `kept` is what the agent's methods need to resume it. */
 function ask({ toolCallId, toolName, args, suspendPayload }: Payload, answer: Answer, runId: unknown): void {
   answer.askApproval({
     ...{ id: toolCallId, tool: toolName, arguments: withoutMetadata(args ?? suspendPayload) },

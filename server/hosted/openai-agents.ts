@@ -1,4 +1,4 @@
-/** The OpenAI Agents SDK: the events of a run that is streamed. */
+/** The OpenAI Agents SDK: the events of a streamed run. */
 
 import type { Usage } from "../protocol/chat.ts";
 import { asString, isRecord, records, textsOf } from "../protocol/json.ts";
@@ -19,12 +19,12 @@ function isEvent(item: unknown): item is Record<string, unknown> & { type: strin
   return isRecord(item) && asString(item.type).endsWith("_stream_event");
 }
 
-/** What the model says comes as it is said, and once more whole: only what was not streamed is taken from there. */
+/** The model's output comes in pieces and again in whole items, from which only what was not streamed is used. */
 class AgentsReader implements ShapeReader {
   /** The text of the last response. */
   #said = "";
   #saidThinking = false;
-  /** Steps by the ids of their calls: those of agents within tools, and within tools of these. */
+  /** Ids of steps by the ids of their calls, for agents within tools at any depth. */
   readonly #steps = new Map<string, string>();
 
   read(item: unknown, answer: Answer): boolean {
@@ -36,11 +36,11 @@ class AgentsReader implements ShapeReader {
     return true;
   }
 
-  /** The stream may not name all that waits: the result does. */
+  /** The stream may not name all waiting calls; the run's result does. */
   end(answer: Answer, sources: readonly Record<string, unknown>[]): void {
     const steps = sources.flatMap(({ interruptions }) => records(interruptions));
     const unnamed = steps.filter(({ rawItem }) => isRecord(rawItem) && !answer.asked.has(idOf(rawItem)));
-    // The tools in which they were made go on after the decision, and are not reported once more.
+    // The tools within which these calls were made continue after the decision and are not reported again.
     if (unnamed.length > 0) answer.release();
     for (const step of unnamed) ask(step, answer, true);
   }
@@ -81,13 +81,13 @@ class AgentsReader implements ShapeReader {
       tool_called: () => readCall(step, answer),
       tool_output: () => answer.result(idOf(raw), step.output),
       tool_approval_requested: () => ask(step, answer),
-      // An agent has handed over to another one, whose text is as much the answer.
+      // The agent has handed over to another agent, whose text is part of the answer, too.
       handoff_occurred: () => answer.expect(0),
     };
     handlers[name]?.(step, answer);
   }
 
-  /** What `onStream` of an agent as a tool gets: an event of that agent, and the call that it works in. */
+  /** Reads what `onStream` of an agent as a tool gets: an event of that agent, and the call that it works in. */
   #readInner(toolCall: Record<string, unknown>, { name, item, data }: Record<string, unknown>, answer: Answer): void {
     const id = idOf(toolCall);
     const known = answer.isOpen(id) ? id : this.#steps.get(id);
@@ -109,11 +109,11 @@ function readCall({ rawItem }: Record<string, unknown>, answer: AgentAnswer): vo
   const { arguments: hosted } = isRecord(providerData) ? providerData : {};
   answer.call(idOf(raw), raw.name ?? raw.type, args ?? action ?? hosted);
   answer.expect(0);
-  // A tool that the model's provider runs is over when its call comes.
+  // A tool that the model's provider runs has ended when its call is reported.
   if (raw.type === "hosted_tool_call") answer.result(idOf(raw), raw.output ?? asString(raw.status));
 }
 
-/** `isQuestion`: an agent within a tool asks, whose calls are no part of the stream. */
+/** `isQuestion`: an agent within a tool asks, whose calls are not in the stream. */
 function ask({ rawItem, name: given }: Record<string, unknown>, answer: Answer, isQuestion = false): void {
   const raw = isRecord(rawItem) ? rawItem : {};
   const { name = given ?? raw.type, arguments: args } = raw;
@@ -121,7 +121,7 @@ function ask({ rawItem, name: given }: Record<string, unknown>, answer: Answer, 
   answer.askApproval({ id: idOf(raw), tool: name, arguments: args, isQuestion });
 }
 
-/** Thinking, which the SDK hands on as the model's provider wrote it: by Responses, or by Chat Completions. */
+/** Thinking, which the SDK passes on in the provider's format: Responses or Chat Completions. */
 function thoughtOf({ type, delta, choices }: Record<string, unknown>): string {
   if (type === "response.reasoning_summary_text.delta" || type === "response.reasoning_text.delta") {
     return asString(delta);
@@ -131,7 +131,7 @@ function thoughtOf({ type, delta, choices }: Record<string, unknown>): string {
   return asString(said.reasoning_content) || asString(said.reasoning);
 }
 
-/** Details may stand in a list, with one entry for each request. */
+/** Details may be a list with one entry for each request. */
 function usageIn(usage: unknown): Usage | undefined {
   const { inputTokens: input, outputTokens: output, inputTokensDetails, outputTokensDetails } = fieldsIn(usage);
   const details = openAiDetails([inputTokensDetails].flat()[0], [outputTokensDetails].flat()[0]);

@@ -1,4 +1,4 @@
-/** Our own events, and strings: what an author writes by hand. */
+/** Parley's own events, and strings: what an agent's author writes by hand. */
 
 import { AgentNotice } from "../errors.ts";
 import { asString, isRecord } from "../protocol/json.ts";
@@ -25,7 +25,7 @@ const HANDLERS: Handlers = {
       return;
     }
     answer.call(id, tool, args, args !== undefined);
-    // Its author knows whether it waits.
+    // Not held back: the author knows whether the call waits for the user.
     answer.release();
   },
   tool_progress({ data }, answer) {
@@ -67,7 +67,7 @@ const HANDLERS: Handlers = {
       ...{ question: question === true, isQuestion: question === true },
     });
   },
-  // The rest is what `remote.ts` says of agents behind HTTP.
+  // The rest are internal events, which `remote.ts` yields for agents behind HTTP.
   changing_state({ data }, answer) {
     if (typeof data === "function") answer.changingState = data as () => unknown;
   },
@@ -90,7 +90,7 @@ export const OWN_EVENTS: Shape = {
   }),
 };
 
-/** Which event of ours was meant by one with `data`, which no framework streams: `tool-call`, or `text`. */
+/** The event that the author meant by an unknown one with `data`, such as `tool-call`; no framework streams those. */
 export function meantEvent(item: unknown): string | undefined {
   if (!isRecord(item) || !("data" in item) || typeof item.type !== "string") return undefined;
   if (Object.hasOwn(HANDLERS, item.type)) return undefined;
@@ -99,7 +99,7 @@ export function meantEvent(item: unknown): string | undefined {
   return typeof item.data === "string" && ["text", "delta", "content", "message"].includes(ours) ? "token" : undefined;
 }
 
-/** The author wrote the event, so a wrong one is a mistake to mend. @throws ApiError */
+/** Throws, because a wrong event is a mistake that its author should correct. @throws ApiError */
 function textOf(name: string, value: unknown): string {
   if (typeof value === "string") return value;
   throw failure(`The agent's run yielded an event whose ${name} is not a string.`);

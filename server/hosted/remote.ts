@@ -11,13 +11,13 @@ export interface RemoteOptions {
 
 const ADDRESS = Symbol("address");
 
-/** What answers in a model's place, in words for the operator. */
+/** Describes what answers in place of a model, for the operator. */
 export function describeRun({ run }: OwnRun): string {
   if (isAgentObject(run)) return "an agent of the AI SDK answers";
   return (run as { [ADDRESS]?: string })[ADDRESS] ?? "the agent's run answers";
 }
 
-/** Says where the agent is, without what may be secret in its address. */
+/** Describes where the agent is, without the parts of its address that may be secret. */
 function at(url: string, protocol: string, run: RunFunction): RunFunction {
   const { origin, pathname } = new URL(url);
   return Object.assign(run, { [ADDRESS]: `the agent at ${origin}${pathname} answers, by ${protocol}` });
@@ -51,7 +51,7 @@ export function responses(url: string, { headers = {} }: RemoteOptions = {}): Ru
     const body = { input: responsesInput(input), stream: true };
     const events = new ResponseEvents();
     for await (const event of await posted(url, body, headers, input.signal)) {
-      // Comments and events that say nothing count for the limits, as they do of a model.
+      // Comments and events without content count as activity for the time limits, as they do for a model.
       yield "";
       if (event === undefined) continue;
       yield* events.read(event);
@@ -61,7 +61,7 @@ export function responses(url: string, { headers = {} }: RemoteOptions = {}): Ru
   });
 }
 
-/** Only where it is used: most agents are no further than an import. */
+/** Loads the HTTP client on first use: most agents need none. */
 async function posted(...request: Parameters<typeof import("./upstream.ts").postForEvents>) {
   const { postForEvents } = await import("./upstream.ts");
   return postForEvents(...request);

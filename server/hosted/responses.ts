@@ -1,4 +1,4 @@
-/** The Responses API of servers of agents: what they are sent, and their events, which become events of ours. */
+/** Agents behind the Responses API: what they are sent, and their events, which become events of Parley's. */
 
 import {
   base64Of,
@@ -15,7 +15,7 @@ import { reportsFailure, UpstreamFailure } from "../providers/failures.ts";
 import { callsOf, partsOf, textOf } from "../providers/history.ts";
 import { responsesUsage } from "../providers/usage.ts";
 
-/** The whole conversation, or the message that is being answered with what a person has decided. */
+/** The whole conversation; after decisions, with the items of the open exchange and the decisions at its end. */
 export function responsesInput(input: RunInput): object[] {
   const { message, messages, attachments, ctx } = input;
   const decided = ctx.approvals.flatMap(({ id, approved, reason, kept }) => [
@@ -28,7 +28,7 @@ export function responsesInput(input: RunInput): object[] {
   return withFiles.length === 0 ? messages : [...messages.slice(0, -1), ...withFiles];
 }
 
-/** What followed the message that is still being answered, without the calls that have waited. */
+/** The items after the message that is still being answered, without the calls that have waited. */
 function itemsSince({ exchange, ctx }: RunInput): object[] {
   const asked = new Set(ctx.approvals.map(({ id }) => id));
   return exchange.slice(1).flatMap((one): object[] => {
@@ -54,25 +54,25 @@ function responsesPart(file: RunAttachment): object {
 
 type Json = Record<string, unknown>;
 
-/** In place of a message: nothing was said since the last tool, or the message came whole, or it is finished. */
+/** Other values of `#writing`: no text since the last tool, a message that came whole, a finished message. */
 const [NONE, WHOLE, FINISHED] = [Symbol("none"), Symbol("whole"), Symbol("finished")];
 
 /** Reads one answer. Its text may come in pieces, in a finished item, or in the finished response. */
 export class ResponseEvents {
-  /** The message that is being written, by what its pieces name. */
+  /** The message that is being written: the index or id in its pieces. */
   #writing: unknown = NONE;
-  /** Everything that was said in this response, and what of it stands behind the last whole message. */
+  /** All text of this response, and the part of it that follows the last whole message. */
   #said = "";
   #rest = "";
-  /** Ids of the messages that came in pieces. A server may give none: then a whole message is known by its text alone. */
+  /** Ids of the messages that came in pieces. Without them, a whole message is recognised by its text. */
   readonly #streamed = new Set<unknown>();
   /** Calls of the agent's own that have no result yet. */
   readonly #open = new Set<unknown>();
-  /** Their results, by the ids of the calls: one may come before its call, and the finished response lists calls again. */
+  /** Results, by the id of the call: one may come before its call, and the finished response lists calls again. */
   readonly #results = new Map<unknown, object>();
   /** Whether the answer may end here. */
   isComplete = false;
-  /** Whether nothing more can come: an agent that answers a call of its model asks it again in the same stream. */
+  /** Whether nothing more can come. While calls are open, the agent makes another model request in the same stream. */
   isOver = false;
 
   /** @throws UpstreamFailure for a failure that the event reports */
@@ -106,7 +106,7 @@ export class ResponseEvents {
     yield { type: "token", data: gap + text };
   }
 
-  /** A whole message, which may have been said: then its text stands behind that of the one before it, if it is the same. */
+  /** Reads a whole message. If it was streamed already, its text follows that of the message before it. */
   *#finishMessage({ id, content }: Json): Generator<object> {
     const text = wholeText(content);
     const rest = this.#rest;
@@ -128,7 +128,7 @@ export class ResponseEvents {
     this.isOver = this.#open.size === 0;
   }
 
-  /** A message, or a tool of the agent's own: a call with its result beside it, or in another item. */
+  /** Reads a message, or a call of the agent's own tool, whose result is in the same item or in another one. */
   *#readItem(item: Json): Generator<object> {
     const { type, id, call_id: callId, name, arguments: args, output, error, status } = item;
     const isTool = type === "function_call_output" || asString(type).endsWith("_call");
@@ -148,7 +148,7 @@ export class ResponseEvents {
       yield { type: "tool_approval", data: { id: asString(id), tool: asString(name), arguments: args, kept: item } };
     } else if (isTool && typeof id === "string") {
       const tool = asString(name) || asString(type).replace(/_call$/, "");
-      // An approved call goes on in the row of its request.
+      // An approved call continues in the row of its approval request.
       const row = asString(item.approval_request_id) || id;
       yield { type: "tool_call", data: { id: row, tool, arguments: args ?? item.action ?? {} } };
       const failed = Boolean(error) || status === "failed";

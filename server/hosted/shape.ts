@@ -1,6 +1,6 @@
 import type { Answer } from "./answer.ts";
 
-/** A kind of events that agents stream, recognised without the package that makes them. */
+/** A format of streamed events, recognised without the package that makes them. */
 export interface Shape {
   /** Named in the log. */
   readonly name: string;
@@ -11,26 +11,26 @@ export interface Shape {
 }
 
 export interface ShapeReader {
-  /** Gives whether the item is known. @throws ApiError for a failure that the item reports */
+  /** Returns whether the item is known. @throws ApiError for a failure that the item reports */
   read(item: unknown, answer: Answer): boolean;
-  /** The answer is over. `sources` are the objects that had its streams. */
+  /** Called when the answer has ended. `sources` are the objects that contained its streams. */
   end?(answer: Answer, sources: readonly Record<string, unknown>[]): void;
 }
 
-/** What to do with an item of each type; its keys are all types that are known. */
+/** What to do with an item of each type. The keys are all known types. */
 export type Handlers = Readonly<Record<string, (item: Record<string, unknown>, answer: Answer) => void>>;
 
-/** Types that say the same, as rows of a table. */
+/** Table rows for types that mean the same. */
 export function alike(types: readonly string[], handler: Handlers[string]): Handlers {
   return Object.fromEntries(types.map((type) => [type, handler]));
 }
 
-/** Types that say nothing to clients, as rows of a table. */
+/** Table rows for types that mean nothing to clients. */
 export function ignored(...types: string[]): Handlers {
   return alike(types, () => {});
 }
 
-/** Reads an item by its type. Gives whether it is known. */
+/** Reads an item by its type. Returns whether the type is known. */
 export function readByType(handlers: Handlers, item: unknown, answer: Answer): boolean {
   const { type } = item as { type: string };
   if (!Object.hasOwn(handlers, type)) return false;

@@ -1,4 +1,4 @@
-/** The table of shapes, and which of them an item is of. */
+/** The table of shapes, and how the shape of an item is found. */
 
 import { isRecord } from "../protocol/json.ts";
 import { AG_UI } from "./ag-ui.ts";
@@ -11,7 +11,7 @@ import { OPENAI_AGENTS } from "./openai-agents.ts";
 import { meantEvent, OWN_EVENTS } from "./own-events.ts";
 import type { Shape, ShapeReader } from "./shape.ts";
 
-/** Each item fits at most one of them, but for data parts, which the AI SDK and Mastra stream alike. */
+/** Each item fits at most one shape, except for data parts, which the AI SDK and Mastra both stream. */
 export const SHAPES: readonly Shape[] = [OWN_EVENTS, AI_SDK, MASTRA, OPENAI_AGENTS, LANGGRAPH, LANGCHAIN_EVENTS, AG_UI];
 
 /** Reads one answer, in which several shapes may be mixed. */
@@ -21,7 +21,7 @@ export class ItemReader {
   #last: Shape = OWN_EVENTS;
   /** Whether any item was known. */
   hasKnown = false;
-  /** The first item that nothing is known of, in words. */
+  /** A description of the first unknown item. */
   unknown: string | undefined;
   /** The first framework that was recognised. */
   framework: string | undefined;
@@ -57,7 +57,7 @@ export class ItemReader {
 
 const MAX_FIELDS = 8;
 
-/** Names and types alone: the values may be what a person has written. */
+/** Names and types only: the values may be a user's words. */
 function describe(item: unknown): string {
   if (Array.isArray(item)) return `an array of ${item.length}: ${item.slice(0, MAX_FIELDS).map(nameOf).join(", ")}`;
   if (!isRecord(item)) return `a ${typeof item}`;

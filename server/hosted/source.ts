@@ -1,4 +1,4 @@
-/** An agent that is written elsewhere, in a model's place: each of its answers is one model request whose tools run there. */
+/** Serves an agent's own `run` in place of a model: each answer is one model request whose tools run elsewhere. */
 
 import type { Exchange } from "../agent/exchange.ts";
 import { decidedCalls, type RunContext } from "../agent/run-context.ts";
@@ -46,7 +46,7 @@ type Parts = HostedParts & { onFramework(name: string): void };
 
 const LABEL = "The agent";
 
-/** Signs states and binds them, as the id of a provider does. */
+/** States are signed and bound with this in place of a provider's id. */
 const ID = "run";
 
 export function hostedSource(own: OwnRun, parts: HostedParts): AnswerSource {
@@ -66,7 +66,7 @@ export function hostedSource(own: OwnRun, parts: HostedParts): AnswerSource {
   };
 }
 
-/** It is asked once, because a second call could do something twice. */
+/** One answer. It calls `run` only once, because a second call could do something twice. */
 class HostedAnswer {
   readonly #own: OwnRun;
   readonly #exchange: Exchange;
@@ -74,9 +74,9 @@ class HostedAnswer {
   readonly #parts: Parts;
   readonly #answer: Answer;
   readonly #reader: ItemReader;
-  /** Whether something was emitted since the last look. */
+  /** Whether an item was emitted since the last check. */
   #hasEmitted = false;
-  /** What was thrown by an item that was emitted. */
+  /** The first error from reading an item, emitted or yielded. */
   #failed: { error: unknown } | undefined;
   #items: Items | undefined;
   #isOver = false;
@@ -141,7 +141,7 @@ class HostedAnswer {
       this.#keepState();
       this.#exchange.agentState = answer.state;
       this.#exchange.turn.usage ??= answer.usage;
-      // Calls of which no client has heard may have begun.
+      // Calls that no client has been sent may have begun.
       if (this.#exchange.turn.finish === undefined && answer.release()) answer.take().forEach(this.#recordCall);
     }
   }
@@ -152,7 +152,7 @@ class HostedAnswer {
     const attachments = start.attachments.map(toBytes);
     const exchange = state.open?.messages ?? [];
     const asked = wordsOfMessage({ message, attachments });
-    // What was said in the exchange that goes on is a part of the answer.
+    // Of the open exchange, only the first message is past; the rest is part of the answer.
     const texts = [...past, ...exchange.slice(0, 1)].flatMap(toText);
     return {
       message,
@@ -174,7 +174,7 @@ class HostedAnswer {
     this.#wake();
   };
 
-  /** Resolves when the agent has yielded or emitted something, or when what is held back is due. */
+  /** Resolves when the agent has yielded or emitted an item, or when held events are due. */
   async #news(): Promise<void> {
     const { dueMs } = this.#answer;
     let timer: NodeJS.Timeout | undefined;
@@ -187,7 +187,7 @@ class HostedAnswer {
     clearTimeout(timer);
   }
 
-  /** A message in their place declines all that waits, but is the answer where words are wanted. */
+  /** The decisions. A message in their place declines all waiting calls, but answers those that ask for text. */
   #decisions(): readonly DecidedCall[] {
     const { approvals } = this.#context;
     if (approvals.length > 0) return approvals;
@@ -211,7 +211,7 @@ class HostedAnswer {
     });
   }
 
-  /** Reads an item. What it throws ends the answer. */
+  /** Reads an item. An error from that ends the answer. */
   #read(item: unknown): void {
     const reader = this.#reader;
     const { unknown: known } = reader;
@@ -231,19 +231,19 @@ class HostedAnswer {
     const reader = this.#reader;
     reader.end(sources);
     this.#answer.keepChanging();
-    // Calls that have not begun when their neighbours wait begin when those are decided.
+    // While other calls wait for a decision, held calls stay held: they begin only afterwards.
     if (this.#answer.asked.size === 0) this.#answer.release();
     else this.#exchange.keptOfAll = await items.within(this.#answer.keptOfAll(sources, input));
     const { finish, usage, asked } = this.#answer;
-    // Calls beside those that are asked about begin later.
+    // Open calls beside waiting ones may still begin after the decisions.
     if (asked.size === 0) this.#noticeOpenCalls(input);
     const events = this.#answer.take();
-    // A state beside what is not known is no answer; after decisions, nothing more has to be said.
+    // Items without text or calls, such as a state, suffice if all were known; after decisions, none are needed.
     if (!this.#hasBegun(events) && !(reader.hasKnown && reader.unknown === undefined)) throw noAnswer(reader.unknown);
     return [...events, ...(asked.size === 0 ? [] : this.#unknownResults(input)), endEvent(finish, usage)];
   }
 
-  /** Some frameworks report what an approved call has returned only behind the next question. The record keeps such a call open. */
+  /** Interim results: some frameworks report an approved call's result only after the next question. It stays open. */
   #unknownResults(input: RunInput): ModelEvent[] {
     const approved = new Set(this.#approved(input).map(({ id }) => id));
     const calls = this.#answer.openCalls().filter(({ id }) => approved.has(id));
@@ -253,7 +253,7 @@ class HostedAnswer {
     });
   }
 
-  /** Calls without a result, which are closed as failed: the author reads why that may be. */
+  /** Logs, for each call without a result (it is closed as failed), why that may be. */
   #noticeOpenCalls(input: RunInput): void {
     const approved = new Set(this.#approved(input).map(({ id }) => id));
     const hasDeclined = input.ctx.approvals.some((decision) => !decision.approved);
@@ -267,7 +267,7 @@ class HostedAnswer {
     }
   }
 
-  /** For an answer that ended before its end: a state that cannot be kept must not hide why. */
+  /** For an answer that was cut off: a state that cannot be kept must not hide the reason. */
   #keepState(): void {
     try {
       this.#answer.keepChanging();
@@ -286,7 +286,7 @@ class HostedAnswer {
     const retryable = this.#answer.hasUsedTools ? false : undefined;
     if (error instanceof ApiError || isOfUpstream(error)) {
       const { code, message, detail, cause, ...known } = toProviderError(LABEL, error, this.#hasBegun());
-      // What is said of a message that is too long, or of a server that is overloaded, fits an agent as well.
+      // The provider's sentences about messages that are too long, or overloaded servers, fit an agent as well.
       const isRefused =
         error instanceof UpstreamRefusal && error.status < 500 && /^provider_(?:error|auth)$/.test(code);
       return new ApiError(code, message, {
@@ -300,7 +300,7 @@ class HostedAnswer {
     return new ApiError("provider_error", message, { detail, cause: error, retryable });
   }
 
-  /** Whether anything was said or done, or decided: in what is recorded, or in these events. */
+  /** Whether there is any text, call or decision, in the record or in these events. */
   #hasBegun(events: readonly ModelEvent[] = []): boolean {
     const { start, entries, hasUsedTools } = this.#exchange;
     if (start.state.open !== undefined || hasUsedTools || this.#exchange.said !== "") return true;
@@ -309,7 +309,7 @@ class HostedAnswer {
   }
 }
 
-/** Why there is no answer, and what to write; `unknown` is what came in its place. */
+/** Says why there is no answer, and what to yield instead. `unknown` describes the first unknown item. */
 function noAnswer(unknown: string | undefined): ApiError {
   if (unknown !== undefined)
     return failure(`The agent's run yielded nothing that Parley knows, but ${unknown}. ${ADVICE}`);
@@ -322,20 +322,20 @@ const STRAY = "The agent's run goes on although its answer has ended. Pass signa
 const ADVICE =
   'Return or yield strings, events such as { type: "token", data: "Hello" }, or the stream of a framework, not its finished result: agent.stream(), graph.stream(…, { streamMode: "messages" }) or run(…, { stream: true }).';
 
-/** What to check where an agent behind HTTP refuses a request: the provider's sentences are of models and keys. */
+/** What to check if an agent behind HTTP refuses a request: a provider's sentences are about models and keys. */
 function refusalOf({ status, headers }: UpstreamRefusal): string {
   const type = status < 300 ? ` and the content type ${headers.get("content-type") ?? "(none)"}` : "";
   const advice = status === 401 || status === 403 ? "the headers that it is sent" : "its address, and what it speaks";
   return `The agent answered with HTTP status ${status}${type}. Check ${advice}.`;
 }
 
-/** Adds what an agent behind HTTP says of its failure, as what `run` throws is said. */
+/** Adds the message of a failed agent behind HTTP, as is done for errors that `run` throws. */
 function withWords(detail: string | undefined, error: unknown): string | undefined {
   const text = error instanceof UpstreamFailure ? error.detail.text : "";
   return text === "" ? detail : `${detail} It says: ${text.slice(0, MAX_WORDS)}`;
 }
 
-/** A limit of time, or a failure of an agent behind HTTP. */
+/** Whether the error is a timeout, or a failure of an agent behind HTTP. */
 function isOfUpstream(error: unknown): boolean {
   const kinds = [UpstreamTimeout, UpstreamRefusal, UpstreamFailure, UpstreamGarbage, UpstreamTruncation];
   return kinds.some((kind) => error instanceof kind);
@@ -347,7 +347,7 @@ function toText(message: HistoryMessage): TextMessage[] {
   return message.content ? [{ role: "assistant", content: message.content }] : [];
 }
 
-/** Several APIs refuse two messages of one speaker in a row. */
+/** Joins consecutive messages of one role, because several APIs refuse them. */
 function joinSpeakers(messages: readonly TextMessage[]): TextMessage[] {
   const joined: TextMessage[] = [];
   for (const message of messages) {
@@ -360,6 +360,6 @@ function joinSpeakers(messages: readonly TextMessage[]): TextMessage[] {
 
 function toBytes({ type, name, mime_type: mimeType, url, text }: ReceivedFile): RunAttachment {
   const bytes = text === undefined ? Buffer.from(url.slice(url.indexOf(",") + 1), "base64") : Buffer.from(text);
-  // A copy of its own: the memory behind a small Buffer is shared with other conversations.
+  // Copied, because the memory behind a small Buffer is shared with other conversations.
   return { type, name, mimeType, data: new Uint8Array(bytes) };
 }

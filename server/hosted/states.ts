@@ -1,4 +1,4 @@
-/** The states of an agent that is written elsewhere, as functions of the record of a run. */
+/** The states of an agent with its own `run`, computed from the record of a run. */
 
 import { isDeepStrictEqual } from "node:util";
 import { isDeclinedAnswer } from "../agent/approvals.ts";
@@ -16,10 +16,10 @@ import { assistantMessage, CANCELLED, slimHistory, textOf, toHistoryCall, toolMe
 import type { ToolCall } from "../providers/provider.ts";
 import type { KnownCall } from "./answer.ts";
 
-/** The field of an assistant message that has the agent's own state. */
+/** The field of an assistant message that stores the agent's own state. */
 const STATE_FIELD = "run_state";
 
-/** The agent may have done what it reported: also after a failure the state says so, for a client that sends the message again. */
+/** The state after a run. It includes what a failed run reported: the agent may have done that before a retry. */
 export function stateOf(exchange: Exchange, end: End): EndState {
   const steps = new Steps(exchange);
   switch (end.type) {
@@ -39,12 +39,12 @@ export function stateOf(exchange: Exchange, end: End): EndState {
   }
 }
 
-/** All calls that were made before this run, with what is known of them. */
+/** All calls that were made before this run, with their results, if known. */
 export function callsBefore(exchange: Exchange): KnownCall[] {
   return new Steps(exchange).calls();
 }
 
-/** What the agent has kept last. */
+/** The agent's last state. */
 export function lastState(history: readonly HistoryMessage[]): unknown {
   const last = history.findLast((message) => message.role === "assistant" && message[STATE_FIELD] !== undefined);
   return last?.role === "assistant" ? last[STATE_FIELD] : undefined;
@@ -62,7 +62,7 @@ function openState(exchange: Exchange, steps: Steps, waiting: WaitingCalls): End
   return { state: { ...before, open: { messages: open, waiting: { ...waiting, ...kept } } }, canContinue: false };
 }
 
-/** All that is over, and the exchange that goes on: from the last message of the user on. */
+/** Splits all messages into the past and the open exchange, which begins with the user's last message. */
 function splitAtExchange({ past, agentState }: Exchange, exchange: readonly HistoryMessage[]) {
   const all = [...past, ...exchange];
   const messages = agentState === undefined ? all : withState(all, agentState);
@@ -72,17 +72,17 @@ function splitAtExchange({ past, agentState }: Exchange, exchange: readonly Hist
 
 interface Call {
   call: HistoryToolCall;
-  /** Absent as long as the call may still end. */
+  /** Absent while the call may still end. */
   result?: ToolMessage;
-  /** Whether the result says that a person has declined. */
+  /** Whether the result says that the user has declined the call. */
   isDeclined?: boolean;
 }
 
-/** A text, and the calls after it, with their results whenever those came. */
+/** A text, and the calls after it with their results, even if those came later. */
 interface Step {
   text: string;
   calls: Call[];
-  /** Fields of its message beyond these. */
+  /** Other fields of its message. */
   more: object;
 }
 
@@ -90,7 +90,7 @@ class Steps {
   readonly #steps: (UserMessage | Step)[] = [];
   /** The last call of each id. */
   readonly #calls = new Map<string, Call>();
-  /** Where the answer begins that is given now. */
+  /** Index of the first step of this run's answer. */
   readonly #begin: number;
   readonly #isOpen: boolean;
 
@@ -103,7 +103,7 @@ class Steps {
       else if (message !== undefined || before.content !== CANCELLED_TEXT)
         this.#setResult(before, isDeclinedAnswer(before));
     }
-    // The agent gets its files once: of those before, it gets to know what they were.
+    // The agent gets files only once; afterwards, the history only describes them.
     if (message !== undefined) this.#steps.push(...(slimHistory([message], 0) as UserMessage[]));
     this.#begin = this.#steps.length;
     for (const entry of entries) {
@@ -112,14 +112,14 @@ class Steps {
         for (const call of entry.calls) this.#call(call);
       } else if (entry.type === "result") {
         const { id, content, failed } = entry.answer;
-        // The agent has its pictures: they would travel with each later message.
+        // Images are removed: the agent has them, and they would be sent with each later message.
         const [result] = slimHistory([toolMessage(id, content, failed)], 0);
         this.#setResult(result as ToolMessage, entry.isDeclined);
       }
     }
   }
 
-  /** Whether anything was said or done about the message, or decided. */
+  /** Whether there is any text, call or decision about the message. */
   get hasBegun(): boolean {
     return this.#isOpen || this.#steps.length > this.#begin;
   }
@@ -140,14 +140,14 @@ class Steps {
     step.text += text;
   }
 
-  /** Takes all texts of the answer away. Calls stay. */
+  /** Removes all texts of the answer. Calls stay. */
   withhold(): void {
     for (const step of this.#steps.splice(this.#begin)) {
       if ("calls" in step && step.calls.length > 0) this.#steps.push({ ...step, text: "" });
     }
   }
 
-  /** Every call has a result, but for those that wait: they stand at the end, with what was said last. */
+  /** Every call gets a result, except those that wait: they are put at the end, with the last text. */
   toMessages(waiting: readonly ToolCall[]): HistoryMessage[] {
     const open = new Set(waiting.flatMap(({ id }) => this.#calls.get(id) ?? []));
     const last = this.#steps.at(-1);
@@ -163,12 +163,12 @@ class Steps {
     });
   }
 
-  /** One that may still end begins only once, whenever that is; and an agent that goes on may repeat what it has done. */
+  /** Adds a call unless it is known: an open call begins only once, and a resumed agent may repeat what it has done. */
   #call({ call, isAsked }: ReportedCall): void {
     const known = this.#calls.get(call.id);
     const isOver = known?.result !== undefined;
     if (known === undefined || (isOver && isAsked)) this.#addCall(call);
-    // What a person is asked is what waits.
+    // The call waits with the arguments that the user was asked about.
     else if (isAsked) known.call = toHistoryCall(call);
     else if (isOver && !isDeepStrictEqual(known.call.function, toHistoryCall(call).function)) this.#addCall(call);
   }
@@ -197,7 +197,7 @@ class Steps {
     this.#calls.set(call.id, added);
   }
 
-  /** The step that goes on: an answer after decisions begins one of its own. */
+  /** The current step of this run's answer: an answer after decisions begins with a new step. */
   #lastStep(): Step | undefined {
     const last = this.#steps.length > this.#begin ? this.#steps.at(-1) : undefined;
     return last === undefined || !("calls" in last) ? undefined : last;
@@ -210,10 +210,10 @@ class Steps {
   }
 }
 
-/** The result of a call that may still end. */
+/** Text of the result that stands in for a call that may still end. */
 const CANCELLED_TEXT = textOf(CANCELLED);
 
-/** The state stands on the last message of the agent, and nowhere else. */
+/** Stores the state on the agent's last message, and removes it from all others. */
 function withState(history: readonly HistoryMessage[], state: unknown): HistoryMessage[] {
   const messages = history.map(withoutState);
   const asked = messages.findLastIndex(({ role }) => role === "user");

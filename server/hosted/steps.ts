@@ -1,19 +1,19 @@
-/** What the running calls of an agent do: calls within them, which its model never hears of, and what they say. */
+/** Calls within the running calls of an agent, which its model never gets to know. */
 
 import { AgentNotice } from "../errors.ts";
 import type { ModelEvent, ToolCall } from "../providers/provider.ts";
 
-/** So many steps of one call are shown, its steps' own steps included. */
+/** How many steps of one call are shown, including steps of its steps. */
 const MAX_STEPS = 200;
 
-/** How deep steps may stand within a call. */
+/** How deep steps may be nested within a call. */
 const MAX_LEVELS = 3;
 
 interface Step {
   readonly call: ToolCall;
-  /** Id of the call or the step that it is a step of. */
+  /** Id of the call or the step that this is a step of. */
   readonly parent: string;
-  /** Id of the call that all of it happens in. */
+  /** Id of the outermost call. */
   readonly root: string;
   readonly level: number;
   readonly startedAt: number;
@@ -46,7 +46,7 @@ export class Steps {
     return this.#open.get(id)?.call;
   }
 
-  /** A step begins within the call `within`, in that itself or in a step of it. Without an event where it is one too many. */
+  /** Begins a step within the call `within`, or within a step of it. Returns no event if the limits are exceeded. */
   begin(call: ToolCall, parent: string, within: ToolCall): ModelEvent[] {
     const { id: root, name } = within;
     const { level = 0 } = this.#open.get(parent) ?? {};
@@ -62,14 +62,14 @@ export class Steps {
     return [{ type: "hosted_call", call, parent }];
   }
 
-  /** A step is over. Gives it, if it was running. */
+  /** Ends a step, and returns it if it was running. */
   end(id: string): Pick<Step, "call" | "parent" | "startedAt"> | undefined {
     const step = this.#open.get(id);
     this.#open.delete(id);
     return step;
   }
 
-  /** A call or a step is over, and with it all that runs within it: gives the ids of that. */
+  /** Ends all steps that run within a call or a step, and returns their ids. */
   endWithin(parent: string): string[] {
     const ids = [...this.#open].flatMap(([id, step]) => (step.parent === parent ? [id] : []));
     for (const id of ids) this.#open.delete(id);

@@ -1,4 +1,4 @@
-/** What a project's `run` calls to hand a message, or what a person has decided, on to its framework. */
+/** Functions for a project's `run`, which pass a message or the user's decisions on to its framework. */
 
 import {
   isInPlaceOfDecisions,
@@ -13,14 +13,14 @@ import { asString, records, tryParse } from "../protocol/json.ts";
 import { partsOf, textOf } from "../providers/history.ts";
 
 /**
- * The conversation as the AI SDK takes it: with the files of this message as parts of it and, where calls have waited for a
- * person, with the calls and what came of them.
+ * The conversation in the form of the AI SDK: with the files of this message as parts and, after decisions, with the calls that
+ * waited and what became of them.
  */
 // biome-ignore lint/suspicious/noExplicitAny: each version of the AI SDK has types of its own.
 export function toModelMessages(input: RunInput): any[] {
   const { messages, attachments, ctx } = input;
   const files = attachments.flatMap(({ name, mimeType, data }) => {
-    // Text files stand in `messages`.
+    // Text files are in `messages` already.
     return isTextType(mimeType) ? [] : [{ type: "file", data, mediaType: mimeType, filename: name }];
   });
   const said = (text: string) => ({ role: "user", content: [...textParts(text), ...files] });
@@ -34,14 +34,14 @@ export function toModelMessages(input: RunInput): any[] {
 
 export type Part = Record<string, unknown>;
 
-/** What followed the message that is still being answered, up to what the person has decided. */
+/** The messages after the one that is still being answered, up to the user's decisions. */
 export function exchangeOf(input: RunInput): object[] {
   const { approvals } = input.ctx;
   const { kept: first } = approvals[0] ?? {};
   const kept: Part[] = Array.isArray(first) ? first : input.exchange.slice(1).map((one) => toModelMessage(one, input));
   const parts = kept.flatMap(({ content }) => records(content));
   const responses = approvals.map(({ id, tool, approved, reason }) => {
-    // The SDK reads responses at the end of the conversation alone.
+    // The SDK reads approval responses only at the end of the conversation.
     const denied = { type: "execution-denied", reason: "The user did not decide on this, and wrote something else." };
     if (isInPlaceOfDecisions(input)) return { type: "tool-result", toolCallId: id, toolName: tool, output: denied };
     const request = parts.findLast(({ type, toolCallId }) => type === REQUEST && toolCallId === id);
@@ -52,7 +52,7 @@ export function exchangeOf(input: RunInput): object[] {
 
 const REQUEST = "tool-approval-request";
 
-/** A message of the exchange, for a stream whose result is not known. */
+/** A message of the exchange, if the SDK's own messages were not kept. */
 function toModelMessage(message: HistoryMessage, { exchange, ctx }: RunInput): Part {
   if (message.role === "user") return { role: "user", content: textOf(partsOf(message)) };
   if (message.role === "tool") {
@@ -72,8 +72,8 @@ function toModelMessage(message: HistoryMessage, { exchange, ctx }: RunInput): P
 }
 
 /**
- * The `resume` of LangGraph's `Command`, from what a person has decided: each `interrupt` gives `{ approved, reason }`, the words
- * of the person where it asks for them, and the one of `humanInTheLoopMiddleware` what that expects.
+ * The `resume` of LangGraph's `Command`, from the user's decisions: each `interrupt` returns `{ approved, reason }`, or the
+ * user's words if it asks for them; that of `humanInTheLoopMiddleware` returns what the middleware expects.
  */
 export function toResume(approvals: readonly DecidedCall[]): Record<string, unknown> {
   const resume: Record<string, unknown> = {};
@@ -91,7 +91,7 @@ export function toResume(approvals: readonly DecidedCall[]): Record<string, unkn
   return resume;
 }
 
-/** The words of a person who was asked for them, perhaps none, unless they have declined. */
+/** The user's words, possibly "", if they were asked for words and have not declined. */
 export function givenWords({ approved, reason, kept }: DecidedCall): string | undefined {
   return kept.question && approved ? (reason ?? "") : undefined;
 }
@@ -107,7 +107,7 @@ interface RunStates<Agent, State> {
   fromString(agent: Agent, text: string): Promise<State>;
 }
 
-/** A run's state, in which calls wait for a person. */
+/** A run's state in which calls wait for the user. */
 interface InterruptedState {
   getInterruptions(): { rawItem: object }[];
   approve(item: never): void;
@@ -115,8 +115,8 @@ interface InterruptedState {
 }
 
 /**
- * The state of the run whose calls have waited, with what the person has decided: what `run` of the SDK goes on from.
- * `undefined` without decisions.
+ * The state of the run whose calls have waited, with the user's decisions: the SDK's `run` continues from it. `undefined`
+ * without decisions.
  */
 export async function toRunState<Agent, State extends InterruptedState>(
   RunState: RunStates<Agent, State>,

@@ -7,12 +7,12 @@ import { EVENT_STREAM, requestStream } from "../providers/transport/fetch.ts";
 import { sseDecoder } from "../providers/transport/request.ts";
 import { MAX_STREAM_BYTES } from "../providers/transport/upstream-response.ts";
 
-/** How long a stream may take to end after the answer's last event: then the agent has done its work to its end, and the connection can be used again. */
+/** How long a stream may take to end after the last event: then the agent is done and its connection can be reused. */
 const LINGER_MS = 1000;
 
 /**
- * Yields the JSON objects of the events, and `undefined` for a packet without any: the agent is alive. The end that several
- * servers name is `{ type: "[DONE]" }`. A redirect is refused, so that headers go where they were meant to go. A reader that stops has the whole answer, or has aborted the signal.
+ * Yields the JSON objects of events, `{ type: "[DONE]" }` for several servers' end mark, and `undefined` for a packet without
+ * events: the agent is alive. Refuses redirects, so that headers reach only this address. Abort the signal to stop early.
  */
 export async function* postForEvents(
   url: string,
@@ -20,7 +20,7 @@ export async function* postForEvents(
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): AsyncGenerator<Record<string, unknown> | undefined> {
-  // The signal is aborted, too, when the run is over.
+  // The request has a signal of its own, because `signal` is also aborted when the run is over.
   const request = new AbortController();
   const abort = () => request.abort(signal.reason);
   signal.addEventListener("abort", abort);
@@ -57,7 +57,7 @@ async function* eventsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Record<s
     if (events.length === 0) yield undefined;
     for (const { event: name, data } of events) {
       const event = data.trim() === "[DONE]" ? { type: "[DONE]" } : tryParse(data);
-      // Some servers name an event beside its data alone.
+      // Some servers name the type only in the `event` field, not in the data.
       if (isRecord(event)) yield "type" in event || name === "message" ? event : { type: name, ...event };
       else if (data.trim() !== "") throw new UpstreamGarbage("an event is not a JSON object");
     }

@@ -1,4 +1,4 @@
-/** What the log says of a failure. */
+/** How the log describes a failure. */
 
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
@@ -6,26 +6,26 @@ import { AgentNotice, ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { asString, isRecord } from "../protocol/json.ts";
 
-/** A code or a type of a provider is at most this long and never a sentence. */
+/** A provider's error code or type: at most this long, and never a sentence. */
 const TOKEN = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** What is written of one cause, in UTF-16 units: about three times a stack. A tool can throw megabytes. */
+/** Maximum length of one cause, in UTF-16 units: about three times a stack. A tool can throw megabytes. */
 const MAX_CAUSE_CHARS = 4_000;
 
 const MAX_CAUSES = 8;
 
 /**
- * A bug with its stack; an expected failure in our words, with its causes. Errors of others may quote a message of a
- * conversation, so only facts of them are written (status, code, type, the provider's name for the request, the place in the author's code);
- * `withMessages` adds their words. Of each cause the beginning is enough; `strike` strikes the secrets out before, because
- * the beginning of a secret would not be found.
+ * A bug with its stack; an expected failure in Parley's words, with its causes. Errors of other code may quote a conversation,
+ * so only their facts are written (status, code, type, the provider's id of the request, the place in the author's code);
+ * `withMessages` adds their messages. Each cause is cut; `strike` removes the secrets before that, because half a secret would
+ * not be found.
  */
 export function describeFailure(error: unknown, withMessages: boolean, strike: (text: string) => string): string {
   try {
     const causes = describe(error, withMessages).map((text) => strike(text).slice(0, MAX_CAUSE_CHARS).toWellFormed());
     return causes.join("\n  cause: ");
   } catch {
-    // Anything can be thrown, also what throws when its text is read. The log must not end the server.
+    // Anything can be thrown, even an object that throws when it is read. The log must not end the server.
     return `A failure that cannot be described (${typeof error}).`;
   }
 }
@@ -46,7 +46,7 @@ function describe(error: unknown, withMessages: boolean): string[] {
   return lines;
 }
 
-/** All messages and stacks: the operator's own code wrote them. */
+/** All messages and stacks, because they come from the operator's own code. */
 function thrownByTool(thrown: unknown): string[] {
   const lines: string[] = [];
   const open = [thrown];
@@ -82,13 +82,13 @@ function foreignText(error: unknown, withMessages: boolean): string {
   return withMessages ? `${text}: ${wordsOf(error)}` : text;
 }
 
-/** Parley's own code. */
+/** The folder of Parley's own code. */
 const OWN = fileURLToPath(new URL("..", import.meta.url));
 
-/** A line of a stack, with the place in it. */
+/** A line of a stack; the group is the place. */
 const FRAME = /^ {4}at (?:.*\()?(?:async )?(?:file:\/\/)?((?:\/|[A-Za-z]:[\\/])[^()]+:\d+:\d+)\)?$/;
 
-/** The first place in code that is neither ours nor a package's: the author's. The stack begins with the message, which is not read. */
+/** The first place in the author's code: neither Parley's nor a package's. The message in the stack is skipped. */
 function placeOf(error: Error): string | undefined {
   const [stack, message] = [asString(error.stack), asString(error.message)];
   const begin = stack.indexOf(message);
@@ -97,7 +97,7 @@ function placeOf(error: Error): string | undefined {
   return places.find((place) => !place.includes("node_modules") && !place.startsWith(OWN));
 }
 
-/** Providers' errors carry what they said as `detail`, and a refused request its `status` and name. */
+/** Provider errors have the provider's answer as `detail`; those of refused requests, also `status` and `requestId`. */
 function factsOf(error: Error): Record<string, unknown> {
   const { status, code, requestId } = error as { status?: unknown; code?: unknown; requestId?: unknown };
   const detail = detailOf(error);

@@ -1,6 +1,6 @@
 /**
- * The log, on standard error: JSON for programs, short lines for people on a terminal. JSON records hold no text of a
- * conversation, those on a terminal only where the operator alone chats, and none holds a key, header, query or raw path.
+ * The log, on standard error: JSON for programs, short lines for people on a terminal. JSON records contain no text of a
+ * conversation; lines on a terminal do, if only the operator can chat. No record contains a key, header, query or raw path.
  */
 
 import { isatty } from "node:tty";
@@ -22,11 +22,11 @@ export interface RequestEntry {
   /** As in the table of routes: `/api/chat/runs/{id}`; `unmatched` where nothing is served. Never the raw path. */
   readonly route: string;
   readonly status: number;
-  /** Code of the error that it was refused or failed with, and what only the operator should know of it. */
+  /** Code of the error with which the request failed or was refused, and its detail for the operator. */
   readonly error?: string | undefined;
   /** From the request's head to the end of its answer. */
   readonly ms: number;
-  /** Sent, headers and frames included. */
+  /** Bytes that were sent, including headers and frames. */
   readonly bytes: number;
 }
 
@@ -34,7 +34,7 @@ type Fields = Record<string, string | number | boolean | undefined>;
 
 const STANDARD_ERROR = 2;
 
-/** Tool calls of one run that are shown on a terminal. */
+/** Maximum tool calls of one run that are shown on a terminal. */
 const MAX_PRETTY_TOOLS = 8;
 
 /** `sink` gets each record with its line end, in place of standard error. */
@@ -76,7 +76,7 @@ export function createLog(settings: Settings, sink = standardError()) {
     notice: (text: string): void => records.info({ text }, "notice"),
     /** A sentence that the operator should act on. */
     warning: (text: string): void => records.warn({ text }, "notice"),
-    /** A failure with its causes: a bug, or a model provider that failed. What is `hidden` is struck out of this record. */
+    /** A failure with its causes: a bug, or a failed model provider. `hidden` texts are struck out of this record. */
     failure(error: unknown, run?: FailedRun, hidden: readonly string[] = []): void {
       const isOfProject = error instanceof ToolFailure || error instanceof AgentNotice;
       const isExpected = isOfProject || (error instanceof ApiError && error.code !== "internal");
@@ -95,13 +95,12 @@ export function createLog(settings: Settings, sink = standardError()) {
   };
 }
 
-/** What may wait for a reader of standard error that stands still. */
+/** Maximum size of the records that wait while the reader of standard error does not read. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 /**
- * Node writes at once what the reader can take, so that a record is there however the process ends. What it cannot take
- * waits, up to a bound, and no answer waits with it, as pino's own destination would make it. If the reader has gone, the
- * records are lost.
+ * Node writes at once what the reader can accept, so that a record is not lost however the process ends. The rest waits, up to
+ * a limit, without blocking answers as pino's own destination would. If the reader has gone, the records are lost.
  */
 function standardError(): (record: string) => void {
   const { stderr } = process;
@@ -111,7 +110,7 @@ function standardError(): (record: string) => void {
   };
 }
 
-/** The whole id of a run opens it where no key is needed; its beginning is enough to find its records. */
+/** Where no key is needed, the whole id gives access to the run; its beginning is enough to find its records. */
 export function shortId(runId: string): string {
   return runId.slice(0, 8);
 }
@@ -123,7 +122,7 @@ function idsOf({ requestId, runId }: FailedRun): Fields {
   return { request_id: requestId, run_id: runId && shortId(runId) };
 }
 
-/** What is not known is left out. */
+/** Unknown fields are left out. */
 function runFields(entry: RunEntry): Fields {
   const { start } = entry;
   return {
@@ -148,14 +147,14 @@ function prettyFields({ message, tools }: RunEntry, showsMessages: boolean): Fie
   const shown = tools.slice(0, MAX_PRETTY_TOOLS);
   const steps = shown.map(({ name, outcome, ms }) => `${outcome === "completed" ? "✓" : "✗"} ${name} ${ms} ms`);
   if (tools.length > shown.length) steps.push(`and ${tools.length - shown.length} more`);
-  // Decisions come without a message.
+  // Decisions have no message.
   return { question: showsMessages && message !== "" ? message : undefined, steps: steps.join("  ") };
 }
 
-/** In UTF-16 units: a failure has several causes. */
+/** In UTF-16 units; enough for several causes of a failure. */
 const MAX_FIELD_CHARS = 16_000;
 
-/** Strikes the secrets out, and cuts what is left: half a secret would not be found. */
+/** Strikes the secrets out before it cuts long texts, because half a secret would not be found. */
 function cleaned(fields: Fields, secrets: ReadonlySet<string>): Fields {
   const struck = Object.entries(fields).map(([name, value]) => {
     if (typeof value !== "string") return [name, value];
@@ -165,7 +164,7 @@ function cleaned(fields: Fields, secrets: ReadonlySet<string>): Fields {
   return Object.fromEntries(struck);
 }
 
-/** JSON allows characters in texts that some terminals and readers of lines obey. */
+/** JSON allows characters in strings that some terminals and line readers interpret. */
 function escapeControls(record: string): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return record.replace(/[\u007f-\u009f\u2028\u2029]/g, escaped);
@@ -186,7 +185,7 @@ function prettyText(record: Fields): string {
     case "run":
       return runText(record);
     case "request":
-      // What went well is seen as a run, or not of interest.
+      // Requests that succeeded are shown as runs, or are of no interest.
       if (Number(record.status) < 400) return "";
       return [`${record.method} ${record.route} ${record.status}`, record.error, `${record.ms} ms`, record.request_id]
         .filter(Boolean)
@@ -225,7 +224,7 @@ export function firstWords(question: string): string {
   return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), 1))}…`;
 }
 
-/** Text from outside must not write colours of its own, and a line of its own is indented. */
+/** Replaces control characters in external text, which could set colours, and indents its further lines. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed.
   const controls = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;

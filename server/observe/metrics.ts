@@ -6,7 +6,7 @@ import type { LimitName } from "../limits/message-limits.ts";
 import type { RequestEntry } from "./log.ts";
 import type { Decision, RunEntry, StepEntry } from "./run-observer.ts";
 
-/** Upper ends of buckets, in seconds. */
+/** Upper bounds of buckets, in seconds. */
 const FIRST_TOKEN = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const RUN = [0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const STEP = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -14,12 +14,12 @@ const STEP = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 export interface MetricsOptions {
   /** The agent's model string, which may change while the server runs. */
   model(): string;
-  /** Whether a tool has a series of its own. A model can make up any name. */
+  /** Whether a tool has its own series. Other names, which a model can make up, are counted as "other". */
   isTool(name: string): boolean;
   openSockets(): number;
-  /** Whether Redis is there. Absent where none is used. */
+  /** Whether Redis can be reached. Absent if none is used. */
   redisUp?: (() => boolean) | undefined;
-  /** Which MCP servers are there, of those that all users share. */
+  /** The MCP servers that all users share, and whether each is up. */
   toolServers?(): readonly { readonly server: string; readonly isUp: boolean }[];
 }
 
@@ -64,7 +64,7 @@ export function createMetrics({ model, isTool, openSockets, redisUp, toolServers
     request({ method, route, status }: RequestEntry): void {
       requests.add(1, { method, route, status: String(status) });
     },
-    /** An error that was sent to a client outside of a stream. Those inside are counted with their runs. */
+    /** Counts an error that was sent to a client outside of a stream. Errors in streams are counted with their runs. */
     error: (code: string) => errors.add(1, { code }),
     limited: (limit: LimitName) => limits.add(1, { limit }),
     loginRefused: () => refusedLogins.add(1),
@@ -147,7 +147,7 @@ function createRunMetrics(registry: Registry, isTool: (name: string) => boolean,
   };
 }
 
-/** By the names of Prometheus' own clients, so that existing dashboards fit. */
+/** Uses the names of Prometheus' own client libraries, so that existing dashboards work. */
 function addProcessMetrics(registry: Registry): void {
   const cpuSeconds = () => {
     const { user, system } = process.cpuUsage();
@@ -164,7 +164,7 @@ function addProcessMetrics(registry: Registry): void {
   registry.gauge("nodejs_external_memory_bytes", "Memory beside the heap.", () => memory().external);
 }
 
-/** Returns a function that ends the measuring. */
+/** Returns a function that stops the measurement. */
 function addEventLoopDelay(registry: Registry): () => void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
@@ -176,7 +176,7 @@ function addEventLoopDelay(registry: Registry): () => void {
   add("mean", "Mean", () => delay.mean);
   add("p50", "Median", () => delay.percentile(50));
   add("p99", "99th percentile", () => delay.percentile(99));
-  // The last one to be read: the next scrape shows what comes from here on.
+  // Read last, because it resets the delays: the next scrape shows those from then on.
   add("max", "Longest", () => {
     const { max } = delay;
     delay.reset();
@@ -197,9 +197,9 @@ type Labels = Readonly<Record<string, string>>;
 type Kind = "counter" | "gauge" | "histogram";
 type Samples = (readonly [name: string, value: number])[];
 
-/** One metric as it is now, in plain data: workers send theirs to each other. */
+/** One metric with its current values, as plain data that can be sent between processes. */
 export interface Family {
-  /** The comments before its samples. */
+  /** The HELP and TYPE lines before its samples. */
   head: string;
   samples: Samples;
 }
@@ -222,9 +222,8 @@ export interface Histogram {
 }
 
 /**
- * Counters, gauges and histograms for Prometheus. Our own, because `prom-client` depends on
- * `@opentelemetry/api`, which must stay optional. Each name is registered once; label values must come from sets that do
- * not grow.
+ * Counters, gauges and histograms for Prometheus. `prom-client` is not used, because it depends on `@opentelemetry/api`, which
+ * must stay optional. Each name is registered once; label values must come from sets that do not grow.
  */
 export class Registry {
   readonly #families: { head: string; read(): Samples }[] = [];
@@ -253,7 +252,7 @@ export class Registry {
     this.#register(name, help, "gauge", () => read().map(([labels, value]) => [sampleName(name, labels), value]));
   }
 
-  /** `bounds` are the upper ends of the buckets, ascending, without the infinite one. */
+  /** `bounds` are the upper bounds of the buckets, ascending, without the infinite one. */
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
     const all = new Map<string, Series>();
     this.#register(name, help, "histogram", () =>
@@ -283,7 +282,7 @@ export class Registry {
 /** The values of a histogram for one set of labels. */
 interface Series {
   readonly labels: Labels;
-  /** Each counts what is at most its bound. */
+  /** Each counts the values that are at most its bound. */
   buckets: number[];
   count: number;
   sum: number;

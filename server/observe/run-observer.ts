@@ -1,4 +1,4 @@
-/** What a run reports while it goes on, and the sinks that get it: the log, the metrics and the traces are three of them. */
+/** What a run reports while it is in progress, and the sinks that receive it, such as log, metrics and traces. */
 
 import type { Caller, User } from "../auth/access.ts";
 import type { FinishReason, Usage } from "../protocol/chat.ts";
@@ -30,15 +30,15 @@ export interface RunStart {
   readonly requestId: string;
   readonly conversation: string;
   readonly transport: RunTransport;
-  /** Whether errors reach the client inside of a stream; otherwise they are the answer to its request. */
+  /** Whether errors are sent to the client within a stream; otherwise they are the answer to its request. */
   readonly isStreamed: boolean;
   /** The kind of key that the message came with. */
   readonly key: Caller["keyKind"];
   /** What `authenticate` returned; `undefined` if the user is not known. */
   readonly user: User | undefined;
-  /** What the client says of the message. Nothing proves it. */
+  /** The client's own data about the message, which is not verified. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** The person's words. Only their beginning is logged, and only on a terminal of a server on loopback. */
+  /** The user's words. Only their beginning is logged, and only on a terminal of a server on loopback. */
   readonly message: string;
   readonly attachments: readonly AttachedFile[];
   /** When the message had arrived. */
@@ -50,13 +50,13 @@ export interface RunStart {
   readonly agent: string;
   /** Its model string. */
   readonly model: string;
-  /** USD that requests cost together; `undefined` if one has no price or was not counted. Absent where the agent has no prices. */
+  /** Total cost in USD; `undefined` if a request has no price or no usage. Absent if the agent has no prices. */
   readonly costOf?: CostOf | undefined;
 }
 
 export type CostOf = (requests: readonly PricedRequest[]) => number | undefined;
 
-/** What a request to this model took. */
+/** The tokens of one request to a model. */
 export interface PricedRequest {
   readonly model: string;
   readonly usage: RecordedUsage | undefined;
@@ -70,17 +70,17 @@ export interface AttachedFile {
   readonly bytes: number;
 }
 
-/** What a run says. Of a call that its tool hides, clients get another event, or none. */
+/** An event of a run. For a call that its tool hides, clients get another event, or none. */
 export type RunEvent = StreamEvent | HiddenEvent | MarkEvent | UnsaidEvent;
 
-/** A `source`, whose place is counted when clients get it: what parts their text is known then. */
+/** A `source` whose place is counted only when clients get it, when it is known what divides their text. */
 export interface MarkEvent {
   readonly type: "mark";
-  /** The event behind so many UTF-16 units of a text. */
+  /** The event for the place after this number of UTF-16 units of a text. */
   placed(units: number): SourceEvent;
 }
 
-/** What clients got as text was thinking: they get it again as that. */
+/** Text that clients got turned out to be thinking: they get it again as thinking. */
 export interface UnsaidEvent {
   readonly type: "unsaid";
   readonly data: string;
@@ -88,7 +88,7 @@ export interface UnsaidEvent {
 
 export interface HiddenEvent {
   readonly type: "hidden";
-  /** For the server alone. */
+  /** For the server only. */
   readonly event: ToolCallEvent | ToolResultEvent;
   readonly shown: ToolCallEvent | ToolResultEvent | undefined;
 }
@@ -99,18 +99,18 @@ export type ObserveRun = (start: RunStart, own?: RunSink) => RunObserver;
 /** Observes one run. An observer is quick and never throws. */
 export interface RunObserver {
   /**
-   * Called with the batches of events, in order, before a client gets them: all of them until text or thinking has come, and then
-   * without those that have nothing else. What counts pieces cannot do so here.
+   * Called with batches of events, in order, before clients get them. After the first text or thinking, batches of only text
+   * and thinking are left out, so pieces cannot be counted here.
    */
   events(batch: readonly RunEvent[]): void;
   modelRequest(): ModelRequestObserver;
-  /** Carries out a tool of the agent: calls `work` once and returns its outcome, so that spans of the tool's own belong to it. */
+  /** Runs a tool: calls `work` once and returns its outcome, so that the tool's own spans belong to the call's span. */
   tool<Outcome extends ToolOutcome>(call: RunningCall, work: () => Promise<Outcome>): Promise<Outcome>;
-  /** A person has decided on a call of the agent's tools. */
+  /** The user has decided on a call of the agent's tools. */
   approval(call: ToolCall, decision: Decision): void;
   /** Something failed; `error` has its cause. */
   failure(error: unknown): void;
-  /** The run is over. If no terminal event came before, the client has gone. */
+  /** The run has ended. If no terminal event came before, the client has gone. */
   end(words: RunWords): void;
 }
 
@@ -120,9 +120,9 @@ export interface RunningCall extends ToolCall {
   readonly timeoutMs: number;
 }
 
-/** What the record of a run says of it when it is over. */
+/** The texts of a run that has ended. */
 export interface RunWords {
-  /** The person's words, or what the agent has put in their place. */
+  /** The user's words, or what the agent has replaced them with. */
   readonly message: string;
   /** Text of the last model turn that clients got. */
   readonly answer: string;
@@ -130,9 +130,9 @@ export interface RunWords {
   readonly said: string;
 }
 
-/** Tokens of a run, of model requests that were stopped or failed, too. */
+/** Tokens of a run, including model requests that were stopped or failed. */
 export interface RecordedUsage extends Usage {
-  /** Whether some of them had to be guessed, at four characters a token, because a request did not come to its end. */
+  /** Whether some were estimated, at four characters per token, because a request did not come to its end. */
   readonly estimated?: true;
 }
 
@@ -146,15 +146,15 @@ export interface ToolOutcome {
   readonly thrown?: unknown;
 }
 
-/** Observes one model request. Of several answers the last one counts. */
+/** Observes one model request. If there are several answers, the last one counts. */
 export interface ModelRequestObserver extends RequestObserver {
-  /** What the operator should know of it, such as that a model failed and a fallback model is asked. */
+  /** Reports what the operator should know, such as that a model failed and a fallback model is asked. */
   report(report: Error): void;
   /** Called once, in any case. */
   end(outcome: ModelRequestOutcome): void;
 }
 
-/** `model` is the model string of the model that was asked last, where an agent has several. A request that was refused has no `usage`. */
+/** `model` is the model string of the model asked last, if an agent has several. A refused request has no `usage`. */
 export type ModelRequestOutcome = { usage?: RecordedUsage | undefined; model?: string | undefined } & (
   | { type: "finished"; finish: TurnFinish }
   | { type: "failed"; error: unknown }
@@ -162,33 +162,33 @@ export type ModelRequestOutcome = { usage?: RecordedUsage | undefined; model?: s
   | { type: "aborted" }
 );
 
-/** One run, when it is over. All times are in whole milliseconds. */
+/** One run that has ended. All times are in whole milliseconds. */
 export interface RunEntry extends RunWords {
   readonly start: RunStart;
-  /** As in the agent, `openai/gpt-5.2`; of several models the one that answered last. */
+  /** The model string, such as `openai/gpt-5.2`; of several models, that of the one that answered last. */
   readonly model: string;
   /** `gone`: the client went away and the answer was not finished. */
   readonly end: FinishReason | ErrorCode | "gone";
   readonly failed: boolean;
-  /** The event that it ended with; none: the client had gone. */
+  /** The event that the run ended with; `undefined` if the client had gone. */
   readonly last: DoneEvent | ErrorEvent | undefined;
   readonly usage: RecordedUsage | undefined;
-  /** USD; absent where the agent has no price for it, or a model did not count. */
+  /** In USD; `undefined` if the agent has no price for it, or a model did not report its usage. */
   readonly cost: number | undefined;
   /** From the message to the last event, the wait in the queue included. */
   readonly ms: number;
   readonly queueMs: number;
   /** Until the first piece of text or thinking; absent when there was none. */
   readonly firstTokenMs: number | undefined;
-  /** Model requests. */
+  /** Number of model requests. */
   readonly turns: number;
-  /** Tool calls that began, without their steps. */
+  /** Number of tool calls that began, without their steps. */
   readonly toolCalls: number;
   /** Tool calls that ended. */
   readonly tools: readonly StepEntry[];
-  /** Tool calls that were begun and not ended. */
+  /** Tool calls that began and did not end. */
   readonly openCalls: readonly OpenCall[];
-  /** The provider's name for the last model request, for its support. */
+  /** The provider's id of the last model request, for its support. */
   readonly providerRequestId: string | undefined;
 }
 
@@ -207,49 +207,49 @@ export interface StepEntry {
   /** A finish reason, an error code or `aborted` for a model request, the status for a tool call. */
   readonly outcome: string;
   readonly ms: number;
-  /** The call's id, a tool's arguments as JSON, what clients get of its output if nothing is hidden, and what it threw. */
+  /** Of a tool call: its id, its arguments as JSON, its output as clients get it if not hidden, and what it threw. */
   readonly id?: string;
   /** Id of the call of which it is a step. */
   readonly parent?: string | undefined;
   readonly arguments?: string | undefined;
   readonly output?: string;
   readonly thrown?: unknown;
-  /** What a person has decided on the call; absent for a call that needs no approval. */
+  /** The user's decision on the call; absent for a call that needs no approval. */
   readonly decision?: Decision | undefined;
-  /** What a model request took, and what that costs. */
+  /** Tokens of a model request, and their cost in USD. */
   readonly usage?: RecordedUsage | undefined;
   readonly cost?: number | undefined;
 }
 
-/** Gets what is known of every run. A sink is quick. What it throws is a record of the log, and the run goes on. */
+/** Receives the facts of every run. A sink is quick. What it throws is logged, and the run continues. */
 export interface RunSink {
   /** A run begins. The spans that are returned, if any, follow it. */
   begin?(start: RunStart): RunSpans | undefined;
-  /** A model request or a tool call is over. */
+  /** A model request or a tool call has ended. */
   step?(entry: StepEntry): void;
-  /** A model request is sent, or sent once more. One sink at most has this. */
+  /** A model request is sent, or sent once more. At most one sink has this method. */
   sending?(start: RunStart, sent: SentTry): TryObserver;
-  /** A person has decided on a tool call. */
+  /** The user has decided on a tool call. */
   approval?(tool: string, decision: Decision, start: RunStart): void;
   /** Something failed in a run; `error` has its cause. */
   failure?(error: unknown, start: RunStart): void;
-  /** A run is over. */
+  /** A run has ended. */
   run?(entry: RunEntry): void;
-  /** The server stops, and no run follows. It takes a bounded time, and never rejects. */
+  /** The server stops, and no run follows. Takes a bounded time, and never rejects. */
   close?(): void | Promise<void>;
 }
 
-/** Which model request of a run is sent, from 1, for which time, from 1 and over all models that it is sent to, and to which of them. */
+/** `turn`: the number of the model request in its run. `attempt`: of its try, over all models. Both count from 1. */
 export interface SentTry extends SentModel {
   readonly turn: number;
   readonly attempt: number;
 }
 
-/** What a sink follows of one run while it goes on. */
+/** Follows one run for a sink, while the run is in progress. */
 export interface RunSpans {
   modelRequest?(): Pick<ModelRequestObserver, "answered" | "end">;
   /** As `RunObserver.tool`. */
   tool<Outcome extends ToolOutcome>(call: RunningCall, work: () => Promise<Outcome>): Promise<Outcome>;
-  /** `last` is the event that the run ended with; none: the client had gone. */
+  /** `last` is the event that the run ended with; `undefined` if the client had gone. */
   end?(last: TerminalEvent | undefined): void;
 }

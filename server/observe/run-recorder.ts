@@ -1,4 +1,4 @@
-/** Gathers the facts of each run for the sinks: the log, the metrics, the traces, and whatever else wants to know of runs. */
+/** Collects the facts of each run for the sinks, such as the log, the metrics and the traces. */
 
 import { toApiError } from "../protocol/errors.ts";
 import {
@@ -42,7 +42,7 @@ class RunRecorder implements RunObserver {
   readonly #tools: StepEntry[] = [];
   /** Calls that have no result yet: what they were called with, and what the tool threw. */
   readonly #calls = new Map<string, Pick<OpenCall, "name" | "arguments" | "parent"> & { thrown?: unknown }>();
-  /** Calls that a person has decided upon. */
+  /** Calls that the user has decided on. */
   readonly #decided = new Map<string, { arguments: string; decision: Decision }>();
   #model: string;
   #turns = 0;
@@ -50,7 +50,7 @@ class RunRecorder implements RunObserver {
   #firstTokenMs: number | undefined;
   #last: DoneEvent | ErrorEvent | undefined;
   #providerRequestId: string | undefined;
-  /** What model requests took. */
+  /** The tokens of each model request. */
   readonly #requests: PricedRequest[] = [];
 
   constructor(start: RunStart, sinks: readonly RunSink[]) {
@@ -99,7 +99,7 @@ class RunRecorder implements RunObserver {
     };
   }
 
-  /** What else the sinks need is in the `tool_result`. */
+  /** The sinks get everything else from the `tool_result`. */
   async tool<Outcome extends ToolOutcome>(call: RunningCall, work: () => Promise<Outcome>): Promise<Outcome> {
     let begun: Promise<Outcome> | undefined;
     const once = () => {
@@ -183,7 +183,7 @@ class RunRecorder implements RunObserver {
     const entry: StepEntry = { ...begun, start: this.#start, kind: "tool", id, parent, name, outcome, ms, output };
     this.#calls.delete(id);
     this.#tools.push(entry);
-    // A call that was declined took no time.
+    // A declined call did not run, so it has no duration.
     if (data.declined !== true) this.#recordStep(entry);
   }
 

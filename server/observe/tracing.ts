@@ -1,4 +1,4 @@
-/** Spans of runs by OpenTelemetry's semantic conventions for generative AI. They hold no text of a conversation. */
+/** Spans of runs by OpenTelemetry's semantic conventions for generative AI. They contain no text of a conversation. */
 
 import type { Context, Span, SpanOptions } from "@opentelemetry/api";
 import { within } from "../config/within.ts";
@@ -12,13 +12,13 @@ import type { ModelRequestObserver, ModelRequestOutcome, RunSpans, RunStart, Too
 
 export type OpenTelemetry = typeof import("@opentelemetry/api");
 
-/** The kind of failure of what was ended from outside. */
+/** The kind of failure of anything that was ended from outside. */
 const ABORTED = "aborted";
 
 /** How long an SDK may take to send its last spans. */
 const FLUSH_MS = 5_000;
 
-/** `gen_ai.provider.name` of the providers whose model strings begin otherwise. */
+/** `gen_ai.provider.name` of the providers whose model strings begin with another name. */
 const PROVIDER_NAMES: Readonly<Record<string, string>> = {
   bedrock: "aws.bedrock",
   gemini: "gcp.gemini",
@@ -27,9 +27,9 @@ const PROVIDER_NAMES: Readonly<Record<string, string>> = {
 
 export function createTracing(api: OpenTelemetry) {
   return {
-    /** `undefined` while no SDK takes spans: then not even their attributes are made. */
+    /** `undefined` while no SDK accepts spans, so that not even their attributes are made. */
     begin: (start: RunStart): RunSpans | undefined => (hasSdk(api) ? traceRun(api, start) : undefined),
-    /** Sends what an SDK still holds, because the process ends. Never rejects. */
+    /** Has the SDK send its last spans, because the process ends. Never rejects. */
     async close(): Promise<void> {
       const provider: unknown = api.trace.getTracerProvider();
       const sdk = hasMethod(provider, "getDelegate") ? provider.getDelegate() : provider;
@@ -52,8 +52,8 @@ function hasMethod<Name extends string>(value: unknown, name: Name): value is Re
 }
 
 /**
- * Begins the span of a run: within the span that is active, such as one of an instrumentation of HTTP, or else within
- * that of the request's `traceparent`. `undefined` if no SDK takes it.
+ * Begins the span of a run: within the active span, such as one of an HTTP instrumentation, or else within that of the
+ * request's `traceparent`. `undefined` if no SDK records it.
  */
 function traceRun(api: OpenTelemetry, start: RunStart): RunSpans | undefined {
   const active = api.context.active();
@@ -68,7 +68,7 @@ function traceRun(api: OpenTelemetry, start: RunStart): RunSpans | undefined {
     "parley.transport": start.transport,
   };
   const span = api.trace.getTracer("parley-agent").startSpan(`invoke_agent ${start.agent}`, { attributes }, parent);
-  // Without an SDK, a span of the API is its parent: none, or the client's.
+  // Without an SDK, the API returns the parent in place of a new span: none, or the client's.
   const { spanId } = api.trace.getSpanContext(parent) ?? api.INVALID_SPAN_CONTEXT;
   return span.spanContext().spanId === spanId ? undefined : new OtelSpans(api, start.model, span, parent);
 }
@@ -80,7 +80,7 @@ class OtelSpans implements RunSpans {
   readonly #model: string;
   readonly #span: Span;
   readonly #context: Context;
-  /** They end with the run at the latest, even if a model or a tool does not. */
+  /** Open spans, which end with the run at the latest, even if a model or a tool does not. */
   readonly #open = new Set<Span>();
 
   constructor(api: OpenTelemetry, model: string, span: Span, parent: Context) {
@@ -116,7 +116,7 @@ class OtelSpans implements RunSpans {
     return outcome;
   }
 
-  /** `last` is the event that the run ended with; none: the client had gone. */
+  /** `last` is the event that the run ended with; `undefined` if the client had gone. */
   end(last: TerminalEvent | undefined): void {
     for (const span of this.#open) this.#end(span, ABORTED);
     if (last?.type === "done") {
@@ -152,7 +152,7 @@ class OtelSpans implements RunSpans {
     span.end();
   }
 
-  /** If it was ended from outside, that is no error of the model or the tool. */
+  /** Marks a span as failed. If it was ended from outside, that is no error of the model or the tool. */
   #fail(span: Span, errorType: string): void {
     if (errorType === ABORTED) {
       span.setAttribute("parley.aborted", true);

@@ -1,4 +1,4 @@
-/** A thread of its own that says which tool blocks the process, and ends a process that cannot be ended otherwise. */
+/** A thread that logs which tool blocks the process, and ends a process that cannot be ended otherwise. */
 
 import { writeSync } from "node:fs";
 import { workerData } from "node:worker_threads";
@@ -13,7 +13,7 @@ const END_AFTER = 30;
 const { settings, memory } = workerData as WatchdogData;
 const numbers = new Int32Array(memory, 0, SHOWN.namesAt / 4);
 const names = Buffer.from(memory, SHOWN.namesAt);
-// A thread's own standard error is written by the main thread.
+// Written directly, because a thread's own standard error is written by the main thread.
 const log = createLog({ ...readSettings({}), ...settings }, (record) => {
   try {
     writeSync(2, record);
@@ -25,9 +25,9 @@ const log = createLog({ ...readSettings({}), ...settings }, (record) => {
 let seenBeats = 0;
 let seconds = 0;
 
-// Counted, not measured: a machine that sleeps stops both threads.
+// Seconds are counted, not measured: a machine that sleeps stops both threads.
 setInterval(() => {
-  // Before the beats: it falls after the beat that lowers it.
+  // Read before the beats, because the main thread counts a beat before it lowers this.
   const endAfter = Math.max(END_AFTER, Atomics.load(numbers, SHOWN.maxSeconds));
   const beats = Atomics.load(numbers, SHOWN.beats);
   const isBlocked = beats === seenBeats && numbers[SHOWN.isDebugged] === 0;
@@ -40,7 +40,7 @@ setInterval(() => {
   if (seconds < endAfter) return;
   const reason = `${blocker()} has blocked the process for ${seconds} s`;
   log.warning(`Parley stops because ${reason.replace(/^The|^One/, (word) => word.toLowerCase())}.`);
-  // A signal that can be handled would wait for the main thread, too.
+  // A signal that can be handled would also wait for the main thread.
   process.kill(process.pid, "SIGKILL");
 }, BEAT_MS);
 

@@ -5,14 +5,14 @@ import { Worker } from "node:worker_threads";
 import type { Settings } from "../config/settings.ts";
 import type { RunningCall, RunSink, RunSpans } from "./run-observer.ts";
 
-/** What the thread gets. */
+/** The data that the thread gets. */
 export interface WatchdogData {
-  /** The log's settings alone: the thread needs no keys. */
+  /** Only the log's settings: the thread needs no keys. */
   settings: Pick<Settings, "log" | "logLevel">;
   memory: SharedArrayBuffer;
 }
 
-/** What stands where in the shared memory: four numbers, and then the names of the running tools. */
+/** Layout of the shared memory: indexes of four numbers, and the byte offset of the running tools' names. */
 export const SHOWN = { beats: 0, isDebugged: 1, maxSeconds: 2, namesBytes: 3, namesAt: 16 } as const;
 
 export const BEAT_MS = 1000;
@@ -24,7 +24,7 @@ export class Watchdog implements RunSink {
   readonly #names = Buffer.from(this.#memory, SHOWN.namesAt);
   readonly #running = new Set<RunningCall>();
 
-  /** Starts the thread. If it fails, the server goes on without it. */
+  /** Starts the thread. If it fails, the server continues without it. */
   start(thread: URL, { log, logLevel }: WatchdogData["settings"], onError: (error: unknown) => void): void {
     const beat = () => {
       this.#numbers[SHOWN.isDebugged] = debuggerUrl() === undefined ? 0 : 1;
@@ -34,7 +34,7 @@ export class Watchdog implements RunSink {
     beat();
     setInterval(beat, BEAT_MS).unref();
     const workerData: WatchdogData = { settings: { log, logLevel }, memory: this.#memory };
-    // Without the options of the command line: --import may load large modules.
+    // Without the command line's options: --import may load large modules.
     const worker = new Worker(thread, { workerData, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 16 } });
     worker.on("error", onError).unref();
   }
@@ -55,12 +55,12 @@ export class Watchdog implements RunSink {
     };
   }
 
-  /** In seconds. */
+  /** The longest time limit of the running tools, in seconds. */
   #longest(): number {
     return Math.max(0, ...[...this.#running].map(({ timeoutMs }) => timeoutMs / 1000));
   }
 
-  /** What a tool may take holds until the next beat: one that has just ended has blocked the process until then. */
+  /** The limit of a tool that ends holds until the next beat: the tool may have blocked the process until then. */
   #show(): void {
     this.#numbers[SHOWN.maxSeconds] = Math.max(this.#numbers[SHOWN.maxSeconds] ?? 0, this.#longest());
     const names = new Set([...this.#running].map(({ name }) => name));

@@ -1,10 +1,10 @@
-/** One page of metrics for several workers: each may be asked by Prometheus, and answers for all of them. */
+/** One page of metrics for several workers: Prometheus may ask any of them, which answers for all. */
 
 import cluster, { type Worker } from "node:cluster";
 import { within } from "../config/within.ts";
 import type { Family } from "./metrics.ts";
 
-/** What workers and their supervisor say to each other. */
+/** Messages between workers and their supervisor. */
 type Message =
   | { type: "collect-metrics" | "read-metrics"; id: number }
   | { type: "collected-metrics" | "own-metrics"; id: number; families: Family[] };
@@ -12,7 +12,7 @@ type Message =
 /** A worker that does not answer in time is left out. */
 const ANSWER_MS = 1000;
 
-/** Questions to other processes that wait for their answer, each for some time. */
+/** Questions to other processes, which wait for their answers for a limited time. */
 class Questions {
   readonly #waiting = new Map<number, (families: Family[]) => void>();
   #lastId = 0;
@@ -36,7 +36,7 @@ class Questions {
   }
 }
 
-/** In a worker: returns what asks for the metrics of all workers. */
+/** In a worker: returns a function that asks for the metrics of all workers. */
 export function metricsOfAllWorkers(read: () => Family[]): () => Promise<Family[]> {
   const questions = new Questions();
   process.on("message", (message: Message) => {
@@ -51,7 +51,7 @@ export function collectWorkerMetrics(): void {
   const questions = new Questions();
   const metricsOf = (worker: Worker) =>
     questions.ask(
-      // A worker may have died a moment ago: without a listener the error would end the supervisor.
+      // A worker may just have died: without this callback, the error would end the supervisor.
       (id) => worker.send({ type: "read-metrics", id }, (error) => error && questions.answer(id, [])),
       ANSWER_MS,
       () => [],
@@ -66,7 +66,7 @@ export function collectWorkerMetrics(): void {
   });
 }
 
-/** The largest or the smallest value of these counts; all others are added up. */
+/** Of these series, the largest or the smallest value is used; all others are added up. */
 const LARGEST = /^nodejs_eventloop_lag/;
 const SMALLEST = /^(?:process_start_time_seconds|parley_redis_up|parley_mcp_up)\b/;
 

@@ -11,8 +11,8 @@ export interface Attachment {
 }
 
 /**
- * An attachment as the server keeps it. URL and text are made where the message is parsed, which is a worker thread for large
- * ones: joining 28 MB of base64 to a few letters copies them, and every running answer would wait for it.
+ * An attachment as the server keeps it. URL and text are made where the message is parsed, which is a worker thread if it is
+ * large: a prefix before 28 MB of base64 copies them, and every running answer would wait for that.
  */
 export type ReceivedFile =
   /** `url` is a `data:` URL. */
@@ -21,7 +21,7 @@ export type ReceivedFile =
 
 export type AttachmentType = "image" | "file";
 
-/** Each media type of which models take the bytes, and the `type` that it goes with. */
+/** The media types that models accept as bytes, and the `type` that each belongs to. */
 export const MEDIA_TYPES = {
   "image/jpeg": { type: "image", label: "JPEG" },
   "image/png": { type: "image", label: "PNG" },
@@ -33,10 +33,10 @@ export const MEDIA_TYPES = {
 export type MediaType = keyof typeof MEDIA_TYPES;
 export type ImageType = Exclude<MediaType, "application/pdf">;
 
-/** Every such media type, in the order in which sentences name them. */
+/** Every such media type, in the order that sentences use. */
 export const ALL_MEDIA_TYPES = Object.keys(MEDIA_TYPES) as MediaType[];
 
-/** The media types of text files, of the `type` "file", with what sentences call them. Any model takes them, as text. */
+/** The media types of text files, with their labels. Their `type` is "file". Any model gets them as text. */
 export const TEXT_TYPES = {
   "text/plain": "TXT",
   "text/markdown": "Markdown",
@@ -49,7 +49,7 @@ export type TextType = keyof typeof TEXT_TYPES;
 /** A media type that an agent may accept. */
 export type FileType = MediaType | TextType;
 
-/** Largest file, in decoded bytes: 20 MiB, and 1 MiB of a text file. */
+/** Maximum size of a file, in decoded bytes: 20 MiB, or 1 MiB for a text file. */
 export const MAX_ATTACHMENT_BYTES = 20 * 1024 * 1024;
 export const MAX_TEXT_BYTES = 1024 * 1024;
 
@@ -64,12 +64,12 @@ export function isTextType(value: string): value is TextType {
   return Object.hasOwn(TEXT_TYPES, value);
 }
 
-/** What sentences call files of this media type. */
+/** The label of this media type, for sentences. */
 export function labelOf(type: string): string {
   return isTextType(type) ? TEXT_TYPES[type] : isMediaType(type) ? MEDIA_TYPES[type].label : type;
 }
 
-/** Proves a media type from a file's first bytes; `undefined` when they are none of ours. */
+/** Detects the media type by a file's first bytes; `undefined` if it is not in `MEDIA_TYPES`. */
 export function sniffMediaType(head: Uint8Array): MediaType | undefined {
   const startsWith = (text: string, at = 0) =>
     [...text].every((char, index) => head[at + index] === char.charCodeAt(0));
@@ -83,10 +83,10 @@ export function sniffMediaType(head: Uint8Array): MediaType | undefined {
   return undefined;
 }
 
-/** RFC 4648, 3.5: four characters, or two or three of which the last has no bits to spare. */
+/** The last four characters. Before padding, bits that encode nothing must be zero (RFC 4648, 3.5). */
 const LAST_QUANTUM = /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;
 
-/** Whether this is the only base64 text of these bytes. */
+/** Whether this is canonical base64: no other base64 text has the same bytes. */
 export function isStrictBase64(data: string): boolean {
   return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data) && LAST_QUANTUM.test(data.slice(-4));
 }
@@ -97,7 +97,7 @@ export function decodedBytes(base64: string): number {
   return (base64.length / 4) * 3 - padding;
 }
 
-/** "JPEG, PNG and PDF": for sentences about what is taken. */
+/** "JPEG, PNG and PDF": for sentences about accepted files. */
 export function listMediaTypes(types: readonly string[]): string {
   const labels = types.map(labelOf);
   const last = labels.pop() ?? "no";

@@ -1,8 +1,8 @@
-/** What the launcher's button is drawn with. */
+/** The attributes of the launcher's button. */
 
 import type { OwnersPage, ToolText } from "./chat.ts";
 
-/** By the names of its attributes, and no others. Texts are as their owner has them, by language. */
+/** The owner's settings of the button, by attribute name. Texts may be by language, as the owner wrote them. */
 export function attributesOf({ accent, corners, theme, button }: OwnersPage): [string, ToolText | number][] {
   const { position, icon, size, label, preview, previewAfter, autoOpen } = { ...button };
   const all = {

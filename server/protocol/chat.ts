@@ -1,11 +1,11 @@
-/** The shapes of requests and answers, named as on the wire. */
+/** Types of requests and answers, with the field names that are sent. */
 
 import type { Attachment, ImageType, MediaType } from "./attachments.ts";
 import type { CitedSource, ResultSource } from "./sources.ts";
 
 /**
- * Why a run ended, and whether that cut the answer: then `continue` has it go on. `stop`: the model was finished; `stopped`:
- * the client asked for the end; `refused`: a hook did; `approval_required`: tool calls wait for a person's decision.
+ * Why a run ended, and whether that cut the answer, so that `continue` can resume it. `stop`: the model had finished;
+ * `stopped`: the client ended the run; `refused`: a hook refused; `approval_required`: tool calls wait for the user's decision.
  */
 export const FINISH_REASONS = {
   stop: false,
@@ -19,17 +19,17 @@ export const FINISH_REASONS = {
 
 export type FinishReason = keyof typeof FINISH_REASONS;
 
-/** Tokens of a whole run. What no provider has reported is absent. */
+/** Tokens of a whole run. Fields that no provider has reported are absent. */
 export interface Usage {
   /** All input, including tokens from and into a cache. */
   input_tokens: number;
   /** All output, including thinking. */
   output_tokens: number;
-  /** Input tokens that a cache gave. */
+  /** Input tokens that were read from a cache. */
   cached_input_tokens?: number;
   /** Input tokens that were written into a cache. */
   cache_write_tokens?: number;
-  /** Output tokens that were thought. */
+  /** Output tokens of thinking. */
   reasoning_tokens?: number;
 }
 
@@ -38,7 +38,7 @@ export interface TextPart {
   text: string;
 }
 
-/** What a file of the history was. */
+/** Describes a file that was left out of the history. */
 export interface OmittedFile {
   /** The digest of the bytes, in base64url. */
   sha256: string;
@@ -48,13 +48,13 @@ export interface OmittedFile {
   name?: string;
 }
 
-/** Stands in the place of a file that the client has not kept. */
+/** Takes the place of a file that the client has not kept. */
 export interface OmittedPart {
   type: "omitted";
   omitted: OmittedFile;
 }
 
-/** A file in Chat Completions form, and what a client may send in its place. */
+/** A file in Chat Completions form. `omitted` is what a client may send in its place. */
 export type FilePart = { omitted?: OmittedFile } & (
   | { type: "image_url"; image_url: { url: string } }
   | { type: "file"; file: { filename: string; file_data: string } }
@@ -65,7 +65,7 @@ export type ImagePart = Extract<FilePart, { type: "image_url" }>;
 /** A part of a message of the history. */
 export type ContentPart = TextPart | FilePart | OmittedPart;
 
-/** A tool invocation on an assistant message. Fields that the provider added stay on it. */
+/** A tool call of an assistant message. Fields that the provider added are kept. */
 export interface HistoryToolCall {
   id: string;
   type: "function";
@@ -78,7 +78,7 @@ export interface UserMessage {
   content: string | ContentPart[];
 }
 
-/** What the model said. Fields beyond these (thinking blocks, signatures) go back verbatim. */
+/** What the model said. Other fields (thinking blocks, signatures) are sent back verbatim. */
 export interface AssistantMessage {
   role: "assistant";
   content: string | null;
@@ -92,13 +92,13 @@ export type ToolContent = TextPart | ImagePart;
 export interface ToolMessage {
   role: "tool";
   tool_call_id: string;
-  /** A result of text alone is a plain string. */
+  /** A plain string if the result is only text. */
   content: string | (ToolContent | OmittedPart)[];
-  /** Whether the call failed; never read from the text. */
+  /** Whether the call failed; never inferred from the text. */
   is_error?: boolean;
-  /** What the result rests on. */
+  /** Sources of the result. */
   sources?: ResultSource[];
-  /** All of it, where clients may not read it; the rest is empty then. */
+  /** The encrypted message, if clients may not read it; the other fields are empty then. */
   sealed?: string;
 }
 
@@ -106,40 +106,40 @@ export interface ToolMessage {
 export type HistoryMessage = UserMessage | AssistantMessage | ToolMessage;
 
 /**
- * What a client keeps between two messages and sends back untouched: one of the two kinds, by the provider. An empty object
- * means a new conversation, in both directions and for every provider.
+ * What a client keeps between two messages and sends back untouched: one of two kinds, depending on the provider. An empty
+ * object means a new conversation, in both directions and for every provider.
  */
 export interface ConversationState {
-  /** For providers that keep the conversation on their side; a signed one ends with `.CONVERSATION.SIGNATURE`. */
+  /** For providers that store the conversation; a signed id ends with `.CONVERSATION.SIGNATURE`. */
   previous_response_id?: string;
   /** For providers that get the whole conversation with each request. */
   conversation_history?: HistoryMessage[];
   /** Signs the `conversation_history`, if the server signs its states. */
   signature?: string;
-  /** What was said and done since then, if that has not come to its end. Always signed. Its fields are the server's own. */
+  /** The exchange since then, if it has not ended. Always signed. Only the server reads its fields. */
   open?: OpenExchange;
-  /** Names the conversation over all of its messages. */
+  /** Id of the conversation, the same for all of its messages. */
   conversation?: string;
 }
 
-/** A message whose answer was begun: with it, the calls that were made and their results so far. */
+/** A message whose answer has begun, with the calls that were made and their results so far. */
 export interface OpenExchange {
-  /** All of it; where the API keeps the conversation, what the API does not have yet. */
+  /** The whole exchange; where the API stores the conversation, only what the API does not have yet. */
   messages: HistoryMessage[];
-  /** Where the API keeps the conversation: the response that waits for these messages. */
+  /** Where the API stores the conversation: id of the response that waits for these messages. */
   response?: string;
-  /** Its calls that wait for a person's decision. */
+  /** Calls that wait for the user's decision. */
   waiting?: WaitingCalls;
-  /** What of this clients may not read: all of it, or `waiting`. */
+  /** The encrypted part that clients may not read: the whole exchange, or `waiting`. */
   sealed?: string;
   signature?: string;
 }
 
 export interface WaitingCalls {
   calls: WaitingCall[];
-  /** What an agent that is written elsewhere needs to go on with all of them. */
+  /** What an agent with its own `run` needs to resume all of them. */
   kept?: unknown;
-  /** Decided upon at most once: the ledger of this name remembers the nonce from then on. */
+  /** Allows only one decision: the ledger named `ledger` remembers each nonce that was used. */
   nonce: string;
   ledger: string;
   /** ISO 8601, in UTC. */
@@ -151,13 +151,13 @@ export interface WaitingCall {
   name: string;
   arguments: string;
   editable?: boolean;
-  /** What clients know the call by, where that is not its id. */
+  /** The id that clients have of the call, if it is not `id`. */
   shownId?: string | undefined;
-  /** No tool is called: the agent that asks goes on with the answer. */
+  /** No tool is called: the agent that asks continues with the answer. */
   isQuestion?: true;
-  /** A message in place of the decision is the answer. */
+  /** A message in place of the decision counts as the answer. */
   question?: true;
-  /** What an agent that is written elsewhere needs to go on with this one. */
+  /** What an agent with its own `run` needs to resume this call. */
   kept?: unknown;
 }
 
@@ -173,7 +173,7 @@ export interface ByTheme {
   dark: string;
 }
 
-/** The launcher's button, as the elements' properties of the same names have it; times are in milliseconds. */
+/** The launcher's button. The fields are the elements' properties of the same names; times are in milliseconds. */
 export interface OwnersButton {
   position?: "bottom-end" | "bottom-start" | "top-end" | "top-start";
   icon?: "chat" | "spark" | "question";
@@ -181,24 +181,24 @@ export interface OwnersButton {
   label?: ToolText;
   preview?: ToolText;
   previewAfter?: number;
-  /** Opens once for a visitor, and never where the panel fills the screen. */
+  /** Opens the chat once per visitor, and never where the panel fills the screen. */
   autoOpen?: number;
 }
 
-/** Texts, looks and behaviour of the chat, as the owner of the agent wants them. What a page says itself wins. */
+/** Texts, look and behaviour of the chat, as the agent's owner sets them. A page's own settings take precedence. */
 export interface OwnersPage {
-  /** What the chat is called, in place of the agent's name. */
+  /** Title of the chat, in place of the agent's name. */
   title?: ToolText;
   welcome?: ToolText;
   /** In the empty text field. */
   placeholder?: ToolText;
   /** A sentence below the text field. */
   disclaimer?: ToolText;
-  /** What the button says, and what it sends. */
+  /** The text of each button, and the message that it sends. */
   suggestions?: { label: ToolText; prompt: ToolText }[];
   /** Below the disclaimer. Addresses of http or https, or paths of the server. */
   links?: { label: ToolText; url: string }[];
-  /** How people sign in, where the agent has to know them. */
+  /** How people sign in, if the agent has to know them. */
   signIn?: { label?: ToolText; url?: string };
   /** How they sign out again. Without it, no button is shown. */
   signOut?: { label?: ToolText; url?: string };
@@ -207,10 +207,10 @@ export interface OwnersPage {
   /** Addresses of images, relative to the server's. */
   logo?: ByTheme;
   favicon?: ByTheme;
-  /** A list of families, as in CSS. */
+  /** A list of font families, as in CSS. */
   font?: string;
   corners?: "round" | "soft" | "sharp";
-  /** A default: what the reader has chosen wins. */
+  /** A default: the user's own choice takes precedence. */
   theme?: "auto" | "light" | "dark";
   density?: "normal" | "compact" | "spacious";
   conversations?: boolean;
@@ -225,7 +225,7 @@ export interface StartedToolCall {
   /** Pairs this call with its result; parallel calls finish in any order. */
   id: string;
   tool: string;
-  /** What people read in place of the name. */
+  /** Shown in place of the name. */
   title?: ToolText | undefined;
   /** One complete JSON text, as the model wrote it. */
   arguments: string;
@@ -237,15 +237,15 @@ export interface StartedToolCall {
 export interface FinishedToolCall {
   id: string;
   tool: string;
-  /** What people read in place of the name, now that the call has ended. */
+  /** Shown in place of the name, now that the call has ended. */
   title?: ToolText | undefined;
   output: string;
-  /** Pictures of the result: at most 4, which have 1 MiB together. */
+  /** Images of the result: at most 4, and at most 1 MiB in total. */
   images?: ResultImage[];
-  /** How many more the model got. */
+  /** How many more images the model got. */
   images_omitted?: number;
   status: "completed" | "failed";
-  /** The person has declined the call: it was not carried out. */
+  /** The user has declined the call: it was not carried out. */
   declined?: true;
   /** Milliseconds from the start of the tool to its end. */
   duration_ms: number;
@@ -253,50 +253,50 @@ export interface FinishedToolCall {
   parent?: string;
 }
 
-/** A picture of a tool's result. */
+/** An image of a tool's result. */
 export interface ResultImage {
   mime_type: ImageType;
   /** Base64 of the bytes. */
   data: string;
 }
 
-/** A tool call that waits until the person has approved or declined it. */
+/** A tool call that waits until the user has approved or declined it. */
 export interface ToolApproval {
   id: string;
   tool: string;
   /** One complete JSON text. Show it: it is what the tool will get. */
   arguments: string;
-  /** What the call does, in few words, or in those of several languages. */
+  /** What the call does, in a few words of one or several languages. */
   title?: ToolText;
-  /** What the person is asked: plain text of at most 1,000 characters. */
+  /** The question to the user: plain text of at most 1,000 characters. */
   text: string;
   /** The call cannot be undone. */
   danger?: boolean;
-  /** A decision may bring other arguments. */
+  /** A decision may change the arguments. */
   editable?: boolean;
-  /** JSON Schema of the arguments of an `editable` call, where it has no more than 16 KiB. */
+  /** JSON Schema of the arguments of an `editable` call, if it is not larger than 16 KiB. */
   schema?: Readonly<Record<string, unknown>>;
-  /** The agent wants words: `reason` of a yes, or a plain message. */
+  /** The agent asks for text: the `reason` of an approval, or a plain message. */
   question?: boolean;
   /** ISO 8601, in UTC. */
   expires_at: string;
 }
 
-/** The person's answer to a tool call that waits for approval. */
+/** The user's answer to a tool call that waits for approval. */
 export interface ApprovalDecision {
   /** The `id` of the call. */
   readonly id: string;
   readonly approved: boolean;
-  /** Why it was declined, for the model, or the answer to a question. At most 1,000 characters. */
+  /** For the model: why the call was declined, or the answer to a question. At most 1,000 characters. */
   readonly reason?: string;
-  /** Changed arguments, as one JSON text, for a tool that lets them be edited. */
+  /** Changed arguments of an `editable` call, as one JSON text. */
   readonly arguments?: string;
 }
 
-/** A decision, with what it is about. */
+/** A decision, with the call that it is about. */
 export interface DecidedCall extends ApprovalDecision {
   readonly tool: string;
-  /** What the framework of an agent with `run` needs to go on, or what its author has kept. */
+  /** What the framework of an agent with its own `run` needs to resume the call, or what its author has kept. */
   // biome-ignore lint/suspicious/noExplicitAny: the code that kept it knows what it is.
   readonly kept?: any;
 }
@@ -308,7 +308,7 @@ export interface ChatResponse {
   done: true;
   usage?: Usage;
   finish_reason: FinishReason;
-  /** What `tool_call` and `tool_result` say, joined by call; absent where no tool ran. */
+  /** The data of `tool_call` and `tool_result`, merged for each call; absent if no tool ran. */
   tool_calls?: (StartedToolCall | (FinishedToolCall & { arguments?: string }))[];
   /** As in `done`. */
   model?: string;
@@ -322,7 +322,7 @@ export interface ChatResponse {
   sources?: CitedSource[];
 }
 
-/** A message that a client sends on the socket. `state` wins over `previous_response_id`. */
+/** A message that a client sends on the socket. `state` takes precedence over `previous_response_id`. */
 export type SocketRequest =
   | {
       /** May be absent beside `approvals` and `continue`, and empty beside a file. */
@@ -333,24 +333,24 @@ export type SocketRequest =
       attachments?: readonly Attachment[];
       /** Answers the tool calls that wait, each of them exactly once. */
       approvals?: readonly ApprovalDecision[];
-      /** Asks the model to go on from the state: after an error that says so, or after an answer that ended too early. */
+      /** Asks the model to continue from the state: after an error that allows it, or after an answer that was cut. */
       continue?: true;
-      /** At most 16 strings for the agent, which nothing proves. */
+      /** At most 16 strings for the agent. They are not verified. */
       metadata?: Readonly<Record<string, string>>;
     }
   | { type: "clear" }
-  /** Says who sends what comes next, until another one does. */
+  /** Identifies the sender of the following messages, until the next `authenticate`. */
   | { type: "authenticate"; token: string }
   | { type: "stop" }
-  /** Asks for the run's events after the one of this number; 0: for all. */
+  /** Asks for the run's events after number `after`; 0: for all. */
   | { type: "resume"; run: string; after: number };
 
 /** Body of `POST /api/feedback`. */
 export interface FeedbackRequest {
-  /** Id of the run whose answer it is. */
+  /** Id of the run whose answer is rated. */
   run: string;
   conversation?: string | undefined;
-  /** `null` takes an earlier rating back. */
+  /** `null` withdraws an earlier rating. */
   rating: "up" | "down" | null;
   /** At most 200 characters. */
   reason?: string | undefined;
@@ -378,24 +378,24 @@ export interface AgentInfo {
   suggestions: string[];
   /** A sentence below the text field, such as that answers may be wrong. */
   disclaimer?: string;
-  /** What the agent's owner says of the chat, in all languages; the three above are its English, or first, texts. */
+  /** The owner's settings of the chat, in all languages; the three texts above are its English, or first, ones. */
   chat?: OwnersPage;
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   models?: string[];
-  /** Whether `POST /api/feedback` takes ratings of answers. */
+  /** Whether `POST /api/feedback` accepts ratings of answers. */
   feedback?: true;
-  /** Whether `continue` has an answer go on; absent for an agent with a `run` of its own. */
+  /** Whether `continue` can resume an answer; absent for an agent with its own `run`. */
   continue?: true;
-  /** What may be attached to a message; `media_types` is empty when the agent takes no files. `max_text_bytes` holds for text files. */
+  /** What may be attached; `media_types` is empty if the agent accepts no files. `max_text_bytes` is for text files. */
   attachments: { media_types: string[]; max_bytes: number; max_text_bytes: number; max_count: number };
-  /** Most that the body of one message may weigh, with its state; its files are base64 there: 4 bytes for 3. */
+  /** Maximum body of one message, including its state and its files, which are base64 there: 4 bytes for 3. */
   max_body_bytes: number;
-  /** Names the user whose token or cookie came with the request, in 22 characters; absent if they are not known. */
+  /** 22 characters that identify the user whose token or cookie came with the request; absent if unknown. */
   user?: string;
   /** The user's name, at most 100 characters, where the agent's `authenticate` gives one. */
   user_name?: string;
   /** A user has to sign in before they can chat. */
   login_required?: true;
-  /** The user is not found out yet: the client has to ask again. The page at `/` has it where the agent knows its users. */
+  /** The user is not known yet: the client has to ask again. Always set in the page at `/` of agents with users. */
   user_pending?: true;
 }

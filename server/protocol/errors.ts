@@ -7,7 +7,7 @@ interface ErrorTraits {
   status: number;
   /** Whether sending the same message again may help. */
   retryable: boolean;
-  /** With which a socket is closed (RFC 6455, 7.4; 4000 to 4999 are ours). Absent: 1011, if it is closed at all. */
+  /** Close code of a socket (RFC 6455, 7.4; 4000 to 4999 are Parley's). Absent: 1011, if it closes at all. */
   close?: number;
 }
 
@@ -57,7 +57,7 @@ export type ErrorCode = keyof typeof ERRORS;
 export interface ArgumentProblem {
   /** JSON pointer into the arguments; "" for all of them. */
   pointer: string;
-  /** Goes on after the name of that part: "must be one of …". */
+  /** Continues a sentence after the name of that part: "must be one of …". */
   message: string;
 }
 
@@ -71,7 +71,7 @@ export interface ErrorBody {
     message: string;
     /** JSON pointer to the field of the request that is wrong. */
     param?: string;
-    /** What does not fit in arguments that a person has changed: at most 8 problems. */
+    /** What is wrong in arguments that the user has changed: at most 8 problems. */
     problems?: ArgumentProblem[];
     /** Whether sending the same request again may help. */
     retryable: boolean;
@@ -85,19 +85,19 @@ export interface ApiErrorOptions {
   problems?: ArgumentProblem[] | undefined;
   /** Seconds to wait before trying again. */
   retryAfter?: number | undefined;
-  /** Overrides what the code says of retrying. */
+  /** Overrides `retryable` of the code. */
   retryable?: boolean | undefined;
-  /** What only the operator should know, in a sentence: for the log, and for the page of a server on loopback without keys. */
+  /** A sentence for the operator only: for the log, and for the page of a server on loopback without keys. */
   detail?: string | undefined;
-  /** Stands beside `error` in the body. */
+  /** Fields beside `error` in the body. */
   beside?: Pick<ErrorBody, "state" | "continue">;
   /** For the log, never for the client. */
   cause?: unknown;
 }
 
 /**
- * A failure that the client may know of: `message` goes out as it is, so it holds no stack, path, key
- * or provider body. Any other exception is a bug and leaves as a bare `internal`.
+ * A failure that the client may know about: `message` is sent as it is, so it must not contain a stack, path, key or provider
+ * body. Any other exception is a bug and is sent as a bare `internal`.
  */
 export class ApiError extends Error {
   override readonly name: string = "ApiError";
@@ -124,19 +124,19 @@ export class ApiError extends Error {
     return ERRORS[this.code].status;
   }
 
-  /** The code that says on a socket what the status says over HTTP. */
+  /** The close code of a socket that corresponds to the HTTP status. */
   get closeCode(): number {
     const { close = INTERNAL_ERROR }: ErrorTraits = ERRORS[this.code];
     return close;
   }
 }
 
-/** For the log: without the sentence, which may quote the request. */
+/** For the log: without `message`, which may quote the request. */
 export function errorFacts({ code, detail }: ApiError): string {
   return detail === undefined ? code : `${code}: ${detail}`;
 }
 
-/** Shows an `ApiError` as it is and hides everything else. */
+/** Returns an `ApiError` as it is, and hides any other error behind `internal`. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   return new ApiError("internal", "Something went wrong on the server. Please try again.", {
@@ -149,7 +149,7 @@ export function invalidRequest(param: string, message: string): ApiError {
   return new ApiError("invalid_request", message, { param });
 }
 
-/** The field as one writes it: `approvals[0].id` for the pointer `/approvals/0/id`. */
+/** The usual notation of a field: `approvals[0].id` for the pointer `/approvals/0/id`. */
 export function fieldOf(pointer: string): string {
   return pointer
     .slice(1)
@@ -157,7 +157,7 @@ export function fieldOf(pointer: string): string {
     .replace(/\.(\d+)/g, "[$1]");
 }
 
-/** 400 that names the field as one writes it. */
+/** An error about a field, which the message names in that notation. */
 export function invalidField(param: string, problem: string, code: ErrorCode = "invalid_request"): ApiError {
   return new ApiError(code, `${fieldOf(param)} ${problem}.`, { param });
 }
@@ -167,7 +167,7 @@ export function runLost(): ApiError {
   return new ApiError("run_lost", "The answer was lost with the server that gave it. Please try again.");
 }
 
-/** The server is being stopped, and often another takes its place at once. */
+/** The server is stopping. Often another one takes its place at once, so clients may retry soon. */
 export function shuttingDown(): ApiError {
   return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
 }

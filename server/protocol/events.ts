@@ -23,30 +23,30 @@ export interface ThinkingEvent {
   data: string;
 }
 
-/** A tool invocation that starts now. */
+/** A tool call that starts now. */
 export interface ToolCallEvent {
   type: "tool_call";
   data: StartedToolCall;
 }
 
-/** What a running tool invocation does now. The last one of a call comes before its result. In no JSON form, and in no state. */
+/** What a running tool call does now. The last one comes before the call's result. Not in JSON answers or states. */
 export interface ToolProgressEvent {
   type: "tool_progress";
   data: {
-    /** That of the `tool_call`. */
+    /** Id of the `tool_call`. */
     id: string;
     /** One plain line of at most 300 characters. */
     text: string;
   };
 }
 
-/** The end of a tool invocation. After a failed one the run goes on: the model knows of it. */
+/** The end of a tool call. If it failed, the model is informed and the run continues. */
 export interface ToolResultEvent {
   type: "tool_result";
   data: FinishedToolCall;
 }
 
-/** A tool call waits for the person's decision. Its `tool_call` follows in the next run, if it is approved. */
+/** A tool call waits for the user's decision. Its `tool_call` follows in the next run, if it is approved. */
 export interface ToolApprovalEvent {
   type: "tool_approval";
   data: ToolApproval;
@@ -62,13 +62,13 @@ export interface DoneEvent {
   /** Summed over the run's model requests; absent where the provider does not report it. */
   usage?: Usage;
   finish_reason: FinishReason;
-  /** The calls that wait for the person's decision, with `approval_required`: to be answered by the next message. */
+  /** With `approval_required`: the calls that wait for the user's decision in the next message. */
   approvals?: ToolApproval[];
-  /** What the person may send next: at most 3 plain texts of 200 characters. */
+  /** What the user may send next: at most 3 plain texts of at most 200 characters. */
   suggestions?: string[];
   /** A name for the conversation: plain text of at most 200 characters. */
   title?: string;
-  /** What the answer rests on, if that is known. */
+  /** Sources of the answer, if known. */
   sources?: CitedSource[];
   /** The model string of the model that gave the answer; only of an agent with fallback models. */
   model?: string;
@@ -77,25 +77,25 @@ export interface DoneEvent {
 /** The run failed. Terminal: nothing follows. */
 export interface ErrorEvent {
   type: "error";
-  /** A sentence for a person: no stack, path, key or provider body. */
+  /** A sentence for the user: no stack, path, key or provider body. */
   data: string;
   code: ErrorCode;
   /** JSON pointer to the field of the request that is wrong. */
   param?: string;
-  /** What does not fit in arguments that a person has changed: at most 8 problems. */
+  /** What is wrong in arguments that the user has changed: at most 8 problems. */
   problems?: ArgumentProblem[];
   /** Whether sending the same message again may help. */
   retryable: boolean;
   /** The last good state, when there is one: continue from here. */
   state?: ConversationState;
-  /** Tools have run: the same message would run them again, and `{"continue": true}` with this state does not. */
+  /** Tools have run: the same message would run them again; `{"continue": true}` with this state does not. */
   continue?: true;
-  /** Seconds to wait before a retry, where the model's side named them or the server is stopping. */
+  /** Seconds to wait before a retry, if known: from the provider, from a limit, or because the server is stopping. */
   retry_after?: number;
 }
 
 /**
- * A failure as an event: of a stream that has begun, or of a socket. `state` is the last good one; an empty one is left out.
+ * A failure as an event, for a stream that has begun or for a socket. `state` is the last good one; an empty state is left out.
  */
 export function errorEvent(error: ApiError, state: ConversationState = {}, canContinue = false): ErrorEvent {
   const { code, message, retryable, retryAfter } = error;
@@ -117,7 +117,7 @@ export interface ClearedEvent {
   data: "";
 }
 
-/** Everything that a run can say. The last event is exactly one `done` or `error`. */
+/** All events of a run. It ends with exactly one `done` or `error`. */
 export type StreamEvent =
   | TokenEvent
   | ThinkingEvent
@@ -138,19 +138,19 @@ export function isTerminal<Event extends { readonly type: string }>(
   return event.type === "done" || event.type === "error";
 }
 
-/** An event as a client gets it: numbered within its run from 1, so that reading can go on after a break. */
+/** An event as a client gets it: numbered within its run from 1, so that clients can resume after a lost connection. */
 export type NumberedEvent = StreamEvent & { id: number };
 
 /**
- * A name that a client gives to a run, so that it can come back to it. Mint at least 128 random bits: where
- * no key is needed, and to others with the same key, the name is the secret.
+ * A name that a client gives to a run in order to resume it. Use at least 128 random bits: where no key is needed, or several
+ * clients share one, the name is the only secret of the run.
  */
 export const RUN_ID = /^[A-Za-z0-9_-]{16,64}$/;
 
-/** Everything that the server can say on a socket. */
+/** All events that the server sends on a socket. */
 export type SocketEvent = StreamEvent | ClearedEvent;
 
-/** Closes a `switch` over a union: a new member that a switch forgets no longer compiles. */
+/** Ends a `switch` over a union: if the switch forgets a member, it does not compile. */
 export function unreachable(value: never): never {
   throw new Error(`unexpected value: ${JSON.stringify(value)}`);
 }

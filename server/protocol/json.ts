@@ -1,4 +1,4 @@
-/** JSON from outside. */
+/** Helpers for JSON from outside. */
 
 /** An object of JSON from outside, which is not changed. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -9,8 +9,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * JSON of a value as it is. Old libraries of a page give arrays, texts and numbers a `toJSON` of theirs, which
- * `JSON.stringify` asks alone.
+ * JSON of a value, ignoring `toJSON`: old libraries on a page add one of their own to arrays, strings and numbers, which
+ * `JSON.stringify` by itself would use.
  */
 export function toJson(value: unknown, indent = 0): string {
   return JSON.stringify(
@@ -22,12 +22,12 @@ export function toJson(value: unknown, indent = 0): string {
   );
 }
 
-/** A field from outside that should be a string. */
+/** A field from outside that should be a string; "" if it is not. */
 export function asString(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The objects of a list from outside. */
+/** The objects in a list from outside; none if it is not a list. */
 export function records(list: unknown): Record<string, unknown>[] {
   return Array.isArray(list) ? list.filter(isRecord) : [];
 }

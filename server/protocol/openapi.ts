@@ -1,6 +1,6 @@
 /**
- * The description of the HTTP interface as OpenAPI 3.1, of the agent that is served. Each schema is written by the type of what it
- * describes, so that `tsc` names a field that is missing here. Loaded when it is asked for.
+ * Describes the HTTP interface of the served agent as OpenAPI 3.1. Each schema is typed by what it describes, so that `tsc`
+ * reports a field that is missing here. Loaded when it is requested.
  */
 
 import { type Attachment, type FileType, MAX_ATTACHMENT_BYTES } from "./attachments.ts";
@@ -41,7 +41,7 @@ export interface Described {
   readonly requiresKey: boolean;
   /** Whether the agent knows its users. */
   readonly hasUsers: boolean;
-  /** The optional routes that are open. */
+  /** Whether each optional route is enabled. */
   readonly open: Readonly<Record<OptionalRoute, boolean>>;
   readonly limits: {
     readonly bodyBytes: number;
@@ -53,7 +53,7 @@ export interface Described {
 
 export type OptionalRoute = "feedback" | "mcp" | "metrics" | "openai";
 
-/** A JSON Schema of draft 2020-12, which OpenAPI 3.1 takes as it is. */
+/** A JSON Schema of draft 2020-12, which OpenAPI 3.1 uses as it is. */
 export type Schema = { readonly [keyword: string]: unknown };
 
 /** The schema of a field that may be absent. */
@@ -71,7 +71,7 @@ type FieldsOf<Shape> = {
     : Schema;
 };
 
-/** An object with the fields of `Shape`. Answers get more fields over time, so that others are not excluded. */
+/** An object with the fields of `Shape`. It allows other fields, because answers get more of them over time. */
 function object<Shape>(fields: FieldsOf<Shape>, more: Schema = {}): Schema {
   const entries = Object.entries<Schema | Optional>(fields);
   const required = entries.filter(([, field]) => !(field instanceof Optional)).map(([name]) => name);
@@ -240,7 +240,7 @@ function toolSchemas() {
   return {
     StartedToolCall: object<StartedToolCall>(started),
     FinishedToolCall: object<FinishedToolCall>(finished),
-    /** As the JSON form has it: with what was asked, where that is known. */
+    /** As in JSON answers: with the arguments of the call, if they are known. */
     ToolCall: oneOf(
       ref("StartedToolCall"),
       object<FinishedToolCall & { arguments?: string }>({ ...finished, arguments: optional(STRING) }),
@@ -325,7 +325,7 @@ function answerSchemas() {
   };
 }
 
-/** What `chat` of the agent may say. */
+/** The settings in an agent's `chat`. */
 function ownersSchemas() {
   const byTheme = (description: string) => optional(object<ByTheme>({ light: STRING, dark: STRING }, { description }));
   const way = optional(object<{ label?: string; url?: string }>({ label: optional(TEXTS), url: optional(STRING) }));
@@ -376,7 +376,7 @@ function eventSchemas() {
   const place = "A place in the text since the start or the last call, result or approval, in UTF-16 units.";
   const source = object<EventOf<"source">["data"]>({ ...SOURCE, at: optional(count(place)) });
   return {
-    /** What comes over SSE and the socket. */
+    /** Sent over SSE and over WebSocket. */
     Event: oneOf(
       object<EventOf<"token">>({ type: only("token"), data: text("A piece of the answer's text."), id }),
       object<EventOf<"thinking">>({ type: only("thinking"), data: text("A piece of the model's reasoning."), id }),
@@ -501,7 +501,7 @@ const FRAMES = { "text/event-stream": { schema: means("Frames whose data is one 
 const RUN_PARAMETER = { name: "id", in: "path", required: true, schema: RUN };
 const RUN_ID_HEADER = { "x-run-id": { description: "Id of the run.", schema: STRING } };
 
-/** The paths that are open to all. */
+/** The paths that need no key. */
 const OPEN_PATHS = {
   "/api/info": {
     get: {
@@ -537,7 +537,7 @@ const OPEN_PATHS = {
 export function openApi(described: Described): object {
   const { title, version, basePath, requiresKey, hasUsers, limits } = described;
   const key = requiresKey ? { key: [] } : {};
-  // The second entry is for a user whom the agent does not know.
+  // The second entry is for users that the agent does not know.
   const security = hasUsers ? [{ ...key, user: [] }, key] : requiresKey ? [key] : [];
   const schemas: Record<SchemaName, Schema> = {
     ...stateSchemas(),
@@ -590,7 +590,7 @@ function pathsOf({ open, limits, basePath, requiresKey, hasUsers }: Described): 
   return {
     ...Object.fromEntries(
       Object.entries(OPEN_PATHS).map(([path, { get }]) => {
-        // It also says who the user is.
+        // The answer also tells who the user is.
         const security = path === "/api/info" && hasUsers ? [{ user: [] }, {}] : [];
         return [path, { get: { ...get, security } }];
       }),
@@ -612,7 +612,7 @@ function pathsOf({ open, limits, basePath, requiresKey, hasUsers }: Described): 
     ...(open.openai && { "/v1/models": { get: models }, "/v1/chat/completions": { post: completions } }),
     ...(open.mcp && { "/mcp": { post: mcp } }),
     ...(open.metrics && {
-      // At the root, also where everything else is below a path.
+      // Always at the root, even if everything else is below a base path.
       "/metrics": {
         get: { ...metrics, security: requiresKey ? [{ key: [] }] : [] },
         ...(basePath === "" ? {} : { servers: [{ url: "/" }] }),
@@ -647,7 +647,7 @@ const socket = {
   responses: { 101: answer("The socket is open."), "4XX": FAILED["4XX"] },
 };
 
-/** What OpenAI's clients know of it. */
+/** Bodies that OpenAI's clients know, so they are not described further. */
 const OPENAI = json({ type: "object", description: "As in the API of OpenAI." });
 const OPENAI_FAILED = {
   "4XX": answer("The request is wrong, or may not be made.", OPENAI),

@@ -1,16 +1,16 @@
-/** What answers rest on. Types alone. */
+/** The sources of answers. Types only. */
 
-/** A page or a file that an answer rests on. It has either `url` or `file`. */
+/** A page or a file that an answer is based on. It has either `url` or `file`. */
 export interface Source {
-  /** Counts from 1 in a run: each `url` or `file` has one. */
+  /** Number from 1 within a run, one for each `url` or `file`. */
   id: number;
   /** Plain text of at most 200 characters. */
   title: string;
-  /** A page of http or https, at most 2,048 characters. */
+  /** An http or https address of at most 2,048 characters. */
   url?: string;
   /** Name of a file. */
   file?: string;
-  /** The words that the answer rests on: plain text of at most 500 characters. */
+  /** The passage that the answer is based on: plain text of at most 500 characters. */
   quote?: string;
 }
 
@@ -19,14 +19,14 @@ export interface SourceEvent {
   type: "source";
   data: Source & {
     /**
-     * Counts UTF-16 units in the text that came since the start, or since the last `tool_call`, `tool_result` or `tool_approval`.
+     * Offset, in UTF-16 units, in the text since the start or the last `tool_call`, `tool_result` or `tool_approval`.
      * Absent where the source belongs to the whole answer.
      */
     at?: number;
   };
 }
 
-/** A source, once for all the places that rest on it. */
+/** A source, listed once with all places that cite it. */
 export interface CitedSource extends Source {
   /** Its places in the text of `done`, which is `response` of the JSON form, in UTF-16 units. */
   at: number[];
@@ -36,6 +36,6 @@ export interface CitedSource extends Source {
 export interface ResultSource {
   title: string;
   url?: string;
-  /** What it says. */
+  /** Its content. */
   text?: string;
 }

@@ -1,13 +1,13 @@
-/** Server-Sent Events, both directions: how we write them, and a decoder that is right at every split. */
+/** Server-Sent Events in both directions: an encoder, and a decoder that accepts input split at any place. */
 
 import type { NumberedEvent } from "./events.ts";
 
-/** One frame. The JSON says everything, so a client that reads only `data:` lines works. */
+/** One frame. The JSON has all fields, so that a client may read only the `data:` lines. */
 export function encodeFrame(event: NumberedEvent): string {
   return `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** A comment frame: keeps proxies from cutting a silent stream, means nothing to a client. */
+/** A comment frame, which clients ignore: keeps proxies from closing a silent stream. */
 export const KEEP_ALIVE_FRAME = ": keep-alive\n\n";
 
 /** One dispatched event of a stream. */
@@ -19,7 +19,7 @@ export interface SseMessage {
 
 /**
  * Decodes an event stream that arrives in any pieces: feed it text, get the events that became complete.
- * An event that no blank line has ended is discarded, as WHATWG HTML 9.2.6 demands.
+ * An event that is not ended by a blank line is discarded, as WHATWG HTML 9.2.6 demands.
  * Throws `RangeError` when one event grows beyond `maxChars`, so that an endless line cannot fill the memory.
  */
 export class SseDecoder {
@@ -43,11 +43,11 @@ export class SseDecoder {
       this.#atStart = false;
       if (text.startsWith("\uFEFF")) text = text.slice(1);
     }
-    // A CRLF that was cut in two ends one line, not two.
+    // A CRLF that is split between two chunks ends one line, not two.
     if (this.#afterCarriageReturn && text.startsWith("\n")) text = text.slice(1);
     this.#afterCarriageReturn = chunk.endsWith("\r");
 
-    // Almost every stream ends its lines with LF alone; asking once spares the search for CR in each line.
+    // Almost every stream ends its lines with LF alone: one check per chunk saves the search for CR in each line.
     const nextLineEnd = text.includes("\r") ? nextLineFeedOrCarriageReturn : nextLineFeed;
     let from = 0;
     for (let at = nextLineEnd(text, 0); at !== -1; at = nextLineEnd(text, from)) {
@@ -74,10 +74,10 @@ export class SseDecoder {
     return line;
   }
 
-  /** The line is a part of `text`, which spares copying it. */
+  /** Reads the line between `from` and `to`, without copying it from `text`. */
   #line(text: string, from = 0, to = text.length): SseMessage | undefined {
     if (from === to) return this.#dispatch();
-    // No field of the standard: llama.cpp writes its failures so.
+    // Not a field of the standard: llama.cpp reports its failures in it.
     const error = fieldValue("error", text, from, to);
     if (error !== undefined) this.#event = "error";
     const data = error ?? fieldValue("data", text, from, to);
@@ -98,7 +98,7 @@ export class SseDecoder {
   }
 }
 
-/** The value of this field; `undefined` when the line is of another one, or a comment. */
+/** The value of `field`; `undefined` if the line has another field or is a comment. */
 function fieldValue(field: string, text: string, from: number, to: number): string | undefined {
   if (!text.startsWith(field, from)) return undefined;
   const end = from + field.length;

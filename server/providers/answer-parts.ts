@@ -1,19 +1,19 @@
 /**
- * `answer_parts` of the model's message: in which order its text, its calls and its thoughts came, and what its provider needs
- * back of each, where text and calls alone do not say that. Clients send it back, so it is checked.
+ * `answer_parts` of an assistant message: the order of its text, calls and thoughts, and the data that the provider
+ * needs back with each. Absent if text and calls alone say all of it. Clients send it back, so it is checked.
  */
 
 import type { AssistantMessage, HistoryToolCall } from "../protocol/chat.ts";
 import { isRecord, type Json, records } from "../protocol/json.ts";
 
-/** A text stands for a range of the message's content, a call for the next of `tool_calls`. `notes` and `item` are the provider's. */
+/** A `text` is a range of the message's content, a `call` the next of `tool_calls`. `notes` and `item` are the provider's. */
 export type AnswerPart =
   | { type: "text"; span: [start: number, end: number]; notes?: Json }
   | { type: "call"; notes?: Json }
   | { type: "reasoning"; text?: string; notes?: Json }
   | { type: "item"; item: Json };
 
-/** The field for a message of so many calls: those that were cut are the last ones. `provider` can read the parts. */
+/** The field for a message with `calls` calls: parts of later, cut-off ones are dropped. Only `provider` reads it. */
 export function partsField(provider: string, parts: readonly AnswerPart[], calls: number): { answer_parts?: Json } {
   let left = calls;
   const made = parts.filter(({ type }) => type !== "call" || left-- > 0);
@@ -22,7 +22,7 @@ export function partsField(provider: string, parts: readonly AnswerPart[], calls
   return isUsual && !saysMore ? {} : { answer_parts: { provider, parts: made } };
 }
 
-/** A part with what it stands for. `own` is as the client sent it. */
+/** A part with its text (`said`) or its call. `own` is the part as the client sent it. */
 export interface ResolvedPart {
   own: Json;
   said?: string;
@@ -35,14 +35,14 @@ export function plainParts({ content, tool_calls: calls = [] }: AssistantMessage
 }
 
 /**
- * The parts of a message, if this provider has made them: they have each call, no piece of the text twice, and none is missing
- * unless `mayLeaveOut`. Of every other message, the text and the calls.
+ * The parts of a message, if they are from this provider and complete: every call, no text twice, and none missing
+ * unless `mayLeaveOut`. For any other message, its text and its calls.
  */
 export function readParts(message: AssistantMessage, provider: string, mayLeaveOut = false): ResolvedPart[] {
   const { answer_parts: kept = formerParts(message), tool_calls: calls = [] } = message;
   if (!isRecord(kept) || kept.provider !== provider) return plainParts(message);
   const [given, rest, text] = [records(kept.parts), [...calls], message.content ?? ""];
-  // If an answer was cut, no part may refer to its text.
+  // An answer that was cut off may have no part for its text.
   const whole =
     mayLeaveOut && !given.some(({ type }) => type === "text") ? [{ type: "text", span: [0, text.length] }] : [];
   let [sent, missing] = [0, ""];
@@ -59,7 +59,7 @@ export function readParts(message: AssistantMessage, provider: string, mayLeaveO
   return fits && (mayLeaveOut || (missing + text.slice(sent)).trim() === "") ? parts : plainParts(message);
 }
 
-/** The parts in the three forms of earlier builds, whose states clients still hold. It goes after the next release. */
+/** The parts in three forms of earlier builds, which clients may still send. To be removed after the next release. */
 function formerParts({ ai_sdk, anthropic_layout: layout, openai_output: output }: AssistantMessage): unknown {
   if (Array.isArray(layout)) {
     const parts = layout.map((block) => {

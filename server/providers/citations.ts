@@ -1,4 +1,4 @@
-/** How APIs and frameworks say what an answer rests on, and how they count places in its text. */
+/** Reads the sources of an answer, and their positions in its text, from the forms of APIs and frameworks. */
 
 import type { HistoryMessage, HistoryToolCall } from "../protocol/chat.ts";
 import { asString, isRecord, type Json, records } from "../protocol/json.ts";
@@ -10,15 +10,15 @@ export function sourceEvents(sources: readonly FoundSource[]): ModelEvent[] {
   return sources.map((source) => ({ type: "source", source }));
 }
 
-/** A source in the field names that most have in common. */
+/** A source from the field names that most APIs and frameworks share. */
 export function plainSource(fields: Json): FoundSource {
   const { source, url = source, title, document_title, filename = document_title ?? title } = fields;
   return { title: asString(title), url: asString(url), file: asString(filename), quote: asString(fields.cited_text) };
 }
 
 /**
- * Annotations of a text of OpenAI's, behind which `after` characters have come. Chat Completions has the fields in one of the
- * type's name. Places are behind what they mark, and count code points, as in Python.
+ * The sources in the annotations of an OpenAI text, which `after` more characters follow. Chat Completions nests their
+ * fields under the name of the type. Positions are at the end of what they mark and count code points, as in Python.
  */
 export function openAiSources(annotations: unknown, text: string, after = 0): FoundSource[] {
   return records(annotations).flatMap((annotation) => {
@@ -31,7 +31,7 @@ export function openAiSources(annotations: unknown, text: string, after = 0): Fo
   });
 }
 
-/** The sources of a whole message, which ends `said` but for what came behind it. */
+/** The sources of a whole message whose text is in `said`, perhaps with more text after it. */
 export function messageSources(content: unknown, said: string): FoundSource[] {
   return records(content).flatMap(({ text: given, annotations, providerData }) => {
     const text = asString(given);
@@ -42,10 +42,10 @@ export function messageSources(content: unknown, said: string): FoundSource[] {
   });
 }
 
-/** A source of a tool's result in the history, and the call that has given it. */
+/** A source of a tool's result in the history, and the call that returned it. */
 export type GivenSource = ResultSource & { call: HistoryToolCall | undefined };
 
-/** In the order in which Claude gets them as search results. */
+/** The sources of all results, in the order in which Claude gets them as search results. */
 export function givenSources(history: readonly HistoryMessage[]): GivenSource[] {
   const calls = new Map<string, HistoryToolCall>();
   return history.flatMap((message) => {
@@ -55,14 +55,14 @@ export function givenSources(history: readonly HistoryMessage[]): GivenSource[] 
   });
 }
 
-/** A citation of Claude's: of a page that it has found, of a search result of ours, or of a document. */
+/** The source of a citation by Claude: a page that it found, a search result in `given`, or a document. */
 export function claudeSource(citation: Json, given: readonly GivenSource[]): FoundSource {
   const { call, url, title } = given[Number(citation.search_result_index)] ?? {};
   const found = plainSource(citation);
   return title === undefined ? found : { ...found, title, url, file: title, call };
 }
 
-/** The sources of Gemini's answer, as its own API and its Chat Completions name them. Places count bytes of UTF-8. */
+/** The sources of a Gemini answer, in the field names of Gemini or Chat Completions. Positions count UTF-8 bytes. */
 export function geminiSources(grounding: Json, text: string): FoundSource[] {
   const chunks = records(grounding.groundingChunks ?? grounding.grounding_chunks).map((chunk) => {
     const fields = chunk.web ?? chunk.retrievedContext ?? chunk.retrieved_context ?? chunk.maps;
@@ -83,7 +83,7 @@ export function geminiSources(grounding: Json, text: string): FoundSource[] {
   });
 }
 
-/** UTF-16 units of so many code points at the beginning of a text. */
+/** The number of UTF-16 units in the first `points` code points of a text. */
 function unitsOfPoints(text: string, points: number): number {
   if (!/[\uD800-\uDFFF]/.test(text)) return points;
   let [units, left] = [0, points];

@@ -1,7 +1,7 @@
 import type { StateKind } from "../protocol/chat.ts";
 import type { Model, Provider, ProviderFacts } from "./provider.ts";
 
-/** A provider of a model whose states are of this kind. */
+/** A provider whose model has states of this kind. */
 export function createProvider(
   { id, label, mediaTypes, models, citesResults }: ProviderFacts,
   stateKind: StateKind,

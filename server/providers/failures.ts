@@ -1,6 +1,6 @@
 /**
- * Every way in which the model's side fails, as one of our codes. Visitors get a sentence that names no vendor and no cause
- * that is the operator's; the error's `detail` has both, and its cause, which is for the log, all that the provider said.
+ * Maps every failure of a model or its server to one of our codes. Visitors read a sentence without the vendor's name
+ * or the operator's causes. The error's `detail` has both; its `cause`, for the log, has all that the provider said.
  */
 
 import { ApiError, type ApiErrorOptions, type ErrorCode } from "../protocol/errors.ts";
@@ -31,7 +31,7 @@ const FINAL_SENTENCES: Partial<Record<ProviderErrorCode, string>> = {
   provider_rate_limited: "The assistant cannot answer right now. Please tell the owner of this site.",
 };
 
-/** A day, in seconds: a client's timers know no longer wait. */
+/** One day, in seconds: a client's timers cannot wait without limit. */
 const MAX_RETRY_AFTER = 86_400;
 
 export interface ProviderErrorOptions extends Pick<ApiErrorOptions, "cause" | "retryable" | "retryAfter"> {
@@ -39,7 +39,7 @@ export interface ProviderErrorOptions extends Pick<ApiErrorOptions, "cause" | "r
   message?: string | undefined;
 }
 
-/** `detail`: what happened, in a sentence for the operator, who may read the provider's name there. */
+/** `detail`: what happened, in a sentence for the operator; it may name the provider. */
 export function providerError(code: ProviderErrorCode, detail: string, options: ProviderErrorOptions = {}): ApiError {
   const { cause, retryable, retryAfter, message } = options;
   const sentence = (retryable === false ? FINAL_SENTENCES[code] : undefined) ?? SENTENCES[code];
@@ -51,7 +51,7 @@ export function providerError(code: ProviderErrorCode, detail: string, options: 
   });
 }
 
-/** What the various error bodies say, in one shape; "" where they do not say it. */
+/** The contents of the various error bodies in one shape; "" where a body lacks the field. */
 export interface FailureDetail {
   code: string;
   type: string;
@@ -59,7 +59,7 @@ export interface FailureDetail {
   text: string;
 }
 
-/** An answer that is no event stream: an error status, a redirect, or a body of another kind. */
+/** An answer that is not an event stream: an error status, a redirect, or a body of another kind. */
 export class UpstreamRefusal extends Error {
   override readonly name = "UpstreamRefusal";
   readonly status: number;
@@ -71,19 +71,19 @@ export class UpstreamRefusal extends Error {
   readonly requestId: string | undefined;
 
   constructor(status: number, headers: Headers, body: string) {
-    // The `openai` package takes an error whose text says "timed out" for a time-out: the body stays out of it.
+    // Without the body: the `openai` package reads any error text with "timed out" as a timeout.
     super(`the upstream answered with HTTP status ${status}`);
     this.status = status;
     this.headers = headers;
     this.body = body;
-    // A page of HTML or plain text: the whole of it is the message.
+    // HTML or plain text: the whole body is the message.
     const json = tryParse(body);
     this.detail = readDetail(json === undefined ? body : json);
     this.requestId = requestIdOf(headers);
   }
 }
 
-/** An error that an event of a stream reports, whose HTTP status was 200. */
+/** An error that an event inside a stream reports; the HTTP status was 200. */
 export class UpstreamFailure extends Error {
   override readonly name = "UpstreamFailure";
   readonly body: unknown;
@@ -109,7 +109,7 @@ export class UpstreamTimeout extends Error {
   }
 }
 
-/** The upstream's stream cannot be read as the API's. */
+/** The upstream's stream does not have the form of the API. */
 export class UpstreamGarbage extends Error {
   override readonly name = "UpstreamGarbage";
 }
@@ -119,14 +119,14 @@ export class MalformedOutput extends Error {
   override readonly name = "MalformedOutput";
 }
 
-/** The stream ended before the model said that it was finished. The message completes the sentence for the log. */
+/** The stream ended before the model reported that it was finished. The message completes the sentence for the log. */
 export class UpstreamTruncation extends Error {
   override readonly name = "UpstreamTruncation";
 }
 
 /**
- * Whether a message or a body is an error. An event or a chunk of an answer has a `type` or `choices`; what has neither and
- * comes with a sentence is one of the errors that `readDetail` knows.
+ * Whether a message or a body reports an error. An event or a chunk of an answer has a `type` or `choices`; a message
+ * with neither, but with a sentence, is one of the errors that `readDetail` reads.
  */
 export function reportsFailure(body: unknown, event = ""): boolean {
   const message = unwrapped(body);
@@ -152,7 +152,7 @@ function readDetail(body: unknown): FailureDetail {
   const first = unwrapped(body);
   const outer = isRecord(first) ? first : { message: first };
   const error = outer.error ?? (isRecord(outer.detail) ? outer.detail : outer);
-  // A short `error` may stand beside the sentence: `{error: "Bad Request", message: "..."}`.
+  // A short `error` may come with a sentence: `{error: "Bad Request", message: "..."}`.
   const inner = isRecord(error) ? error : { ...outer, message: joined(asString(error), asString(outer.message)) };
   const [fault, ...others] = records(inner.detail);
   const code = inner.code ?? inner.error_code ?? inner.status_code;
@@ -164,7 +164,7 @@ function readDetail(body: unknown): FailureDetail {
   };
 }
 
-/** The sentence alone: what FastAPI's faults quote of the request could be anything that a user wrote. */
+/** The sentence without the part of the request that FastAPI quotes: a user could have written anything there. */
 function sentenceOf(error: Record<string, unknown>): string {
   const sentence = SENTENCE_FIELDS.map((name) => asString(error[name])).find(Boolean) ?? "";
   const faults = records(error.detail).map((fault) => joined(placeOf(fault), asString(fault.msg)));
@@ -181,7 +181,7 @@ function placeOf(fault: Record<string, unknown> | undefined): string {
   return place.filter((name) => name !== "body").join(".");
 }
 
-/** What OpenRouter passes on of the error of the provider that it asked. */
+/** The original error of the provider behind OpenRouter. */
 function rawOf({ metadata }: Record<string, unknown>): string {
   return isRecord(metadata) ? asString(metadata.raw) : "";
 }
@@ -189,17 +189,17 @@ function rawOf({ metadata }: Record<string, unknown>): string {
 /** Headers in which providers name a request: OpenAI and LiteLLM, Anthropic, AWS, Azure. */
 const REQUEST_ID_HEADERS = ["x-request-id", "request-id", "x-amzn-requestid", "apim-request-id"];
 
-/** The provider's own id of the request that these headers answer. */
+/** The provider's id of the request, from the headers of its answer. */
 export function requestIdOf(headers: Headers): string | undefined {
   const id = REQUEST_ID_HEADERS.map((name) => headers.get(name)).find((value) => value !== null);
   return id !== undefined && id !== null && /^[\x21-\x7e]{1,200}$/.test(id) ? id : undefined;
 }
 
-/** Whole seconds that `Retry-After` (or OpenAI's finer `retry-after-ms`) asks to wait; it may name a date. */
+/** Whole seconds to wait, from OpenAI's finer `retry-after-ms` or from `Retry-After`, which may be a date. */
 export function readRetryAfter(headers: Headers, now = Date.now()): number | undefined {
   const milliseconds = headers.get("retry-after-ms")?.trim();
   if (milliseconds && /^\d+(\.\d+)?$/.test(milliseconds)) return Math.ceil(Number(milliseconds) / 1000);
-  // A LiteLLM proxy hands its provider's headers on under this prefix.
+  // A LiteLLM proxy passes its provider's headers on with this prefix.
   const value = (headers.get("retry-after") ?? headers.get("llm_provider-retry-after"))?.trim();
   if (!value) return undefined;
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value));
@@ -207,17 +207,17 @@ export function readRetryAfter(headers: Headers, now = Date.now()): number | und
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
 }
 
-/** We ask for no compression, since an event must not wait for those after it. */
+/** Requests ask for no compression, because it can hold an event back until later ones arrive. */
 export function isCompressed(headers: Headers): boolean {
   return !/^(?:identity)?$/i.test((headers.get("content-encoding") ?? "").trim());
 }
 
-/** Whether the upstream refused the request because of this parameter, so that it may be sent without. */
+/** Whether the upstream refused the request because of this parameter; it can then be sent again without it. */
 export function blamesParameter({ detail: { param, text } }: UpstreamRefusal, name: string): boolean {
   return param === "" ? text.includes(name) : param === name || param.startsWith(`${name}.`);
 }
 
-/** Whether the model itself went wrong, not the request: asked again, it mostly writes something else. */
+/** Whether the model's output was at fault, not the request: a second try mostly gives another output. */
 export function isModelFault(cause: unknown): boolean {
   const isReported = cause instanceof UpstreamRefusal || cause instanceof UpstreamFailure;
   return (
@@ -225,11 +225,11 @@ export function isModelFault(cause: unknown): boolean {
   );
 }
 
-/** Groq, whose errors have the output as `failed_generation`; Cerebras; Ollama; Gemini. */
+/** The words of Groq (its errors contain the output as `failed_generation`), Cerebras, Ollama and Gemini. */
 const MODEL_FAULT =
   /\bfailed_generation\b|tool_use_failed|tool call validation failed|failed to (?:call a function|generate tool_?calls)|error parsing tool call|malformed[ _]function[ _]call/i;
 
-/** What a failure means to one provider only; `undefined` leaves it to the common rules. */
+/** Explains failures with a special meaning at one provider; `undefined` leaves them to the common rules. */
 export type ExplainFailure = (cause: unknown) => ApiError | undefined;
 
 /** The failure as a client may see it. `label` is the provider's name; `started`: its answer had begun. */
@@ -259,7 +259,7 @@ export function toProviderError(label: string, thrown: unknown, started = false)
   return providerError("provider_error", `${label} could not be reached.`, { cause });
 }
 
-/** What is ours in the causes of an error: the `openai` package wraps what our `fetch` throws. */
+/** Finds our own error among the causes: the `openai` package wraps what our `fetch` throws. */
 export function upstreamCause(thrown: unknown): unknown {
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (error instanceof ApiError || error instanceof UpstreamRefusal || error instanceof UpstreamTimeout) return error;
@@ -284,7 +284,7 @@ function truncated(label: string, how: string, cause?: unknown): ApiError {
   return providerError("provider_truncated", `${label} broke off its answer: ${how}.`, { cause });
 }
 
-/** Statuses with which waiting helps: a gateway may put `Retry-After` on every refusal. */
+/** Only for these statuses does waiting help: a gateway may send `Retry-After` with every refusal. */
 const WAITS = new Set([429, 503, 529]);
 
 function fromRefusal(label: string, refusal: UpstreamRefusal): ApiError {
@@ -307,7 +307,7 @@ function fromRefusal(label: string, refusal: UpstreamRefusal): ApiError {
   return classify(label, refusal, status, retryAfter);
 }
 
-/** What a failure comes to. */
+/** The classification of a failure. */
 interface Verdict extends Pick<ProviderErrorOptions, "retryable" | "message"> {
   code: ProviderErrorCode;
   /** Completes the sentence that begins with the provider's name. */
@@ -330,13 +330,13 @@ function classify(
   return providerError(code, `${label} ${detail}`, { cause, retryable, message, retryAfter });
 }
 
-/** Servers answer 400, as if the request were to blame. */
+/** Servers answer 400 to malformed output of the model, as if the request were at fault. */
 function judgeModel(cause: unknown): Verdict | undefined {
   if (!isModelFault(cause)) return undefined;
   return { code: "provider_error", detail: "could not read what the model wrote, such as a malformed tool call." };
 }
 
-/** Servers give the conversation's length all kinds of statuses, 500 included; of a limit of rate, they name tokens, too. */
+/** Servers report an overlong conversation with any status, even 500. Rate limits mention tokens too: they are excluded. */
 function judgeLength(status: number, detail: FailureDetail): Verdict | undefined {
   const isOfRate = status === 429 || says(detail, "rate_limit_exceeded");
   const isInWords = !isOfRate && TOO_LONG.test(detail.text) && !OUTPUT_LIMIT.test(detail.text);
@@ -344,7 +344,7 @@ function judgeLength(status: number, detail: FailureDetail): Verdict | undefined
   return { code: "context_too_long", detail: "says that the conversation is too long for the model." };
 }
 
-/** Faults of the request that providers give several statuses to; `undefined`: the status counts. */
+/** Faults of the request that providers report with different statuses; `undefined`: the status decides. */
 function judgeRequest(status: number, detail: FailureDetail): Verdict | undefined {
   if (status >= 500) return undefined;
   const { param, text } = detail;
@@ -366,7 +366,7 @@ function judgeStatus(status: number, detail: FailureDetail): Verdict {
     const sentence = "reports that the account of this server has used up its quota or credit.";
     return { code: "provider_rate_limited", detail: sentence, retryable: false };
   }
-  // A LiteLLM proxy without a database says of a wrong key that it cannot look it up, as a 400.
+  // A LiteLLM proxy without a database answers a wrong key with 400, because it cannot look the key up.
   if (status === 401 || status === 403 || says(detail, "no_db_connection")) {
     const sentence = "refused the API key of this server, or the key may not use this model.";
     return { code: "provider_auth", detail: sentence };
@@ -377,7 +377,7 @@ function judgeStatus(status: number, detail: FailureDetail): Verdict {
     return { code: "provider_error", detail: sentence, retryable: false };
   }
   if (isOverloaded(status, detail)) return { code: "provider_overloaded", detail: "is overloaded right now." };
-  // Groq answers 413 for a request that alone is more than the tokens of a minute.
+  // Groq answers 413 to a single request that exceeds the tokens allowed per minute.
   if (status === 429 || says(detail, "rate_limit_exceeded")) {
     return { code: "provider_rate_limited", detail: "is getting too many requests right now." };
   }
@@ -395,7 +395,7 @@ function judgeStatus(status: number, detail: FailureDetail): Verdict {
   return { code: "provider_error", detail: sentence, retryable: false };
 }
 
-/** OpenAI and Anthropic have codes for it; a LiteLLM proxy passes the word on inside a plain 500. */
+/** OpenAI and Anthropic have codes for overload; a LiteLLM proxy passes only the word on, in a plain 500. */
 function isOverloaded(status: number, detail: FailureDetail): boolean {
   if (status === 503 || status === 529 || says(detail, "server_is_overloaded", "overloaded_error")) return true;
   return status >= 500 && /\boverloaded\b/i.test(detail.text);
@@ -407,7 +407,7 @@ function says({ code, type }: FailureDetail, ...names: string[]): boolean {
 
 const SETUP_CODES = ["unsupported_parameter", "unknown_parameter", "unsupported_value", "invalid_function_parameters"];
 
-/** The codes of OpenAI and those who copied it, llama.cpp, GitHub Copilot and Zhipu. */
+/** The codes of OpenAI and compatible servers, llama.cpp, GitHub Copilot and Zhipu. */
 const TOO_LONG_CODES = [
   "context_length_exceeded",
   "exceed_context_size_error",
@@ -415,15 +415,15 @@ const TOO_LONG_CODES = [
   "1261",
 ];
 
-/** Sentences of the same words about the output alone, whose limit the agent's settings name. */
+/** Similar sentences about the output limit, which comes from the agent's settings. */
 const OUTPUT_LIMIT = /\bmax_\w*tokens\b\W*\d*\W*must be at most|\bmaximum tokens you requested/i;
 
-/** The prompt as the subject of a sentence, with what stands between it and the verb: "input length (9 tokens) ". */
+/** The prompt as the subject of a sentence, up to the verb: "input length (9 tokens) ". */
 const PROMPT = String.raw`\b(?:prompt|input)(?: tokens?| token count| (?:token )?length)?(?: of)?(?: \(?[a-z ]*\d+[a-z ]*\)?)?(?: is)? `;
 
 const CONTEXT = String.raw`\bcontext[ _-]?(?:length|size|window|limit)`;
 
-/** The kinds of sentences that say so, each below the servers that write it. */
+/** The sentences for a prompt that is too long, each below the servers that write it. */
 export const TOO_LONG = new RegExp(
   [
     // OpenAI, Azure, DeepSeek, vLLM, OpenRouter, Groq, xAI: "maximum context length is", "maximum prompt length is".
@@ -434,7 +434,7 @@ export const TOO_LONG = new RegExp(
     `${CONTEXT}(?: has been| of| is)? ?(?:exceed|only)`,
     // Anthropic, Bedrock, Gemini, Moonshot, Zhipu, SGLang, OpenAI: "prompt is too long", "input token count (9) exceeds".
     String.raw`${PROMPT}(?:too long|longer than|exceeds?\b[^.]{0,60}\b(?:tokens?|length|context))`,
-    // GitHub Copilot: the subject names the tokens, and the limit is a mere number.
+    // GitHub Copilot: the subject names the tokens, and the limit is just a number.
     String.raw`\b(?:prompt|input) (?:tokens?|length)\b[^.]{0,30} exceeds?\b`,
     // Groq, Cerebras, vLLM.
     "reduce the length of the (?:messages|prompt|input)",
@@ -455,10 +455,10 @@ const FILTER_CODES = [
   "image_content_policy_violation",
 ];
 
-/** LiteLLM's words for all of its providers. */
+/** LiteLLM's words for a refused content, whichever provider it asked. */
 const FILTERED = /ContentPolicyViolation|ResponsibleAIPolicyViolation/;
 
-/** LiteLLM names what a model does not take only in a sentence, and so do several servers a limit of the output. */
+/** LiteLLM names an unsupported parameter only in a sentence, as several servers do an output limit. */
 function blamesSetup(detail: FailureDetail): boolean {
   const inWords = /UnsupportedParamsError|\bmax_?(?:completion_?|output_?)?tokens\b|maximum tokens you requested/i;
   return says(detail, ...SETUP_CODES) || detail.param !== "" || inWords.test(detail.text);

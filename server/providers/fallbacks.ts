@@ -1,4 +1,4 @@
-/** Several models that stand in for each other. */
+/** Fallback models: when one fails, the next is asked. */
 
 import { ConfigError } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
@@ -7,15 +7,15 @@ import { isModelFault, UpstreamRefusal } from "./failures.ts";
 import type { Model, Provider } from "./provider.ts";
 import { isRefusedContent } from "./transport/request.ts";
 
-/** A provider with the model string that it was made of. */
+/** A provider and the model string from which it was made. */
 export interface NamedProvider {
   readonly name: string;
   readonly provider: Provider;
 }
 
 /**
- * One provider of several: each request goes to the first model, and to the next where that fails before it says anything. It
- * takes the files that all of them take, and its states are those of the first.
+ * Combines several providers into one: each request goes to the first model, and to the next if that fails before its
+ * first output. It accepts the files that all of them accept, and its states are those of the first.
  * @throws ConfigError for models that cannot continue each other's conversations
  */
 export function withFallbacks(first: NamedProvider, others: readonly NamedProvider[]): Provider {
@@ -35,10 +35,10 @@ export function withFallbacks(first: NamedProvider, others: readonly NamedProvid
   return createProvider({ id, label, mediaTypes, models, citesResults }, stateKind, oneOf(all));
 }
 
-/** How long a model that failed is asked last, where it did not say how long. */
+/** How long a failed model is asked last if its error names no time. */
 const REST_SECONDS = 30;
 
-/** However long it says: it may have recovered. */
+/** The limit for the time that its error names: the model may recover earlier. */
 const LONGEST_REST_SECONDS = 300;
 
 /** For the log: the model that failed, its failure, and the model that is asked next. */
@@ -49,7 +49,7 @@ class ModelFailover extends Error {
 
 /** Asks one model after another until one says something. When all fail, the failure of the first counts. */
 function oneOf(candidates: readonly NamedProvider[]): Model {
-  /** Until when a model that failed is asked last, as `performance.now()`: not every message has to wait for it. */
+  /** Until when a failed model is asked last, as `performance.now()`, so that not every message waits for it. */
   const restsUntil = new Map<NamedProvider, number>();
 
   function inOrder(): NamedProvider[] {
@@ -86,14 +86,14 @@ function oneOf(candidates: readonly NamedProvider[]): Model {
 }
 
 /**
- * Whether one message failed, by its content, its size, or by what the model wrote for it. That says nothing of the model
- * for others, and the words of the refusal may be the visitor's own.
+ * Whether the failure belongs to one message: its content, its size, or what the model wrote for it. Other messages may
+ * still succeed, and the words of the refusal may be the visitor's own.
  */
 function isOfMessage(cause: unknown): boolean {
   return isRefusedContent(cause) || isModelFault(cause) || (cause instanceof UpstreamRefusal && cause.status === 413);
 }
 
-/** Whether another model may help. The message's own faults and an expired conversation are the same everywhere. */
+/** Whether another model may help: it cannot if the message is at fault or the conversation has expired. */
 function mayBeMended(error: unknown): error is ApiError {
   return error instanceof ApiError && error.code.startsWith("provider_");
 }

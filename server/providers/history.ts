@@ -1,4 +1,4 @@
-/** What the messages of a conversation are made of, and read from. */
+/** Builds and reads the messages of a conversation. */
 
 import { createHash } from "node:crypto";
 import { decodedBytes, MEDIA_TYPES, type MediaType, type ReceivedFile } from "../protocol/attachments.ts";
@@ -21,7 +21,7 @@ import { isRecord, tryParse } from "../protocol/json.ts";
 import type { ResultSource } from "../protocol/sources.ts";
 import type { ModelEvent, ToolCall, ToolSpec, TurnFinish } from "./provider.ts";
 
-/** What the model gets to know of a call that was never finished. */
+/** The result that the model gets for a call that was never finished. */
 export const CANCELLED = textContent("Cancelled: the run ended before this call was finished.");
 
 export function textContent(text: string): TextPart[] {
@@ -59,7 +59,7 @@ export function userMessage(message: string, attachments: readonly ReceivedFile[
   return { role: "user", content: [...text, ...attachments.map(attachmentPart)] };
 }
 
-/** Parts as a message holds them. */
+/** The content of a message: one string if all parts are text. */
 function plainIfText<Part extends ContentPart>(parts: readonly Part[]): string | Part[] {
   return parts.every(({ type }) => type === "text") ? textOf(parts) : [...parts];
 }
@@ -70,9 +70,9 @@ function attachmentPart({ type, name, url, text }: ReceivedFile): ContentPart {
   return { type: "file", file: { filename: name, file_data: url } };
 }
 
-/** A text file as models get it: no text of the file ends its fence. */
+/** A text file as models get it: the fence is longer than any in the text, so the text cannot end it. */
 export function fencedText(name: string, text: string): string {
-  // There may be more of them than a function takes arguments.
+  // Not `Math.max(...)`: there may be more runs than a function can take arguments.
   const longest = (text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length), 2);
   const fence = "`".repeat(longest + 1);
   return `${name}\n${fence}\n${text}${text.endsWith("\n") ? "" : "\n"}${fence}`;
@@ -112,7 +112,7 @@ export function textOf(parts: readonly ContentPart[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }
 
-/** A file of the history: the name that texts call it by, and what its `data:` URL holds. `check-history.ts` has checked it. */
+/** A file's name for use in texts, and the contents of its `data:` URL, which `check-history.ts` has checked. */
 export function fileOf(part: FilePart): { name: string; mediaType: MediaType; base64: string } {
   const [name, url] =
     part.type === "file" ? [part.file.filename, part.file.file_data] : ["an image", part.image_url.url];
@@ -121,7 +121,7 @@ export function fileOf(part: FilePart): { name: string; mediaType: MediaType; ba
   return { name, mediaType, base64: url.slice(comma + 1) };
 }
 
-/** The part with what its data says of it. */
+/** The part with a description of its file in `omitted`. */
 export function withDigest(part: FilePart): FilePart {
   const { mediaType, base64 } = fileOf(part);
   const sha256 = createHash("sha256").update(base64, "base64").digest("base64url");
@@ -140,7 +140,7 @@ export function withDigests(messages: readonly HistoryMessage[]): HistoryMessage
   });
 }
 
-/** The text that replaces a file which an earlier model took, and which this model does not take. */
+/** The text that replaces a file that an earlier model accepted, but this model does not. */
 export function unreadable(name: string, mediaType: MediaType): string {
   return `[${name} (${MEDIA_TYPES[mediaType].label}) was attached here, which this model cannot read]`;
 }
@@ -162,8 +162,8 @@ export function toHistoryCall({ id, name, arguments: written }: ToolCall): Histo
 const PIECES = 256;
 
 /**
- * A text that grows by one token at a time. With `+=`, V8 keeps it as a tree with a node for each token, and every large
- * garbage collection visits all of them: with hundreds of streams, tokens wait for it.
+ * A text that grows by one token at a time. With `+=`, V8 keeps it as a tree with a node for each token, and every
+ * large garbage collection visits all nodes: with hundreds of streams, that delays the tokens.
  */
 export class StringBuilder {
   #text = "";
@@ -191,29 +191,29 @@ export function endEvent(finish: TurnFinish, usage: Usage | undefined): ModelEve
   return { type: "end", finish, ...(usage === undefined ? {} : { usage }) };
 }
 
-/** The arguments of a call. APIs take an object only; what a model wrote instead stays readable to it. */
+/** The arguments of a call as an object: APIs accept nothing else. Any other text is kept for the model to read. */
 export function argumentsOf(call: HistoryToolCall): Record<string, unknown> {
   const { arguments: written } = call.function;
   const value = tryParse(written);
   return isRecord(value) ? value : { unparsed_arguments: written };
 }
 
-/** The same as a text. Servers parse the arguments of earlier calls: broken ones would make each later request fail. */
+/** The arguments of a call as JSON. Servers parse them: invalid ones would make each later request fail. */
 export function sentArguments(call: HistoryToolCall): string {
   const { arguments: written } = call.function;
   return isRecord(tryParse(written)) ? written : JSON.stringify(argumentsOf(call));
 }
 
-/** Returns `written` as the JSON of one object, which every tool takes. A text that means no object stays as the model wrote it. */
+/** Returns `written` as the JSON of one object, which every tool accepts. A text that is no object is returned unchanged. */
 export function callArguments(written: string, tool: string, tools: readonly ToolSpec[]): string {
   const value = objectIn(written);
   if (value === undefined) return written;
   const fitted = JSON.stringify(fit(value, tools.find(({ name }) => name === tool)?.parameters));
-  // Its own text, if nothing in it had to be changed.
+  // The model's own text, if nothing in it had to be changed.
   return isRecord(tryParse(written)) && fitted === JSON.stringify(value) ? written : fitted;
 }
 
-/** The object that the text means. An absent one, "null" and nothing mean one without fields. */
+/** The object that the text means. An empty text and "null" mean an object without fields. */
 function objectIn(written: string): Record<string, unknown> | undefined {
   if (written.trim() === "") return {};
   // Some servers send `{}` before the pieces of the real arguments.
@@ -225,7 +225,7 @@ function objectIn(written: string): Record<string, unknown> | undefined {
   return typeof value === "string" ? objectIn(value) : undefined;
 }
 
-/** Decodes lists and objects that stand as a JSON text where the schema takes nothing but a list or an object. */
+/** Decodes lists and objects that are JSON strings where the schema allows only a list or an object. */
 function fit(value: unknown, schema: unknown): unknown {
   if (!isRecord(schema)) return value;
   const { type, properties, items } = schema;
@@ -239,32 +239,32 @@ function fit(value: unknown, schema: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, fit(field, schemaOf(name))]));
 }
 
-/** Every tool call of a history, in its order. */
+/** Every tool call of a history, in order. */
 export function callsOf(history: readonly HistoryMessage[]): HistoryToolCall[] {
   return history.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
 }
 
-/** Whether a refusal that has these words may have quoted them from the conversation, which is the visitor's. */
+/** Whether a refusal with these words may only be quoting the conversation, which the visitor wrote. */
 export function mayBeQuoted(words: RegExp, history: readonly HistoryMessage[]): boolean {
   return words.test(JSON.stringify(history));
 }
 
 /**
- * The history as it leaves the server. The client sends it back with each message, so it must not grow without bound:
- * files that alone have more characters of base64, and then the oldest ones until the rest is within the limit, are replaced by
- * a text that says what was there.
+ * The history as it leaves the server. The client sends it back with each message, so it must not grow without bound: a
+ * text replaces every file with more than `maxChars` characters of base64, and the oldest of the other files until the
+ * rest is within that limit.
  */
 export function slimHistory(history: readonly HistoryMessage[], maxChars: number): HistoryMessage[] {
   const dropped = partsToDrop(history, maxChars);
   if (dropped.size === 0) return [...history];
   return history.map((message) => {
     if (message.role === "assistant" || typeof message.content === "string") return message;
-    // Every message with parts takes texts.
+    // Every message with parts may contain text parts.
     return { ...message, content: message.content.map((part) => dropped.get(part) ?? part) } as HistoryMessage;
   });
 }
 
-/** The parts that have no room, each with the text that takes its place. */
+/** The parts that exceed the limit, each with the text that replaces it. */
 function partsToDrop(history: readonly HistoryMessage[], maxChars: number): Map<ContentPart, TextPart> {
   const dropped = new Map<ContentPart, TextPart>();
   let chars = 0;

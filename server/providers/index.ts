@@ -1,6 +1,6 @@
 /**
- * The table of providers, with what each of them takes. One that speaks Chat Completions is a row here and its settings in
- * config/settings.ts; one with an API of its own is a folder, too.
+ * The table of providers, with the files and settings that each accepts. A provider of Chat Completions is a row here
+ * and its settings in config/settings.ts; a provider with its own API also has a folder.
  */
 
 import { nearestName } from "../config/nearest-name.ts";
@@ -21,13 +21,13 @@ import type { ModelSettings, Provider, ProviderSetup, TransportLimits } from "./
 interface ProviderRow {
   /** The provider's name in sentences for the operator. */
   readonly label: string;
-  /** Which files can be attached. A single model may take less, and refuse the rest. */
+  /** Which files can be attached. A single model may accept fewer, and refuse the rest. */
   readonly mediaTypes: readonly MediaType[];
-  /** Which fields of an agent go to its models; another one stops the start. */
+  /** The settings of an agent that apply to its models; any other one keeps the server from starting. */
   readonly modelSettings: readonly (keyof ModelSettings)[];
-  /** The settings of the server that it reads. */
+  /** The server's settings that this provider reads. */
   readonly settings: readonly ProviderSettingKey[];
-  /** Loads what speaks to it: a server has one or two of them. */
+  /** Loads the provider's code on demand: a server uses only one or two providers. */
   create(setup: ProviderSetup): Promise<Provider>;
 }
 
@@ -129,26 +129,26 @@ async function createChatCompletions(options: ChatCompletionsOptions): Promise<P
   return (await import("./chat-completions/model.ts")).createChatCompletions(options);
 }
 
-/** A provider, as the first part of a model string names it. */
+/** A provider's name: the first part of a model string. */
 export type ProviderId = keyof typeof PROVIDERS;
 
 /** The table for tests and docs. */
 export const PROVIDER_ROWS: Readonly<Record<ProviderId, ProviderRow>> = PROVIDERS;
 
-/** The name of each model object, in comparisons and in sentences. */
+/** The provider name of every model object, for comparisons and for sentences. */
 const OBJECTS = "the AI SDK";
 
-/** Which fields of an agent go to model objects. Those of the fourth specification take `reasoningEffort`, too. */
+/** The settings of an agent that apply to model objects. Those with specification v4 also accept `reasoningEffort`. */
 const OBJECT_SETTINGS: readonly (keyof ModelSettings)[] = ["temperature", "maxOutputTokens", "providerOptions"];
 
 export interface ResolveOptions extends Pick<ProviderSetup, "settings" | "modelSettings" | "loadPackage"> {
-  /** Which files the agent takes: what is said of models of the AI SDK, and must hold of the others. */
+  /** Which files the agent accepts: AI SDK models are assumed to accept them, other providers must do so. */
   accepts?: readonly FileType[] | undefined;
 }
 
 /**
- * The provider of an agent: that of its model, or one of all of them where it has fallback models, in their order.
- * Rejects with a `ConfigError` as `resolveProvider` does.
+ * The provider of an agent: that of its model or, if it has fallback models, one that combines all of them in their
+ * order. Rejects with a `ConfigError` as `resolveProvider` does.
  */
 export async function resolveModels(
   models: readonly (string | AiSdkLanguageModel)[],
@@ -225,7 +225,7 @@ function limitsOf({ firstChunkSeconds, idleSeconds }: Settings): TransportLimits
   return { firstChunkMs: firstChunkSeconds * 1000, idleMs: idleSeconds * 1000 };
 }
 
-/** As `splitModel`; the bare name of a provider names no model. */
+/** As `splitModel`, but the bare name of a provider gives an empty model name. */
 function readModel(model: string): [id: string, name: string] {
   const [id, name] = splitModel(model);
   return id === "" && isProviderId(model.trim()) ? [name, ""] : [id, name];
@@ -270,8 +270,8 @@ function takes(id: string, field: keyof ModelSettings): boolean {
 }
 
 /**
- * The fields of an agent for one of its models. `store: false` says of the providers that keep nothing what they do anyway, and
- * `providerOptions` name whom they are for: both may be for one of the others.
+ * The settings of an agent for one of its models. `store: false` and `providerOptions` are left out if they are for
+ * another of them: most providers store nothing anyway, and `providerOptions` name the provider that they are for.
  */
 function settingsFor(id: string, modelSettings: ModelSettings, ids: readonly string[]): ModelSettings {
   const isOfAnother = (field: keyof ModelSettings) => !takes(id, field) && ids.some((other) => takes(other, field));
@@ -283,7 +283,7 @@ function settingsFor(id: string, modelSettings: ModelSettings, ids: readonly str
   };
 }
 
-/** What an author cannot set there, and why not. */
+/** Fields that `extraBody` must not set, and why. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   ["model", "set model of the agent instead"],
   ["system", "set instructions of the agent instead"],
@@ -296,7 +296,7 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   ["n", "a message has one answer"],
 ]);
 
-/** Stops the start over a field that would break each conversation. @throws ConfigError that names it */
+/** Refuses fields that would break every conversation. @throws ConfigError that names the field */
 function refuseExtraBody(extraBody: Readonly<Record<string, unknown>> = {}): void {
   for (const name of Object.keys(extraBody)) {
     const reason = REFUSED.get(name);
@@ -306,7 +306,7 @@ function refuseExtraBody(extraBody: Readonly<Record<string, unknown>> = {}): voi
 
 const OPENAI_NAME = /^(?:gpt-|chatgpt-|codex|computer-use|ft:|o\d)/;
 
-/** Provider and name that a model string, such as "openai/gpt-5.2", means. A bare name that looks like one of OpenAI's is OpenAI's; any other has the provider "". */
+/** Splits a model string like "openai/gpt-5.2". A bare name has the provider "openai" if it looks like OpenAI's, else "". */
 export function splitModel(model: string): [id: string, name: string] {
   const given = model.trim();
   const slash = given.indexOf("/");

@@ -1,9 +1,9 @@
-/** Pictures in the results of tools, for APIs that take none there: they follow in a message of the user. */
+/** Pictures in tool results, for APIs that accept none there: they follow in a user message. */
 
 import type { HistoryMessage, ToolMessage, UserMessage } from "../protocol/chat.ts";
 import { callsOf, outputText, picturesIn, resultText, textContent } from "./history.ts";
 
-/** The text that replaces a missing answer where an API demands one between the results of tools and the user. */
+/** The text in place of a missing answer, where an API demands one between tool results and the user's message. */
 export const INTERRUPTED = "The answer was interrupted here.";
 export const PICTURES_FOLLOW = "The pictures follow.";
 
@@ -13,7 +13,7 @@ export function textBeforePictures(result: ToolMessage): string {
   return isBare ? "The result is in the pictures that follow." : resultText(result);
 }
 
-/** The history with such a message after the results of each turn that have pictures. */
+/** The history with a user message of pictures after each group of results that contains any. */
 export function withPicturesAfter(history: readonly HistoryMessage[]): HistoryMessage[] {
   let results: ToolMessage[] = [];
   return history.flatMap((message, index): HistoryMessage[] => {
@@ -26,7 +26,7 @@ export function withPicturesAfter(history: readonly HistoryMessage[]): HistoryMe
   });
 }
 
-/** The message for these results, which stand together in the history; `undefined` if they have no pictures. */
+/** The user message with the pictures of these consecutive results; `undefined` if they have none. */
 export function picturesAfter(
   results: readonly ToolMessage[],
   history: readonly HistoryMessage[],

@@ -1,4 +1,4 @@
-/** Puts together what a streamed answer brings in pieces: tool calls, fields that have to go back as they came, and its end. */
+/** Assembles the pieces of a streamed answer: tool calls, fields that must be sent back unchanged, and its end. */
 
 import { randomUUID } from "node:crypto";
 import type { AssistantMessage, HistoryToolCall, Usage } from "../protocol/chat.ts";
@@ -7,18 +7,18 @@ import { UpstreamGarbage } from "./failures.ts";
 import { callArguments, callsOf, endEvent } from "./history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "./provider.ts";
 
-/** The API's own fields of a call, and of the function in it. */
+/** The fields of a call, and of the function in it, that Chat Completions defines. */
 export const CALL_FIELDS: ReadonlySet<string> = new Set(["id", "type", "function"]);
 export const FUNCTION_FIELDS: ReadonlySet<string> = new Set(["name", "arguments"]);
 
-/** How the answer ended that the calls are part of. */
+/** How the answer that contains the calls ended. */
 export interface AnswerEnd {
   readonly finish: TurnFinish;
-  /** `false`: the stream is over, but nothing said that the model had finished. */
+  /** `false`: the stream ended without a sign that the model had finished. */
   readonly isSure?: boolean;
-  /** Whether a call is the last thing in it. */
+  /** Whether the answer ends with a call. */
   readonly endsInCall: boolean;
-  /** The conversation so far, none of whose ids is given again, and the tools that may be called. */
+  /** The conversation so far, whose call ids are not used again, and the tools that may be called. */
   readonly request: Pick<ModelRequest, "messages" | "setup">;
 }
 
@@ -31,16 +31,16 @@ interface PartialCall {
 }
 
 /**
- * Puts streamed tool-call pieces together. Servers differ in how they mark the pieces of a call, so a piece goes
- * to the call with its id, else to the one at its index, else to the latest. A new id under an old index
- * is a new call, and so is a name after whole arguments, if the index is not the same too.
+ * Assembles the streamed pieces of tool calls. Servers mark the pieces of a call differently: a piece belongs to the
+ * call with its id, else to the one at its index, else to the latest. A new id at a known index begins a new call, and
+ * so does a name after complete arguments, unless id and index are both the same.
  */
 export class ToolCallAssembler {
   readonly #calls: PartialCall[] = [];
   readonly #byId = new Map<string, PartialCall>();
   readonly #byIndex = new Map<number, PartialCall>();
 
-  /** Takes one element of `delta.tool_calls`. */
+  /** Adds one element of `delta.tool_calls`. */
   add(piece: Json): void {
     const call = this.#find(piece);
     const fn = isRecord(piece.function) ? piece.function : {};
@@ -52,8 +52,8 @@ export class ToolCallAssembler {
   }
 
   /**
-   * The calls that were made, in the order in which they began: none in an answer that was withheld, and not the one
-   * that was cut, by the token limit or because the stream ended there. @throws UpstreamGarbage for one without a name
+   * The complete calls, in the order in which they began: none if the answer was withheld, and without a call that the
+   * token limit or the end of the stream cut off. @throws UpstreamGarbage for a call without a name
    */
   finish({ finish, isSure = true, endsInCall, request: { messages, setup } }: AnswerEnd): HistoryToolCall[] {
     if (finish === "content_filter") return [];
@@ -62,7 +62,7 @@ export class ToolCallAssembler {
     const last = endsInCall ? this.#calls.at(-1) : undefined;
     return this.#calls.flatMap((call) => {
       const written = callArguments(call.arguments, call.name, setup.tools);
-      // One that was cut before its arguments began would look like one that has none.
+      // A call that was cut off before its arguments would look like a call without arguments.
       const isWhole = call.arguments.trim() === "" ? call !== last : tryParse(written) !== undefined;
       if (isCut && !isWhole) return [];
       if (call.name === "") throw new UpstreamGarbage("a tool call has no name");
@@ -94,7 +94,7 @@ export class ToolCallAssembler {
     const known = this.#byId.get(id);
     if (index === undefined) return known;
     const atIndex = this.#byIndex.get(index);
-    // Servers that make the id of the tool's name give the same one to parallel calls of it.
+    // Servers that derive the id from the tool's name give the same id to parallel calls of that tool.
     if (known !== undefined) {
       return known !== atIndex && beginsAnother(known, piece) ? undefined : known;
     }
@@ -117,18 +117,18 @@ function isNamed({ function: fn }: Json): boolean {
 }
 
 /**
- * Whether the piece cannot belong to the call, although id and index allow it: it brings a name, and the
- * arguments are whole. Servers that send whole calls may number them all 0.
+ * Whether the piece begins another call, although id or index match: it has a name, and the call's arguments are
+ * complete. Servers that send whole calls may number them all 0.
  */
 function beginsAnother(call: PartialCall, piece: Json): boolean {
   if (call.name === "" || !isNamed(piece)) return false;
-  // Arguments that are not whole yet: a server that repeats the name in each piece.
+  // With incomplete arguments, it is a server that repeats the name in each piece.
   return isRecord(tryParse(call.arguments));
 }
 
 const PIECE_FIELDS = new Set([...CALL_FIELDS, "index"]);
 
-/** Nine letters and digits: Mistral's models take no other form, and all others take this one. */
+/** Nine letters and digits: Mistral's models accept no other form, and all others accept this one. */
 function mintId(used: ReadonlySet<string>): string {
   for (;;) {
     const id = randomUUID().replaceAll("-", "").slice(0, 9);
@@ -137,8 +137,8 @@ function mintId(used: ReadonlySet<string>): string {
 }
 
 /**
- * Fields of a streamed message that are not ours to understand but must go back to the provider as they
- * came: signatures, thinking blocks, citations. Pieces of one field are merged over the chunks.
+ * Fields of a streamed message that Parley does not interpret but must send back to the provider unchanged: signatures,
+ * thinking blocks, citations. The pieces of a field are merged across chunks.
  */
 export class ExtraFields {
   readonly #fields = new Map<string, unknown>();
@@ -153,10 +153,10 @@ export class ExtraFields {
   }
 }
 
-/** The strings that come in pieces. Any other string is a value that a later one replaces. */
+/** Strings that are streamed in pieces. Any other string is a value that a later one replaces. */
 const STREAMED_TEXT = new Set(["reasoning_content", "reasoning"]);
 
-/** Lists whose elements come in pieces, too: each makes one of the last element and a piece that belongs to it. */
+/** Lists whose elements are streamed in pieces: each function joins a piece to the last element if it belongs there. */
 const JOINED = new Map<string, (open: Json, piece: Json) => Json | undefined>([
   ["thinking_blocks", joinThinkingBlock],
   ["thinking_parts", joinThinkingPart],
@@ -185,8 +185,8 @@ function mergeLists(name: string, before: readonly unknown[], pieces: readonly u
 }
 
 /**
- * LiteLLM streams a thinking block as many: pieces of its text, then one that only brings the signature.
- * Claude wants back the one block that they make. A signature ends a block.
+ * LiteLLM streams a thinking block as many blocks: pieces of its text, then one with only the signature, which ends the
+ * block. Claude wants the joined block back.
  */
 function joinThinkingBlock(open: Json, piece: Json): Json | undefined {
   if (!areThinking(open, piece) || asString(open.signature) !== "") return undefined;
@@ -194,7 +194,7 @@ function joinThinkingBlock(open: Json, piece: Json): Json | undefined {
   return { ...open, ...piece, thinking, signature: asString(piece.signature) };
 }
 
-/** Mistral's thinking parts: each piece brings a list with the next piece of the text. */
+/** Mistral's thinking parts: each has a list with the next piece of the text. */
 function joinThinkingPart(open: Json, piece: Json): Json | undefined {
   if (!areThinking(open, piece) || open.closed === true) return undefined;
   const text = textsOf(open.thinking, "text") + textsOf(piece.thinking, "text");
@@ -211,8 +211,8 @@ const DETAIL_TEXT = new Map([
 ]);
 
 /**
- * OpenRouter streams a detail as many with the same type and index. It asks for the whole ones back;
- * an encrypted one comes whole.
+ * OpenRouter streams a detail as many with the same type and index, and wants it back whole. An encrypted detail is
+ * never split.
  */
 function joinReasoningDetail(open: Json, piece: Json): Json | undefined {
   const field = DETAIL_TEXT.get(asString(piece.type));
@@ -222,13 +222,13 @@ function joinReasoningDetail(open: Json, piece: Json): Json | undefined {
   return Object.fromEntries([...Object.entries(open), ...given, [field, text]]);
 }
 
-/** Google's ways to say that the model wrote a call that is none, or of a tool that it does not have; proxies and packages pass them on. */
+/** Google's reasons for an invalid call, or a call of an unknown tool; proxies and packages pass them on. */
 export const MALFORMED_CALL = /malformed|function_call_filter|unexpected_tool_call/i;
 
-/** The server gave up in the middle of the answer: DeepSeek's `insufficient_system_resource`, vLLM's `abort`, Zhipu's `network_error`. */
+/** Reasons of a server that gave up: DeepSeek's `insufficient_system_resource`, vLLM's `abort`, Zhipu's `network_error`. */
 const GIVEN_UP = /error|abort|cancel|fail|interrupt|insufficient_system_resource|time_?out/i;
 
-/** `undefined` for an answer that is not whole. An unknown word is an end: servers have dozens of them. */
+/** `undefined` for an incomplete answer. An unknown reason means a complete one: servers have dozens of them. */
 export function turnFinish(reason: string): TurnFinish | undefined {
   if (GIVEN_UP.test(reason)) return undefined;
   // Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT".

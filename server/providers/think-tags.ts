@@ -1,19 +1,19 @@
-/** Where reasoning may stand inside the text of an answer. */
+/** The tags that mark reasoning inside the text of an answer. */
 export interface ThinkTagRule {
   /** Names of the tags: "think" for `<think>…</think>`. */
   readonly names: readonly string[];
   /**
-   * Whether tags count behind the first word too. Only for a tag that the server makes and no model writes:
-   * an answer may be about such tags.
+   * Whether tags also count after the first word. Only for a tag that the server inserts and no model writes: an answer
+   * may be about other tags.
    */
   readonly anywhere: boolean;
-  /** Whether the opening tag may stand in the prompt, so that an answer has only the closing one behind its thoughts. */
+  /** Whether the opening tag may be in the prompt, so that an answer has only the closing tag after its thoughts. */
   readonly mayLackOpening: boolean;
 }
 
 /**
- * What Qwen, DeepSeek, MiniMax (`think`), Gemma (`thought`) and Nova (`thinking`) write when their server does
- * not take it out.
+ * The tags that Qwen, DeepSeek, MiniMax (`think`), Gemma (`thought`) and Nova (`thinking`) write if their server does
+ * not remove them.
  */
 export const MODEL_TAGS: ThinkTagRule = {
   names: ["think", "thought", "thinking"],
@@ -25,13 +25,13 @@ export const MODEL_TAGS: ThinkTagRule = {
 export interface ThinkTagPiece {
   thinking: string;
   text: string;
-  /** All text of the pieces before was thinking, too. */
+  /** All text of the earlier pieces was thinking, too. */
   wasThinking?: true;
 }
 
-/** Takes reasoning in tags out of an answer that arrives in any pieces. */
+/** Separates reasoning in tags from an answer that arrives in pieces of any size. */
 export class ThinkTags {
-  /** Whether a piece without "<" is text as it stands, unless the server says otherwise. */
+  /** Whether a piece without "<" is text unchanged, unless the server flags it as thinking. */
   passesText = false;
   readonly #openings: readonly string[];
   readonly #closings: readonly string[];
@@ -47,7 +47,7 @@ export class ThinkTags {
   readonly #anyTag: RegExp;
   readonly #textSoFar: () => string;
 
-  /** `textSoFar`: the text of all pieces before. `hasBegun`: there were some, with words and without "<". */
+  /** `textSoFar`: the text of all earlier pieces. `hasBegun`: that text has words, and no "<". */
   constructor({ names, anywhere, mayLackOpening }: ThinkTagRule, textSoFar: () => string, hasBegun = false) {
     this.#openings = names.map((name) => `<${name}>`);
     this.#closings = names.map((name) => `</${name}>`);
@@ -58,13 +58,13 @@ export class ThinkTags {
     if (hasBegun) this.#mode = "answer";
   }
 
-  /** The server says by itself what is thinking: tags in the text are what the answer is about. */
+  /** The server itself marks what is thinking: tags in the text belong to the answer. */
   sawThinking(): void {
     this.#sawFlagged = true;
     this.#mayLackOpening = false;
   }
 
-  /** Takes the next piece; `flagged`: the server says that all of it is thinking. */
+  /** Reads the next piece; `flagged`: the server says that all of it is thinking. */
   push(piece: string, flagged = false): ThinkTagPiece {
     const said: ThinkTagPiece = { thinking: "", text: "" };
     let rest = this.#held + piece;
@@ -75,14 +75,14 @@ export class ThinkTags {
     return said;
   }
 
-  /** The end that was held back and is no tag. */
+  /** Returns the end that was held back and turned out not to be a tag. */
   end(): ThinkTagPiece {
     const held = this.#held;
     this.#held = "";
     return this.#mode === "thinking" ? { thinking: held, text: "" } : { thinking: "", text: held };
   }
 
-  /** Sorts the beginning of `rest`, and returns what is left of it. */
+  /** Sorts the beginning of `rest` into `said`, and returns the remainder. */
   #take(rest: string, flagged: boolean, said: ThinkTagPiece): string {
     if (this.#mode === "thinking") return this.#takeThinking(rest, said);
     if (this.#mode === "closed") {
@@ -125,7 +125,7 @@ export class ThinkTags {
   }
 
   #takeStart(rest: string, begin: string): string {
-    // Where the server flags thoughts, or there were none, the tag that ends them may still stand at the start of the answer.
+    // Where the server flags thoughts, or there were none, the answer may still begin with the tag that ends them.
     const closing = this.#sawFlagged || this.#mayLackOpening ? this.#closings : [];
     const closed = closing.find((tag) => begin.startsWith(tag));
     if (closed !== undefined) {
@@ -141,7 +141,7 @@ export class ThinkTags {
     return rest;
   }
 
-  /** The first tag decides: a closing one that is no part of code ends thoughts; any other is what the answer is about. */
+  /** The first tag decides: a closing tag outside of code ends thoughts; any other belongs to the answer. */
   #takeUpToClosing(rest: string, said: ThinkTagPiece): string {
     const tag = this.#anyTag.exec(rest);
     if (tag === null) {
@@ -169,7 +169,7 @@ export class ThinkTags {
     return "";
   }
 
-  /** Keeps back an end that may be the beginning of a tag, and returns what comes before it. */
+  /** Holds back an end that may be the beginning of a tag, and returns the text before it. */
   #holdBack(rest: string, tags: readonly string[]): string {
     const at = rest.lastIndexOf("<");
     if (at === -1 || !tags.some((tag) => tag.startsWith(rest.slice(at)))) return rest;
@@ -178,7 +178,7 @@ export class ThinkTags {
   }
 }
 
-/** Whether what follows this Markdown is inside a block or a span of code. */
+/** Whether text after this Markdown would be inside a code block or a code span. */
 function endsInCode(text: string): boolean {
   let fence = "";
   let line = "";
@@ -187,6 +187,6 @@ function endsInCode(text: string): boolean {
     if (fence === "") fence = mark;
     else if (mark.startsWith(fence)) fence = "";
   }
-  // The last line without its whole spans.
+  // The last line without its complete code spans.
   return fence !== "" || line.replace(/(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)/g, "").includes("`");
 }

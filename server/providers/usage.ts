@@ -1,18 +1,18 @@
-/** What requests to models took, with one meaning for every API and framework. */
+/** The token usage of model requests, with one meaning for every API and framework. */
 
 import type { Usage } from "../protocol/chat.ts";
 import { isRecord, type Json } from "../protocol/json.ts";
 
-/** What an API or a framework counts. What is no number is not reported. */
+/** The counts of an API or a framework. A value that is not a number counts as not reported. */
 interface Counts {
   input: unknown;
   output: unknown;
-  /** What a cache gave of the input, and what was written into one. */
+  /** Input tokens that were read from a cache, and those that were written to one. */
   cached?: unknown;
   written?: unknown;
-  /** What was thought, as a part of the output. */
+  /** Reasoning tokens, which are a part of the output. */
   reasoning?: unknown;
-  /** Some servers, and packages, count what was thought in the total alone. */
+  /** Some servers and packages count reasoning only in the total. */
   total?: unknown;
   /** Whether `input` leaves out `cached` and `written`. */
   isApart?: boolean;
@@ -24,7 +24,7 @@ export function usageOf({ input, output, cached, written, reasoning, total, isAp
   const fromCache = [cached, written].filter(isCount).reduce((sum, count) => sum + count, 0);
   const others = isCount(total) && !isApart ? total - input : 0;
   return {
-    // A count of input that is less than what the cache gave and took has left that out.
+    // An input count that is lower than the cached tokens does not include them.
     input_tokens: isApart || input < fromCache ? input + fromCache : input,
     output_tokens: Math.max(output, others),
     ...(isCount(cached) ? { cached_input_tokens: cached } : {}),
@@ -33,24 +33,24 @@ export function usageOf({ input, output, cached, written, reasoning, total, isAp
   };
 }
 
-/** What OpenAI's Responses report, and what speaks like them. */
+/** The usage of OpenAI's Responses API, and of APIs like it. */
 export function responsesUsage(usage: unknown): Usage | undefined {
   const { input_tokens: input, output_tokens: output, ...details } = fieldsIn(usage);
   return usageOf({ input, output, ...openAiDetails(details.input_tokens_details, details.output_tokens_details) });
 }
 
-/** What OpenAI's APIs and packages all count alike. */
+/** The details that all of OpenAI's APIs and packages report alike. */
 export function openAiDetails(ofInput: unknown, ofOutput: unknown): Pick<Counts, "cached" | "written" | "reasoning"> {
   const { cached_tokens: cached, cache_write_tokens: written } = fieldsIn(ofInput);
   return { cached, written, reasoning: fieldsIn(ofOutput).reasoning_tokens };
 }
 
-/** The fields of what may be no object. */
+/** The fields of a value, or none if it is not an object. */
 export function fieldsIn(value: unknown): Json {
   return isRecord(value) ? value : {};
 }
 
-/** The sum. What neither reports stays absent; a mark of one of them is one of the sum. */
+/** The sum. A field that neither has stays absent; a flag of either is kept. */
 export function addUsage<Counted extends Usage>(
   sum: Counted | undefined,
   more: Counted | undefined,

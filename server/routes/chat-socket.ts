@@ -36,7 +36,7 @@ export function upgradeRequired({ res }: RequestContext): never {
   throw new ApiError("invalid_request", "This is a WebSocket address. Connect to it with ws:// or wss://.");
 }
 
-/** The run that is answered on a socket. */
+/** The run whose events are sent on a socket. */
 type FollowedRun = Omit<StartedMessage, "isStreamed" | "agent" | "asked">;
 
 class ChatSocket implements SocketListener {
@@ -45,9 +45,9 @@ class ChatSocket implements SocketListener {
   readonly #caller: Caller;
   readonly #requestId: string;
   readonly #trace: TraceHeaders;
-  /** The upgrade, where `authenticate` is asked: its headers say as much as those of a message over HTTP. */
+  /** The upgrade request, kept only for `authenticate`, which reads its headers as those of an HTTP message. */
   readonly #req: IncomingMessage | undefined;
-  /** What the client said last about who it is. */
+  /** The last token by which the client identified its user. */
   #token: string | undefined;
   readonly #state: SocketState;
   #current: FollowedRun | undefined;
@@ -64,7 +64,7 @@ class ChatSocket implements SocketListener {
     this.#state = new SocketState(service.memory);
   }
 
-  /** Resolves when the next message may be taken: a run goes on meanwhile. What is wrong with a message is answered. */
+  /** Resolves when the next message may be read, even if a run continues. Errors in a message are sent as answers. */
   async message({ data, isBinary, memory }: SocketMessage): Promise<void> {
     try {
       const brought = { requestId: this.#requestId, trace: this.#trace, memory };
@@ -92,7 +92,7 @@ class ChatSocket implements SocketListener {
 
   /** The caller with its user, for commands that need one. @throws ApiError */
   async #admit(body: unknown, served: ServedAgent): Promise<Caller> {
-    // One that is too large to be read here can only be a message.
+    // A body that is too large to be parsed here can only be a message.
     const type = isRecord(body) ? body.type : undefined;
     if (type === "clear" || type === "stop" || type === "authenticate") return this.#caller;
     const visit = () => {
@@ -105,14 +105,14 @@ class ChatSocket implements SocketListener {
     return sender;
   }
 
-  /** What belongs to a user is no other's, even on the same connection. */
+  /** Drops what belongs to another user, who used the same connection before. */
   #meet(user: string | undefined): void {
     const owner = this.#current?.user;
     if (owner !== undefined && owner !== user) this.#leave();
     this.#state.meet(user);
   }
 
-  /** Does what the command says. A message is given back, to be started. */
+  /** Carries out a command. A message is returned, to be started. */
   async #obey(command: SocketCommand, sender: Caller): Promise<ReadMessage | undefined> {
     if (command.type === "message") {
       this.#refuseSecondRun();
@@ -151,7 +151,7 @@ class ChatSocket implements SocketListener {
 
   #follow(current: FollowedRun): void {
     this.#current = current;
-    // The connection may have been lost meanwhile. The run notices that as it does with any other reader.
+    // If the connection was lost meanwhile, the run loses this reader, as it may lose any other one.
     if (this.#isClosed) this.#leave();
     else void this.#send(current);
   }
@@ -161,12 +161,12 @@ class ChatSocket implements SocketListener {
     const { run, reader, isNew } = current;
     try {
       await run.started;
-      // Even if the run fails, the next message does not continue the conversation before it.
+      // Even if the run fails, the next message must not continue the conversation before it.
       if (isNew && this.#current === current) this.#state.forget();
       for await (const events of reader) {
         if (this.#current !== current) return;
         const texts = events.map((event) => JSON.stringify(event));
-        // Before the client can know of the end: its next message may come at once.
+        // Before the end is sent, because the client's next message may follow at once.
         if (this.#remember(current, events.at(-1), texts.at(-1) ?? "")) this.#current = undefined;
         const drained = this.#connection.sendAll(texts);
         if (drained !== undefined) await drained;
@@ -194,7 +194,7 @@ class ChatSocket implements SocketListener {
     else this.#sendError(error);
   }
 
-  /** The run goes on without this socket, or is over. */
+  /** Stops following the run, which has ended or continues without this socket. */
   #leave(): void {
     const current = this.#current;
     this.#current = undefined;
@@ -211,27 +211,27 @@ class ChatSocket implements SocketListener {
   }
 }
 
-/** The socket was opened when the agent had no users: its client has to connect again. */
+/** The socket was opened when the agent had no users, so its upgrade was not kept: its client has to reconnect. */
 class UpgradeForgotten extends Error {}
 
-/** What a remembered state takes beside its text, about. */
+/** Approximate memory of a remembered state beside its text. */
 const ENTRY_BYTES = 500;
 
-/** The state that a plain message continues from. It is dropped when messages need the memory: the client has it, too. */
+/** The state that a message without one continues from. Dropped if messages need the memory: the client has it, too. */
 class SocketState {
   value: RememberedState = {};
   /** About how much memory it takes. */
   bytes = 0;
   readonly #memory: MemoryBudget;
   #release: Release | undefined;
-  /** Id of the user whose it is. */
+  /** Id of the user that the state belongs to. */
   #user: string | undefined;
 
   constructor(memory: MemoryBudget) {
     this.#memory = memory;
   }
 
-  /** `state` is as the client got it: the next message checks it like any other. */
+  /** `state` is as the client got it: it is checked with the next message like any other. */
   remember(state: ConversationState, bytes: number, user: string | undefined): void {
     this.forget();
     this.#user = user;
@@ -253,7 +253,7 @@ class SocketState {
     this.#user = undefined;
   }
 
-  /** This user sends the next message. */
+  /** Called with the sender of the next message: drops the state of any other user. */
   meet(user: string | undefined): void {
     if (this.#user === undefined || this.#user === user) return;
     this.forget();

@@ -60,8 +60,8 @@ function startRun(service: Service, context: RequestContext, caller: Caller, doo
 }
 
 /**
- * Streams a run from the reader's position until its end, or until the client goes away. The reader is closed when the last
- * byte has left: a shutdown that waits for runs would cut off the rest.
+ * Streams a run from the reader's position until its end, or until the client goes away. The reader is closed only when the
+ * last byte has been sent: otherwise a shutdown, which waits for open readers, would cut off the rest.
  */
 async function streamRun(
   { settings }: Service,
@@ -92,11 +92,11 @@ async function answerAsJson(
   sendJson(res, 200, body);
 }
 
-/** What a whole run came to. */
+/** The outcome of a whole run. */
 export interface CollectedRun {
   /** Absent where the run was ended without an answer. */
   last: TerminalEvent | undefined;
-  /** What `tool_call` and `tool_result` say, by the id of the call. */
+  /** The data of `tool_call` and `tool_result`, merged by the id of the call. */
   calls: ToolCalls;
 }
 
@@ -107,11 +107,11 @@ export async function collectRun(reader: RunReader): Promise<CollectedRun> {
   for await (const events of reader) {
     for (const event of events) {
       if (event.type === "tool_call" || event.type === "tool_result") {
-        // What was read while it ran is not what is read now.
+        // The title of the running call is not that of the finished one.
         const { title: _title, ...begun } = calls.get(event.data.id) ?? {};
         calls.set(event.data.id, { ...begun, ...event.data });
       }
-      // An agent that is written elsewhere may say late that a call waits.
+      // An agent with its own `run` may report late that a call waits for the user.
       if (event.type === "tool_approval" && calls.get(event.data.id)?.status === "running") calls.delete(event.data.id);
       if (isTerminal(event)) last = event;
     }
@@ -146,14 +146,14 @@ export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
 
 type ToolCalls = Map<string, NonNullable<ChatResponse["tool_calls"]>[number]>;
 
-/** The failure of a run, as what is thrown before a run begins. */
+/** The failure of a run, as an error like those that are thrown before a run begins. */
 export function failureOf({ code, data, retry_after: retryAfter, state, ...last }: ErrorEvent): ApiError {
   const { retryable, param, problems } = last;
   const beside = state === undefined ? {} : { state, ...(last.continue ? { continue: true as const } : {}) };
   return new ApiError(code, data, { retryable, retryAfter, beside, param, problems });
 }
 
-/** `GET /api/chat/runs/{id}`, to read on after a lost connection: the events after `Last-Event-ID`, as Server-Sent Events. */
+/** `GET /api/chat/runs/{id}`, to resume after a lost connection: sends the events after `Last-Event-ID`. */
 export const resumeRun =
   (service: Service) =>
   async (context: RequestContext, caller: Caller): Promise<void> => {
@@ -167,7 +167,7 @@ export const resumeRun =
       res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }).end();
     } else if (reader.isAtEnd) {
       reader.close();
-      // This status keeps an EventSource from coming back (WHATWG HTML, 9.2.2).
+      // This status keeps an EventSource from reconnecting (WHATWG HTML, 9.2.2).
       res.writeHead(204, { "cache-control": "no-store" }).end();
     } else {
       await streamRun(service, context, { run, reader });

@@ -1,4 +1,4 @@
-/** What a door is: an endpoint of some protocol. Types alone. */
+/** A door: an endpoint that accepts messages in some protocol. Types only. */
 
 import type { Caller } from "../auth/access.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -9,15 +9,15 @@ import type { Asked, ParserName } from "./message.ts";
 
 /** How the messages of a protocol are read, and how their answers are written. */
 export interface Door {
-  /** What it gives as `history` is continued, and no state is made: `done` has an empty one. */
+  /** If it returns a `history`, that is continued and no state is made: `done` has an empty one. */
   readonly parser: Exclude<ParserName, "socket" | "mcp">;
-  /** What its runs are called in logs and metrics, streamed or not. */
+  /** The name of its runs in logs and metrics. */
   transport(isStreamed: boolean): RunTransport;
-  /** The client's name for the run, if it stands outside of the body. @throws ApiError */
+  /** The client's name for the run, if it is sent outside of the body. @throws ApiError */
   nameOf?(context: RequestContext, caller: Caller): string | undefined;
-  /** Headers of the answer, which come with a failure, too. */
+  /** Headers of the answer, which are also sent with a failure. */
   headers?(asked: Asked): Readonly<Record<string, string>>;
-  /** Encodes the events of one answer, each as the text that is sent; a new one for each answer, since it may remember. */
+  /** Returns a function that encodes the events of one answer, each as the text to send. It may have state. */
   encoder(answer: BegunAnswer): (event: NumberedEvent) => string;
   /** A whole answer as one body. @throws ApiError when the run failed */
   body(reader: RunReader, answer: BegunAnswer): Promise<object>;

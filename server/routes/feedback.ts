@@ -1,4 +1,4 @@
-/** `POST /api/feedback`: what somebody thinks of an answer, for the agent's `onFeedback`. */
+/** `POST /api/feedback`: a user's rating of an answer, for the agent's `onFeedback`. */
 
 import type { Feedback } from "../agent/hooks.ts";
 import type { Caller } from "../auth/access.ts";
@@ -12,7 +12,7 @@ import { isGiven, parseMetadata } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 import { readBody } from "./start-message.ts";
 
-/** Each character of the longest texts may be an escape of six. */
+/** Enough even if each character of the longest texts is an escape of six characters. */
 const MAX_BYTES = 128 * 1024;
 
 const MAX_REASON_CHARS = 200;

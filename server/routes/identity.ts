@@ -1,6 +1,6 @@
 /**
- * Finds out who sends a message, or asks for a run, of an agent that knows its users: the project's `authenticate` is asked, within
- * the rates of key and address.
+ * Identifies the user who sends a message or requests a run, for agents that know their users: calls the project's
+ * `authenticate`, within the rate limits of key and address.
  */
 
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { AgentInfo } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 
-/** What `authenticate` decides by. */
+/** What `authenticate` bases its decision on. */
 export interface Visit {
   readonly req: IncomingMessage;
   readonly requestId: string;
@@ -40,7 +40,7 @@ export class Identity {
     this.#parts = parts;
   }
 
-  /** Lets a message in: counts it, and gives the caller with its user. @throws ApiError `rate_limited`, `login_required` */
+  /** Counts a message, and returns the caller with its user. @throws ApiError `rate_limited`, `login_required` */
   async admitMessage(authenticate: Authenticate, caller: Caller, visit: Visit): Promise<Caller> {
     const { limits } = this.#parts;
     await limits.admitMessage(caller);
@@ -49,7 +49,7 @@ export class Identity {
     return known;
   }
 
-  /** As `admitMessage`, for a request that asks for a run: that counts as a message only if it is refused. @throws ApiError */
+  /** Like `admitMessage`, for a request for a run, which counts as a message only if it is refused. @throws ApiError */
   async admitReader(authenticate: Authenticate, caller: Caller, visit: Visit): Promise<Caller> {
     const { limits } = this.#parts;
     await limits.admitReader(caller);
@@ -62,8 +62,8 @@ export class Identity {
   }
 
   /**
-   * What `/api/info` says of a visitor: nothing yet beyond the rate of their address, where `authenticate` fails, and to what a page
-   * of another site embeds, such as an image.
+   * What `/api/info` tells about a visitor. It is only `user_pending` above the rate limit of their address, if `authenticate`
+   * fails, and for a request that a page of another site embeds, such as an image.
    */
   async describe(
     authenticate: Authenticate,
@@ -102,14 +102,14 @@ export class Identity {
     const { access, origins, log, maxMs } = this.#parts;
     removeKey(req, access.isKey);
     const given = origins.isTrusted(req) ? req : withoutAmbient(req);
-    // A socket has one request for all of its messages: what is put on it for one must not answer for the next.
+    // A socket has one request for all its messages: fields that are set on it for one must not affect the next.
     const raw: IncomingMessage = Object.assign(Object.create(given), { headers: { ...given.headers } });
     const { headers } = raw;
     try {
       return await userOf(authenticate, { headers, address, keyKind, token, raw }, maxMs);
     } catch (thrown) {
       if (isUnauthorized(thrown)) throw new ApiError("login_required", thrown.message);
-      // Another thrown value may be the data of a user.
+      // A thrown value that is no Error may contain a user's data.
       const error = thrown instanceof Error ? thrown : new TypeError("authenticate threw something that is no Error.");
       log.failure(error, { requestId }, secretsOf(given.headers, token));
       throw new ApiError("internal", "The server could not check who you are. Please try again.", {
@@ -125,19 +125,19 @@ function isLoginRequired(error: unknown): boolean {
 
 const MAX_NAME_CHARS = 100;
 
-/** What an error of `authenticate` may quote; what is part of another comes after it. */
+/** Secrets that an error of `authenticate` may quote. A secret that is part of another one comes after it. */
 function secretsOf({ cookie = "", authorization = "" }: IncomingMessage["headers"], token = ""): string[] {
   const [credentials = ""] = authorization.split(" ").slice(-1);
   return [cookie, authorization, credentials, token].filter(({ length }) => length >= MIN_SECRET_CHARS);
 }
 
-/** What people read of a user, if `authenticate` says it. Only the user gets it. */
+/** The user's name as shown, if `authenticate` returns one. Only the user gets it. */
 function nameOf({ name }: User): Pick<AgentInfo, "user_name"> {
   const shown = typeof name === "string" ? cutLine(plainText(name), MAX_NAME_CHARS) : "";
   return shown === "" ? {} : { user_name: shown };
 }
 
-/** The same after each start and each change of a secret. Only the user gets it. */
+/** Does not change when the server restarts or a secret is changed. Only the user gets it. */
 function publicId(agent: string, { id }: User): string {
   const text = JSON.stringify(["parley-user-1", agent, id]);
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);

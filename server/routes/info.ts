@@ -1,4 +1,4 @@
-/** What the server says about itself. */
+/** Routes that tell about the server itself. */
 
 import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
@@ -25,7 +25,7 @@ export function health({ res }: RequestContext): void {
   sendJson(res, 200, { status: "ok" });
 }
 
-/** `GET /health/ready`: whether the server takes new messages. */
+/** `GET /health/ready`: whether the server accepts new messages. */
 export const ready =
   ({ runs, runtime }: Service) =>
   ({ res }: RequestContext): void => {

@@ -21,7 +21,7 @@ export class LargeMessages {
   #isClosed = false;
   /** The message that the thread works on. */
   #pending: { resolve(outcome: ParseOutcome): void; reject(reason: unknown): void } | undefined;
-  /** The message before. */
+  /** Settles when the previous message has been parsed. */
   #last: Promise<unknown> = Promise.resolve();
 
   /** `workerFile` is `parse-worker.ts`. */
@@ -29,7 +29,7 @@ export class LargeMessages {
     this.#workerFile = workerFile;
   }
 
-  /** What the parser of the job gives. @throws ApiError */
+  /** Resolves with what the job's parser returns. @throws ApiError */
   parse(job: ParseJob): Promise<unknown> {
     const own = { ...job, bytes: ownBytes(job.bytes) };
     const parse = () => this.#parse(own);
@@ -47,7 +47,7 @@ export class LargeMessages {
 
   async #parse(job: ParseJob): Promise<unknown> {
     const outcome = await this.#post(job);
-    // Taking over a large message filled this tick, and writing it for the model fills another: other answers go on in between.
+    // Receiving a large message took this tick, and writing it for the model takes another: others run in between.
     await setImmediate();
     switch (outcome.type) {
       case "parsed":
@@ -78,7 +78,7 @@ export class LargeMessages {
   }
 
   #startWorker(): Worker {
-    // The thread needs nothing of the environment, which holds the keys.
+    // The thread needs no environment variables, which contain the keys.
     const worker = new Worker(this.#workerFile, { name: "parse-worker", env: {} });
     worker.unref();
     worker.on("message", (outcome: ParseOutcome) => this.#pending?.resolve(outcome));
@@ -87,7 +87,7 @@ export class LargeMessages {
     return worker;
   }
 
-  /** Ends the thread. `reason` is for the message that it works on. */
+  /** Ends the thread. The message that it works on is rejected with `reason`. */
   #drop(worker: Worker, reason?: Error): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
@@ -96,7 +96,7 @@ export class LargeMessages {
   }
 }
 
-/** Bytes that share their memory with others cannot be moved to the thread. */
+/** Copies bytes that share their memory with others, because those cannot be moved to the thread. */
 function ownBytes(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
@@ -105,7 +105,7 @@ function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
 }
 
-/** A fault of ours: the client gets only that there was one, the log what it was. */
+/** A bug in Parley: the client gets a bare `internal`, the log the cause. */
 function brokenThread(cause: unknown): Error {
   return new Error("the thread that parses large messages ended", { cause });
 }

@@ -1,4 +1,4 @@
-/** A message before and after it is read: plain data, for the thread that parses large ones. Types alone. */
+/** A message before and after it is parsed: plain data, for the thread that parses large ones. Types only. */
 
 import type { RunRequest } from "../agent/loop.ts";
 import type { StateBinding } from "../agent/state.ts";
@@ -6,7 +6,7 @@ import type { FileType } from "../protocol/attachments.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import type { ApiErrorOptions, ErrorCode } from "../protocol/errors.ts";
 
-/** By what a message is read. */
+/** The rules by which a message is read. */
 export interface MessageRules {
   readonly state: StateBinding;
   readonly attachments: AttachmentRules;
@@ -14,40 +14,40 @@ export interface MessageRules {
   readonly maxMessageChars: number;
   /** Nesting of arrays and objects. */
   readonly maxJsonDepth: number;
-  /** Whether a model of ours answers, which takes instructions and can be asked to go on without a message. */
+  /** Whether Parley asks a model, which gets instructions and can be asked to continue without a message. */
   readonly asksModel: boolean;
-  /** The client's name for the run, where its door has one outside of the body. */
+  /** The client's name for the run, if its door gets one outside of the body. */
   readonly name?: string | undefined;
 }
 
-/** Files are never dropped in silence. */
+/** What files are accepted. A file that is not is an error, and never dropped silently. */
 export interface AttachmentRules {
   readonly maxCount: number;
-  /** What the agent takes. */
+  /** The types that the agent accepts. */
   readonly accepts: readonly FileType[];
 }
 
 export interface ParsedMessage {
   request: RunRequest;
-  /** The client's name for the run, if it wants to come back to it. */
+  /** The client's name for the run, if it may want to resume it. */
   name: string | undefined;
-  /** A hash of a message that has a name; else empty. */
+  /** A hash of the message if it has a `name`; otherwise "". */
   digest: string;
-  /** What the client says of the message. Nothing proves it. */
+  /** The client's own data about the message, which is not verified. */
   metadata: Readonly<Record<string, string>>;
 }
 
 export interface ParsedChatRequest extends ParsedMessage {
   stream: boolean;
-  /** Absent where a door's clients ask for nothing. */
+  /** Absent for doors whose clients cannot ask for anything. */
   asked?: Asked;
 }
 
-/** What a door's client asks of the answer itself. */
+/** What a client asks about the form of the answer. */
 export interface Asked {
-  /** Whether a stream ends with what was counted. */
+  /** Whether a stream ends with the usage. */
   readonly usage?: boolean;
-  /** Names of what was sent and does not count. */
+  /** Names of fields that were sent and are ignored. */
   readonly ignored?: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export type SocketCommand =
 /** What a socket continues from: the last state as its client got it, or `dropped` if there was no room to remember it. */
 export type RememberedState = ConversationState | "dropped";
 
-/** A message of the Model Context Protocol, as far as this server knows of it. */
+/** A message of the Model Context Protocol, with the fields that this server reads. */
 export interface McpMessage {
   /** Absent for a notification, which is not answered. */
   readonly id: RequestId | undefined;
@@ -69,13 +69,13 @@ export interface McpMessage {
   /** Name of the tool that is called. */
   readonly name: string | undefined;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The version of the specification, as clients say it since 2026; absent for older ones. */
+  /** The version of the specification, which clients send since 2026; absent for older clients. */
   readonly version: string | undefined;
-  /** Whether it says what its client can do, as clients have to since 2026. */
+  /** Whether it has the client's capabilities, which are required since 2026. */
   readonly hasCapabilities: boolean;
   /** The version that an older client proposes. */
   readonly proposed: string | undefined;
-  /** With it, the client wants to hear what is done until the answer comes. */
+  /** If present, the client wants progress notifications until the answer. */
   readonly progressToken: RequestId | undefined;
   /** The request that a notification cancels. */
   readonly cancels: RequestId | undefined;
@@ -87,7 +87,7 @@ export type RequestId = string | number;
 /** How the body of a request is read. @throws ApiError */
 type BodyParser = (body: unknown, rules: MessageRules) => ParsedChatRequest;
 
-/** How messages are read, by a name that can be sent to a thread. */
+/** The parsers of messages, by names that can be sent to a thread. */
 export interface Parsers {
   chat: BodyParser;
   socket(body: unknown, rules: MessageRules, remembered: RememberedState): SocketCommand;
@@ -107,7 +107,7 @@ export interface ParseJob {
   readonly remembered: RememberedState;
 }
 
-/** An exception does not survive the way between threads whole, so it goes in parts. */
+/** Sent in parts, because an exception loses some of its fields between threads. */
 export type ParseOutcome =
   | { type: "parsed"; value: unknown }
   | { type: "refused"; code: ErrorCode; message: string; options: ApiErrorOptions }

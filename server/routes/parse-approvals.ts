@@ -1,4 +1,4 @@
-/** What may stand in a message's place: decisions on tool calls that wait, and the wish that the model goes on. */
+/** What may take a message's place: decisions on waiting tool calls, or the request that the model continues. */
 
 import type { RunRequest } from "../agent/loop.ts";
 import type { ApprovalDecision, ConversationState } from "../protocol/chat.ts";

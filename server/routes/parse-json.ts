@@ -3,7 +3,7 @@
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { tryParse } from "../protocol/json.ts";
 
-/** Numbers, texts, arrays and objects in one JSON text: 64 MiB of "[]," would take gigabytes of memory. */
+/** Maximum number of values in one JSON text: 64 MiB of "[]," would take gigabytes of memory. */
 const MAX_VALUES = 500_000;
 
 const QUOTE = 0x22;
@@ -16,8 +16,8 @@ const OBJECT_END = 0x7d;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Strict UTF-8, then JSON. Depth and number of values are counted in the bytes, before anything is built of them: a process
- * whose memory is exhausted ends, also where that happens in a worker thread.
+ * Parses strict UTF-8, then JSON. Depth and number of values are counted in the bytes before parsing: a process that runs out
+ * of memory ends, even if that happens in a worker thread.
  * @throws ApiError
  */
 export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
@@ -64,7 +64,7 @@ function refuseMuchStructure(bytes: Uint8Array, maxDepth: number): void {
   }
 }
 
-/** Where the string ends that begins at `from`. One without escapes, such as a file, is skipped in one step. */
+/** Where the string that begins at `from` ends. A string without escapes, such as a file, is skipped in one step. */
 function endOfString(bytes: Uint8Array, from: number): number {
   const quote = bytes.indexOf(QUOTE, from);
   if (quote === -1) return bytes.length;

@@ -1,4 +1,4 @@
-/** Unknown JSON becomes a checked message. Every 400 about a body or socket message is made here. */
+/** Turns unknown JSON into a checked message. Most 400 errors about a body or a socket message are made here. */
 
 import { createHash } from "node:crypto";
 import type { RunRequest } from "../agent/loop.ts";
@@ -58,7 +58,7 @@ export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChat
 }
 
 /**
- * One text frame. `state` wins over `previous_response_id`; a message with neither continues from `remembered`.
+ * One text frame. `state` takes precedence over `previous_response_id`; a message with neither continues from `remembered`.
  * @throws ApiError
  */
 export function parseSocketMessage(body: unknown, rules: MessageRules, remembered: RememberedState): SocketCommand {
@@ -85,14 +85,14 @@ export function parseSocketMessage(body: unknown, rules: MessageRules, remembere
   return { type: "message", ...parseMessage({ ...more, state: continued }, name, rules, named) };
 }
 
-/** Whether there is anything to answer: a message, or what may stand in its place. */
+/** Whether there is anything to answer: a message, or what may take its place. */
 function isAnswerable({ message, approvals, continue: goesOn }: Record<string, unknown>): boolean {
   return typeof message === "string" || (!isGiven(message) && (isGiven(approvals) || isGiven(goesOn)));
 }
 
 const MAX_TOKEN_BYTES = 16 * 1024;
 
-/** An empty token is none. @throws ApiError `invalid_request` */
+/** "" means no token. @throws ApiError `invalid_request` */
 function parseToken(value: unknown): string | undefined {
   if (typeof value !== "string") throw invalidRequest("/token", "token must be a string.");
   if (Buffer.byteLength(value) > MAX_TOKEN_BYTES) {
@@ -101,7 +101,7 @@ function parseToken(value: unknown): string | undefined {
   return value === "" ? undefined : value;
 }
 
-/** How messages are read, by a name that can be sent to a thread. A door that is opened has put its own there. */
+/** The parsers of messages, by names that can be sent to a thread. Each open door has added its own. */
 export const PARSERS = { chat: parseChatRequest, socket: parseSocketMessage } as Parsers;
 
 /** Whether a socket message is to be answered and names no state. @throws ApiError */
@@ -118,7 +118,7 @@ function refuseDropped(remembered: RememberedState): ConversationState {
   );
 }
 
-/** `named` is the state as the client has named it, if its socket did not remember it. */
+/** `named` is the state as the client sent it, or "remembered" if its socket has remembered it. */
 function parseMessage(
   body: Record<string, unknown>,
   name: string | undefined,
@@ -172,8 +172,8 @@ export function parseMetadata(value: unknown): Readonly<Record<string, string>> 
 }
 
 /**
- * Without metadata, which is no part of the message. The state stands apart, behind a dot: a message that is sent again on
- * another socket names one where the first one was remembered.
+ * Hash of a message, without its metadata. That of a state which the client sent follows after a dot, because a message that is
+ * repeated on another socket has to send the state that the first socket remembered.
  */
 function digestOfMessage({ message, attachments, state, approvals, goesOn }: RunRequest, named: unknown): string {
   const about = [message, attachments.map(({ name }) => name), ...(goesOn ? [approvals ?? null] : [])];
@@ -214,7 +214,7 @@ export function isGiven(value: unknown): boolean {
 /** A longer file name is cut. */
 const MAX_NAME = 200;
 
-/** With the characters that are taken out of it. */
+/** How much of a file name is read, including the characters that are removed. */
 const MAX_READ_NAME = 1000;
 
 /** @throws ApiError that says which attachment is wrong, and why */
@@ -242,7 +242,7 @@ function parseAttachment(item: unknown, at: string, rules: AttachmentRules): Rec
   return readFile(file, (field) => `${at}/${field}`, rules);
 }
 
-/** A file, as a client names its parts. */
+/** A file as the client sent it. */
 interface SentFile {
   type: string;
   name: string;
@@ -250,7 +250,7 @@ interface SentFile {
   data: string;
 }
 
-/** `at` says where in the body a part of the file stands. @throws ApiError that says what is wrong with it */
+/** `at` returns the JSON pointer to a field of the file. @throws ApiError that says what is wrong with it */
 export function readFile(
   { type, data, ...sent }: SentFile,
   at: (field: "type" | "mime_type" | "data") => string,
@@ -282,7 +282,7 @@ export function readFile(
   return { type, name, mime_type: mediaType, url: `data:${mediaType};base64,${data}` };
 }
 
-/** Without the byte order mark that it may begin with. */
+/** The text, without a byte order mark at its beginning. */
 function readText(data: string, at: string): string {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(data, "base64"));
@@ -298,7 +298,7 @@ function checkData(data: string, mediaType: FileType, at: string): void {
   if (data.startsWith("data:")) {
     throw invalidField(at, "must be bare base64, not a data: URL", "invalid_attachment");
   }
-  // Before the characters are looked at: the size follows from the length alone.
+  // Before the characters are checked, because the size follows from the length alone.
   const max = isTextType(mediaType) ? MAX_TEXT_BYTES : MAX_ATTACHMENT_BYTES;
   if (decodedBytes(data) > max) {
     throw invalidField(at, `is larger than ${max} bytes (${max / 1024 / 1024} MiB)`, "attachment_too_large");
@@ -314,7 +314,7 @@ function checkData(data: string, mediaType: FileType, at: string): void {
 
 /**
  * The last part of a path, without characters that could deceive a reader, such as those that control the direction, and
- * without marks at its beginning that open a block of code: it stands above that of a text file.
+ * without leading characters that open a Markdown code block: the name is written above the code block of a text file.
  */
 function displayName(name: string): string {
   const start = Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1;

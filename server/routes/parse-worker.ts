@@ -1,4 +1,4 @@
-/** The thread that parses large messages, so that running answers go on meanwhile. */
+/** The thread that parses large messages, so that running answers continue meanwhile. */
 
 import { parentPort } from "node:worker_threads";
 import { loadParser } from "../doors/index.ts";

@@ -18,16 +18,16 @@ export interface Service {
   readonly settings: Settings;
   readonly origins: Origins;
   readonly limits: MessageLimits;
-  /** Loaded where an agent knows its users. */
+  /** Loaded on first use, for an agent that knows its users. */
   identity(): Promise<Identity>;
   readonly access: Access;
-  /** Bounds what all messages together may take. */
+  /** Limits the memory of all messages together. */
   readonly memory: MemoryBudget;
   readonly largeMessages: LargeMessages;
   readonly runs: RunRegistry;
   readonly log: Log;
   readonly site: Site;
-  /** Keeps states for clients that only name their conversation; absent where this process is alone. */
+  /** Keeps states for clients that only name their conversation, shared by Redis; absent without it. */
   readonly states: StateStore | undefined;
   /** The version of Parley. */
   version(): string;

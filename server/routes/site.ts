@@ -19,29 +19,29 @@ const SOURCE_MAP = "application/json; charset=utf-8";
 /** Scripts run on the pages of other sites. */
 const FOR_ANY_SITE = { "cross-origin-resource-policy": "cross-origin", "access-control-allow-origin": "*" };
 
-/** Always asked for with the ETag: an older script would name chunks that an upgraded server no longer has. */
+/** Browsers always revalidate it: an older script would name chunks that an upgraded server no longer has. */
 const SCRIPT_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
 
-/** The name of a chunk says what is in it, so a browser never has to ask again. */
+/** The name of a chunk contains a hash of its content, so a browser never has to ask again. */
 const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };
 
-/** In the built `/widget.js`, what the launcher's button is drawn with: the attributes that an agent's owner wants. */
+/** Placeholder in the built `/widget.js` for the attributes of the launcher's button that an agent's owner has set. */
 const BUTTON = "PARLEY_BUTTON={}";
 
-/** The chat page with what it knows of its agent. */
+/** The chat page, completed with data about its agent. */
 interface Pages {
   data: string;
   page: StaticFile;
   embed: StaticFile;
-  /** For the policy of both pages, which have the same style sheet. */
+  /** Hashes for the Content Security Policy of both pages, which have the same style sheet. */
   styles: string;
 }
 
 export interface Site {
   pagesOf(served: ServedAgent, data: string): Pages;
-  /** Makes `/widget.js` and the images of the agent that serves now, if its owner says how the chat looks. */
+  /** Makes `/widget.js` and the images of the current agent, if its owner has set how the chat looks. */
   own(page: CheckedPage | undefined): void;
-  /** Scripts, their source maps and these images, by path. A path that a client asks for never becomes the name of a file. */
+  /** Scripts, their source maps and these images, by path. A requested path is never used as a file name. */
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
@@ -52,7 +52,7 @@ interface BuiltFiles {
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
-/** The files of each folder that was read: servers in one process share them, since they are megabytes with their source maps. */
+/** The files of each folder that was read. Servers in one process share them: with source maps, they are megabytes. */
 const builds = new Map<string, BuiltFiles>();
 
 /** Reads all files at once, so that a script never names chunks of another build. */
@@ -83,7 +83,7 @@ export function loadSite(folder: string): Site {
         const complete = (html: string) => {
           const begun = own ? html.replace("<head>", `$&${own.head}`) : html.replace(/<link[^>]* data-owner>\s*/, "");
           const parts = own?.icons ? begun.replace(/<link rel="icon"[^>]*>/, own.icons) : begun;
-          // In one go: a name may look like the mark of another text.
+          // In one pass, because an inserted name may look like another placeholder.
           const whole = parts.replace(/"?\{\{(\w+)\}\}"?/g, (_, name) => texts[name] ?? "");
           return createStaticFile(Buffer.from(whole), HTML);
         };
@@ -105,9 +105,9 @@ function ownedFiles({ files, button }: CheckedPage, scripts: BuiltFiles["scripts
 }
 
 /**
- * JSON that the page reads from a `<script>` that is none: what `/api/info` says, so that all of the first screen is there
- * at once and nothing shifts, but for the user; from which other servers its own policy (`pageHeaders`) lets images be
- * loaded; and in a frame of which sites a key that the browser has kept opens the chat.
+ * JSON that the page reads from a `<script>` with data: the answer of `/api/info` except for the user, so that the first screen
+ * is complete at once and nothing shifts; the other hosts from which its policy (`pageHeaders`) allows images; and the sites in
+ * whose frames a key that the browser has kept opens the chat.
  */
 function pageData({ info: known, authenticate }: ServedAgent, hosts: readonly string[], sites: readonly string[]) {
   const info = { ...known, ...(authenticate !== undefined && { user_pending: true }) };
@@ -128,7 +128,7 @@ export const page =
     sendStaticFile(context, isEmbedded ? embed : page, headers);
   };
 
-/** `GET /widget.js` and its like: open, because a script tag cannot send a header; they hold no secret. */
+/** `GET /widget.js` and similar: open, because a script tag cannot send a header. They contain no secret. */
 export const script =
   ({ site }: { site: Site }) =>
   (context: RequestContext): void => {
@@ -137,16 +137,16 @@ export const script =
     const map = `${context.path}.map`;
     sendStaticFile(context, file, {
       ...(/^\/(?:chunks|chat)\//.test(context.path) ? CHUNK_HEADERS : SCRIPT_HEADERS),
-      // If somebody opened an image of this kind directly, it would be a page of this server.
+      // An SVG that is opened directly would be a page of this server.
       ...(file.contentType === SVG && { "content-security-policy": "default-src 'none'; sandbox" }),
-      // Relative, because a reverse proxy may serve us below a path.
+      // Relative, because a reverse proxy may serve Parley below a path.
       ...(site.scripts.has(map) && { sourcemap: map.slice(map.lastIndexOf("/") + 1) }),
     });
   };
 
 /**
- * Only our own script runs, no inline style sheet applies but the one that shows the page until then, and no HTML string
- * becomes DOM: Lit's own policy is the only one that may make markup, from the templates in our source.
+ * Only Parley's own script runs; the only inline style sheet is the one that shows the page until then; and no HTML string
+ * becomes DOM: only Lit's Trusted Types policy may create markup, from the templates in the source.
  */
 function pageHeaders(styles: string, frameAncestors: string, imageHosts: readonly string[]): Record<string, string> {
   const policy = [
@@ -175,7 +175,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (char) => ENTITIES.get(char) ?? char);
 }
 
-/** A file that is served from memory, compressed where that was prepared, with an ETag. */
+/** A file that is served from memory, with an ETag and with the compressed forms that were prepared. */
 interface StaticFile {
   contentType: string;
   etag: string;
@@ -184,7 +184,7 @@ interface StaticFile {
   gzip?: Buffer;
 }
 
-/** Reads a built file and what the build has compressed beside it. */
+/** Reads a built file and its compressed forms from the build. */
 function readStaticFile(path: string, contentType: string): StaticFile {
   const file = describe(readFileSync(path), contentType);
   if (existsSync(`${path}.br`)) file.br = readFileSync(`${path}.br`);
@@ -192,7 +192,7 @@ function readStaticFile(path: string, contentType: string): StaticFile {
   return file;
 }
 
-/** For a page that is completed at the start. */
+/** For a file that is completed or made at run time, so that the build has not compressed it. */
 function createStaticFile(content: Buffer, contentType: string): StaticFile {
   const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
   return { ...describe(content, contentType), br: brotliCompressSync(content, quality), gzip: gzipSync(content) };
@@ -200,7 +200,7 @@ function createStaticFile(content: Buffer, contentType: string): StaticFile {
 
 function describe(identity: Buffer, contentType: string): StaticFile {
   const hash = createHash("sha256").update(identity).digest("base64url").slice(0, 22);
-  // Weak, because every coding has the same tag (RFC 9110, 8.8.1).
+  // Weak, because all content codings have the same tag (RFC 9110, 8.8.1).
   return { contentType, etag: `W/"${hash}"`, identity };
 }
 
@@ -230,7 +230,7 @@ function opaqueTag(etag: string): string {
   return etag.trim().replace(/^W\//, "");
 }
 
-/** `q=0` means that the client does not take a coding (RFC 9110, 12.5.3). */
+/** `q=0` means that the client does not accept a coding (RFC 9110, 12.5.3). */
 function acceptedCoding(file: StaticFile, header: string): "br" | "gzip" | "identity" {
   const accepted = header
     .toLowerCase()
@@ -241,7 +241,7 @@ function acceptedCoding(file: StaticFile, header: string): "br" | "gzip" | "iden
   return (["br", "gzip"] as const).find((name) => file[name] !== undefined && accepted.includes(name)) ?? "identity";
 }
 
-/** The inline style sheets of a page, as sources for its Content Security Policy. */
+/** Hashes of a page's inline style sheets, as sources for its Content Security Policy. */
 function styleHashes(html: string): string {
   const hashes = [...html.matchAll(/<style>([\s\S]*?)<\/style>/g)].map(([, css = ""]) =>
     createHash("sha256").update(css).digest("base64"),

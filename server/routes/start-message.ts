@@ -1,4 +1,4 @@
-/** Where a message starts, whatever brings it: the agent that serves now reads it by its rules, and answers it. */
+/** Starts messages of all transports: the current agent reads each by its own rules, and answers it. */
 
 import type { IncomingMessage } from "node:http";
 import type { ServedAgent } from "../agent/served-agent.ts";
@@ -27,7 +27,7 @@ export interface StartedMessage extends StartedRun, Pick<ReadMessage, "isStreame
   user: string | undefined;
 }
 
-/** Starts the run of what `read` gives; where that is no message, nothing is started. @throws ApiError */
+/** Starts a run for the message that `read` returns; without a message, nothing is started. @throws ApiError */
 export function startMessage(
   { runtime, runs }: Pick<Service, "runtime" | "runs">,
   brought: Brought,
@@ -48,7 +48,7 @@ export function startMessage(
   });
 }
 
-/** Lets the sender of a request in, and reads its body. `undefined`: the client has gone before. @throws ApiError */
+/** Admits the sender of a request, and reads its body. `undefined` if the client has gone. @throws ApiError */
 export async function readBody<Value>(
   service: Pick<Service, "identity" | "limits">,
   served: ServedAgent,
@@ -62,20 +62,20 @@ export async function readBody<Value>(
   return withBody(context, { ...rules, limits, address: caller.address }, (body) => read(body, sender));
 }
 
-/** Up to here parsing takes about a millisecond. */
+/** Up to this size, parsing takes about a millisecond. */
 const SMALL_BYTES = 256 * 1024;
 
 /** A message to parse. */
 interface Unparsed<Name extends ParserName> {
   readonly parser: Name;
   readonly bytes: Buffer;
-  /** What its socket continues from, and about how much memory that takes. */
+  /** The state that its socket continues from, and about how much memory that takes. */
   readonly remembered?: { readonly value: RememberedState; readonly bytes: number };
 }
 
 /**
- * A message as the named parser reads it. `rulesOf` is called before the state is looked at, with the message as JSON or, if
- * that is large, without: it gives the rules for its sender. @throws ApiError
+ * Reads a message with the named parser. `rulesOf` returns the rules for its sender. It is called before the state is checked,
+ * with the parsed JSON, or with `undefined` if the message is large. @throws ApiError
  */
 export async function parseMessage<Name extends ParserName>(
   { settings, largeMessages }: Pick<Service, "settings" | "largeMessages">,
@@ -93,7 +93,7 @@ export async function parseMessage<Name extends ParserName>(
   return parsed as Parsed<Name>;
 }
 
-/** Counts a message, and gives the caller with its user. @throws ApiError as `Identity.admitMessage` does */
+/** Counts a message, and returns the caller with its user. @throws ApiError as `Identity.admitMessage` does */
 export async function admitMessage(
   { identity, limits }: Pick<Service, "identity" | "limits">,
   { authenticate }: ServedAgent,
@@ -105,7 +105,7 @@ export async function admitMessage(
   return caller;
 }
 
-/** Lets in what asks for a run, and gives the caller with its user. @throws ApiError as `Identity.admitReader` does */
+/** Admits a request for a run, and returns the caller with its user. @throws ApiError as `Identity.admitReader` does */
 export async function admitReader(
   { identity }: Pick<Service, "identity">,
   { authenticate }: ServedAgent,

@@ -1,4 +1,4 @@
-/** A model that the project has made with a package of the AI SDK. It is known by its shape: no package is imported. */
+/** A model object made with a package of the AI SDK. It is recognized by its shape: no package is imported. */
 
 import { ConfigError } from "../../errors.ts";
 import { isRecord } from "../../protocol/json.ts";

@@ -9,20 +9,20 @@ import { argumentsOf, fileOf, partsOf, picturesIn, resultText, unreadable } from
 import { INTERRUPTED, PICTURES_FOLLOW, textBeforePictures, withPicturesAfter } from "../result-pictures.ts";
 import type { AiSdkLanguageModel } from "./language-model.ts";
 
-/** A message without its system message, which is a string. */
+/** A message of the prompt other than the system message, whose content is a string. */
 interface PromptMessage {
   role: "user" | "assistant" | "tool";
   content: Json[];
 }
 
-/** The packages that take pictures in results, by the names of their providers. Others would write them down as text. */
+/** The provider names of packages that accept pictures in results. Others would turn pictures into text. */
 const TAKES_PICTURES = /anthropic|^google|vertex|bedrock|\.responses$/;
 
 interface PromptRules {
   model: AiSdkLanguageModel;
-  /** What the model takes: a history may hold files that another model took. */
+  /** File types that the model accepts: the history may contain files that only an earlier model accepted. */
   mediaTypes: readonly MediaType[];
-  /** Whether the reasoning of this message does not go back. */
+  /** Whether the reasoning of this message is not sent back. */
   isForgotten(message: HistoryMessage): boolean;
 }
 
@@ -33,7 +33,7 @@ export function promptOf(
 ): unknown[] {
   const isMistral = provider.startsWith("mistral");
   const ids = new ToolUseIds(isMistral ? /^[a-zA-Z0-9]{9}$/ : undefined);
-  // That package would put it into the text.
+  // Mistral's package of that version would put reasoning into the text.
   const forgetsAll = isMistral && specificationVersion === "v2";
   const names = new Map<string, string>();
   const messages: PromptMessage[] = [];
@@ -50,7 +50,7 @@ export function promptOf(
     return { type: "tool-call", toolCallId, toolName: name, input: argumentsOf(call) };
   };
 
-  /** A part of an answer with its notes, which go back as they came: signatures, ids, encrypted thoughts. */
+  /** A part of an answer with its notes, which are sent back unchanged: signatures, ids, encrypted thoughts. */
   const contentOf = ({ own: { type, text, notes }, said, call }: ResolvedPart): Json[] => {
     const options = areNotes(notes) ? { providerOptions: notes } : {};
     if (call !== undefined) return [{ ...callPart(call), ...options }];
@@ -63,7 +63,7 @@ export function promptOf(
     if (message.role === "user") {
       const isNext = history.includes(message);
       if (messages.at(-1)?.role === "tool") add("assistant", [textPart(isNext ? INTERRUPTED : PICTURES_FOLLOW)]);
-      // The types that people may send do not limit what tools return.
+      // The file types that users may send do not limit what tools return.
       add("user", userContent(message, specificationVersion, isNext ? mediaTypes : ALL_MEDIA_TYPES));
     } else if (message.role === "assistant") {
       if (messages.length === 0) add("user", [textPart(NO_TEXT)]);
@@ -87,7 +87,7 @@ export function promptOf(
   return [...system, ...messages];
 }
 
-/** The messages of which reasoning goes back to this provider. */
+/** The messages whose reasoning is sent back to this provider. */
 export function withReasoning(history: readonly HistoryMessage[], provider: string): HistoryMessage[] {
   const hasReasoning = (message: AssistantMessage) =>
     readParts(message, provider).some(({ own }) => own.type === "reasoning");
@@ -110,7 +110,7 @@ function userContent(
   return content.length === 0 ? [textPart(NO_TEXT)] : content;
 }
 
-/** A picture in a result, as each version of the specification has it. */
+/** A picture in a result, in the form of the specification's version. */
 function picturePart(part: ImagePart, version: AiSdkLanguageModel["specificationVersion"]): Json {
   const { mediaType, base64: data } = fileOf(part);
   if (version === "v4") return { type: "file", mediaType, data: { type: "data", data } };
@@ -121,7 +121,7 @@ function textPart(text: string): { type: string; text: string } {
   return { type: "text", text };
 }
 
-/** `providerMetadata` of a part, which goes back as its `providerOptions`. */
+/** `providerMetadata` of a part, which is sent back as its `providerOptions`. */
 export type Notes = Record<string, Json>;
 
 export function areNotes(notes: unknown): notes is Notes {

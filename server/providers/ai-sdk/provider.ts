@@ -1,4 +1,4 @@
-/** A model object of the AI SDK in a provider's place: its package sends and reads, retries and time limits are ours. */
+/** An AI SDK model object as a provider: its package sends and reads; Parley sets retries and time limits. */
 
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
@@ -47,7 +47,7 @@ function objectModel(
   };
 }
 
-/** What all versions of `doStream` take. */
+/** The options that all versions of `doStream` accept. */
 function callOptions(
   model: AiSdkLanguageModel,
   setup: ModelObjectSetup,
@@ -55,7 +55,7 @@ function callOptions(
   forgotten: ForgottenThinking,
 ): Record<string, unknown> {
   const { temperature, maxOutputTokens, reasoningEffort, providerOptions } = setup.modelSettings;
-  // Several APIs refuse calls in the history without any tool.
+  // Several APIs refuse a history with calls if the request declares no tool.
   const declared = tools.length > 0 ? tools : lostTools(messages);
   const functions = declared.map(({ name, description, parameters }) => {
     return { type: "function", name, description, inputSchema: parameters };
@@ -71,7 +71,7 @@ function callOptions(
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
-    // A ping of the API is no part, but shows here: a model may think for minutes without a word.
+    // An API's pings show only as raw chunks: a model may think for minutes without other output.
     includeRawChunks: true,
   };
 }
@@ -90,11 +90,11 @@ async function send(
   }
   if (!(result.stream instanceof ReadableStream)) throw new UpstreamGarbage("doStream returned no ReadableStream");
   const stream = Readable.fromWeb(result.stream as NodeStream, { objectMode: true });
-  // Without a listener, the error of a stream that is not read to its end would end the process.
+  // Without a listener, an error of a stream that is not read to its end would crash the process.
   stream.on("error", () => {});
   const headers = headersOf(result.response);
   if (!/^text\/html/i.test(headers.get("content-type") ?? "")) return { headers, stream };
-  // A package finds no event in a page, and takes it for an answer that says nothing.
+  // A package finds no event in an HTML page, and would report an empty answer.
   stream.destroy();
   throw new UpstreamRefusal(200, headers, "");
 }
@@ -104,23 +104,23 @@ function headersOf(response: unknown): Headers {
   return new Headers(given.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
-/** Parts that say nothing of the answer. They only show that it goes on. */
+/** Parts without content: they only show that the answer is still in progress. */
 const SIGNS_OF_LIFE = new Set(["raw", "ping", "stream-start", "response-metadata"]);
 
 function readPart(part: Json): { event: string; data: Json }[] {
   const event = asString(part.type);
   if (SIGNS_OF_LIFE.has(event)) return [];
-  // Only what begins an answer may come before a failure that leads to another try.
+  // Thrown before the reader gets the part: what it reads counts as an answer that has begun, and stops retries.
   if (event === "error" && !isUnknownPart(part.error)) throw upstreamError(part.error);
   return [{ event, data: part }];
 }
 
-// How the packages fail. Each copy of a package has classes of its own, so errors are known by their names.
+// Failures of the packages. Each copy of a package has its own classes, so errors are recognized by their names.
 
-/** A part of the answer was not what the package expects; mostly it is of a newer kind. */
+/** Errors for a part of the answer that the package does not expect; mostly it is of a newer kind. */
 const UNKNOWN_PARTS = new Set(["AI_TypeValidationError", "AI_InvalidResponseDataError"]);
 
-/** Their messages quote the answer. */
+/** Errors whose messages quote the answer, so that only their names are reported. */
 const GARBAGE = new Set([...UNKNOWN_PARTS, "AI_JSONParseError", "AI_EmptyResponseBodyError"]);
 
 /** Whether the answer may be complete without the part that this error replaces. */
@@ -128,7 +128,7 @@ function isUnknownPart(error: unknown): boolean {
   return error instanceof Error && UNKNOWN_PARTS.has(error.name);
 }
 
-/** What a package threw, or put into its stream, as an error that `failures.ts` has rules for. */
+/** Turns what a package threw, or put into its stream, into an error that `failures.ts` has rules for. */
 function upstreamError(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) {
     return new UpstreamFailure(isRecord(thrown) && !("error" in thrown) ? { error: thrown } : thrown);
@@ -141,14 +141,14 @@ function upstreamError(thrown: unknown): unknown {
   }
   if (GARBAGE.has(name)) return new UpstreamGarbage(`the package reports an ${name}`);
   if (name !== "AI_APICallError") return thrown;
-  // The error itself holds the whole request.
+  // Only the cause is used: the error itself contains the whole request.
   return cause instanceof Error ? upstreamError(cause) : new UpstreamGarbage(message);
 }
 
 const NOT_SET_UP = new Set(["AI_LoadAPIKeyError", "AI_LoadSettingError"]);
 const NOT_TAKEN = new Set(["AI_UnsupportedFunctionalityError", "AI_InvalidPromptError", "AI_InvalidArgumentError"]);
 
-/** What only a package means by a failure, or the API behind it. `label`: the model's `provider`. */
+/** Explains failures that only a package, or the API behind it, has. `label`: the model's `provider`. */
 function explainFailure(label: string, cause: unknown): ApiError | undefined {
   if (cause instanceof UpstreamRefusal && label.startsWith("anthropic")) nameSubject(cause.detail);
   if (label.startsWith("google")) {
@@ -162,7 +162,7 @@ function explainFailure(label: string, cause: unknown): ApiError | undefined {
     const detail = `The package of ${label} does not take this message: ${message}`;
     return providerError("invalid_request", detail, { cause, retryable: false });
   }
-  // What broke a stream.
+  // An error that broke off the stream.
   const known = upstreamError(cause);
   return known === cause ? undefined : toProviderError(label, known);
 }

@@ -27,15 +27,15 @@ export class PartReader implements MessageReader<ModelEvent> {
   readonly #calls = new ToolCallAssembler();
   readonly #text = new StringBuilder();
   readonly #blocks: Block[] = [];
-  /** The blocks that were begun, by kind and id: an id is used again in a later block. */
+  /** The latest block of each kind and id: a later block may use the same id again. */
   readonly #open = new Map<string, Block>();
-  /** Notes of calls whose input has begun, and whether some of the input was there. */
+  /** Notes of calls whose input has begun, and whether any text of the input has arrived. */
   readonly #inputs = new Map<unknown, { notes: Notes | undefined; hasText: boolean }>();
   readonly #hosted = new Map<unknown, { name: string; startedAt: number }>();
   #callCount = 0;
   #endsInCall = false;
   #hasThought = false;
-  /** Whether a part could not be read. Most of these are new kinds of events, which the answer is whole without. */
+  /** Whether a part could not be read. Mostly it is a new kind of event, without which the answer is complete. */
   #isDamaged = false;
   #finish: Json | undefined;
 
@@ -89,16 +89,16 @@ export class PartReader implements MessageReader<ModelEvent> {
       case "source":
         said.push({ type: "source", source: plainSource(part) });
         break;
-      // Files, the end of an input, and what later versions add.
+      // Ignored: files, the end of an input, and parts that later versions add.
     }
   }
 
   end(said: ModelEvent[]): void {
     const { finishReason, usage, providerMetadata } = this.#finish ?? {};
-    // The second version has the reason alone.
+    // In the second version of the specification, `finishReason` is only the reason.
     const reason = isRecord(finishReason) ? finishReason.unified : finishReason;
     const raw = isRecord(finishReason) ? asString(finishReason.raw) : "";
-    // Without a word of the server's, the stream just ended.
+    // Without a reason of the server's own, the stream just ended.
     const isOther = reason === "other" && raw !== "" && !MALFORMED_CALL.test(raw);
     const finish = FINISHES.get(reason) ?? (isOther ? turnFinish(raw) : undefined);
     if (finish === undefined) throw endedOddly(asString(reason), raw);
@@ -131,7 +131,7 @@ export class PartReader implements MessageReader<ModelEvent> {
     return block;
   }
 
-  /** Texts that follow each other read as one; after another kind of block, a new paragraph begins. */
+  /** Consecutive texts read as one; text after another kind of block begins a new paragraph. */
   #addText(part: Json, said: ModelEvent[]): void {
     let block = this.#note("text", part);
     const delta = asString(part.delta);
@@ -188,7 +188,7 @@ export class PartReader implements MessageReader<ModelEvent> {
     said.push({ type: "hosted_result", answer, durationMs: Math.round(performance.now() - begun.startedAt) });
   }
 
-  /** Without what is empty. */
+  /** The parts to keep: all blocks but empty ones. */
   #kept(): AnswerPart[] {
     return this.#blocks.flatMap(({ said, ...block }): AnswerPart[] => {
       const part = block.type === "reasoning" ? { ...block, text: said?.toString() ?? "" } : block;
@@ -209,7 +209,7 @@ function notesOf({ providerMetadata: notes }: Json): Notes | undefined {
   return areNotes(notes) ? notes : undefined;
 }
 
-/** The notes of one block come in several parts. */
+/** Merges notes into the block, since the notes of one block arrive in several parts. */
 function addNotes(block: Block, part: Json): void {
   for (const [name, fields] of Object.entries(notesOf(part) ?? {})) {
     const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);

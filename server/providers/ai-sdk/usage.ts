@@ -1,12 +1,12 @@
-/** What the AI SDK counts, in each version of its models and of its own, and what counts in its words: Mastra and AG-UI. */
+/** Reads the usage of all versions of the AI SDK and its models, and of Mastra and AG-UI, which use the same names. */
 
 import type { Usage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/json.ts";
 import { fieldsIn, usageOf } from "../usage.ts";
 
 /**
- * Models count in objects from the third version on, the SDK itself has details beside its numbers from its sixth on. `notes` are
- * those of the end of a model's answer: before that, packages of Claude left out of the input what a cache gave and took.
+ * Models report usage as objects from their third version on; the SDK itself has details beside its numbers from its sixth on.
+ * `notes` are those at the end of a model's answer: before v3, Claude's packages left cached tokens out of the input.
  */
 export function sdkUsage(usage: unknown, notes?: unknown): Usage | undefined {
   const {

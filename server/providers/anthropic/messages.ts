@@ -36,7 +36,7 @@ interface Base64Source<Type extends MediaType> {
   data: string;
 }
 
-/** Extra fields of other providers are left out. `hasThinking` says of which messages the thinking goes back. */
+/** Leaves out extra fields of other providers. `hasThinking` says whether a message's thinking is sent back. */
 export function toMessages(
   history: readonly HistoryMessage[],
   hasThinking: (message: AssistantMessage) => boolean,
@@ -57,7 +57,7 @@ export function toMessages(
 
 function userBlocks(message: UserMessage): Block[] {
   const parts = partsOf(message);
-  // Claude reads a question best after what it is about.
+  // Claude understands a question best after the files that it is about.
   const files = parts.flatMap((part) => (part.type === "text" ? [] : [fileBlock(part)]));
   const texts = parts.flatMap((part) => (part.type === "text" ? visibleText(part.text) : []));
   return files.length + texts.length > 0 ? [...files, ...texts] : [textBlock(NO_TEXT)];
@@ -83,25 +83,25 @@ function assistantBlocks(message: AssistantMessage, ids: ToolUseIds, hasThinking
     })),
     text: visibleText,
   });
-  // Thoughts alone are no message.
+  // A message must not consist of thoughts alone.
   return blocks.some(({ type }) => type === "text" || type === "tool_use") ? blocks : [];
 }
 
 function toolResult(message: ToolMessage, ids: ToolUseIds): Block {
   const result = { type: "tool_result" as const, tool_use_id: ids.answer(message.tool_call_id) };
   const { sources = [], ...words } = message;
-  // An error is text alone.
+  // An error may contain only text.
   const found = message.is_error ? [] : sources.map(searchResult);
   const own = found.length > 0 ? words : message;
   const rest = [...picturesIn(message).map(fileBlock), ...found];
   if (rest.length > 0) return { ...result, content: [...visibleText(resultText(own)), ...rest] };
   const content = outputText(message);
-  // An error has to say something: the API refuses one without content.
+  // The API refuses an error without content, so an empty one is sent without the flag.
   if (content.trim() === "") return result;
   return { ...result, content, ...(message.is_error ? { is_error: true } : {}) };
 }
 
-/** The model says where its answer rests on it. It must have a text. */
+/** A source that the model can cite in its answer. The API demands a text in it. */
 function searchResult({ title, url = title, text = "" }: ResultSource): Block {
   const content = [textBlock(text.trim() === "" ? title : text)];
   return { type: "search_result", source: url, title, content, citations: { enabled: true } };

@@ -27,7 +27,7 @@ export function createAnthropic(setup: ProviderSetup): Provider {
   return createProvider({ ...setup, citesResults: true }, "conversation_history", messagesModel(setup, params));
 }
 
-/** The part of a request that is the same in all. */
+/** The fields that are the same in all requests. */
 interface ModelParams extends ClaudeThinking {
   max_tokens: number;
   temperature?: number;
@@ -45,8 +45,8 @@ function modelParams(name: string, settings: ModelSettings): ModelParams {
 }
 
 /**
- * The API demands a limit. Half of what the model can write, or all of it where that is little: thinking counts towards it,
- * and up to version 4.1 what is reserved here is missing from the context window.
+ * The API demands a limit: half of what the model can write, or all of it where that is little. Thinking counts towards
+ * it, and up to version 4.1 the limit is subtracted from the context window.
  */
 function defaultMaxTokens(model: ClaudeModel | undefined): number {
   if (model === undefined) return 16_384;
@@ -62,9 +62,9 @@ const VERSION = "2026-10-21";
 const SAMPLING_PARAMETERS = ["temperature", "top_p", "top_k"];
 
 /**
- * Thinking goes back whenever the API takes it. It does not when something before it has changed (the agent's instructions,
- * its tools, an attachment that the history had no room for) or another account made it; then the conversation goes on
- * without. And older models refuse to think on in an answer with calls whose thinking is missing, as that of another model.
+ * Thinking is sent back whenever the API accepts it. The API refuses it if something before it has changed
+ * (instructions, tools, an attachment that the history had no room for) or another account made it; it is then left
+ * out. Older models also refuse to think in an answer with calls that lack their thinking, such as another model's.
  */
 function messagesModel(setup: ProviderSetup, params: ModelParams): Model {
   const forgotten = new ForgottenThinking();
@@ -128,9 +128,9 @@ function hasThinking(message: HistoryMessage): boolean {
   return message.role === "assistant" && message.thinking_blocks !== undefined;
 }
 
-/** Whether a request with this configuration of thinking can make use of earlier thoughts. */
+/** Whether a request with this configuration of thinking can use earlier thoughts. */
 function mayThink(model: string, thinking: unknown): boolean {
-  // Without a configuration no known model thinks: `claudeThinking` gives one to those that would.
+  // Known models do not think without a configuration: `claudeThinking` gives one to those that would.
   if (thinking === undefined) return parseClaudeModel(model) === undefined;
   return !isRecord(thinking) || thinking.type !== "disabled";
 }
@@ -138,8 +138,8 @@ function mayThink(model: string, thinking: unknown): boolean {
 type Message = AlternatingMessage<Block>;
 
 /**
- * Two points up to which the API keeps what it has read: tools and instructions, which all conversations share, and all of this
- * conversation, with which its next request begins.
+ * Sets the second of two cache points. The first covers tools and instructions, which all conversations share; the
+ * second covers the conversation so far, with which its next request begins.
  */
 function withCachePoint(messages: Message[]): Message[] {
   const last = messages.at(-1);
@@ -152,7 +152,7 @@ function cached(block: Block): Block & { cache_control: object } {
   return { ...block, cache_control: { type: "ephemeral" } };
 }
 
-/** Tools that the agent has lost are declared for the calls in the history, but none may be called. */
+/** Tools that the agent no longer has are declared for the calls in the history, but none may be called. */
 function toolParams(tools: readonly ToolSpec[], history: readonly HistoryMessage[]): Record<string, unknown> {
   if (tools.length > 0) return { tools: tools.map(toolParam) };
   const lost = lostTools(history);
@@ -163,7 +163,7 @@ function toolParam({ name, description, parameters }: ToolSpec): Record<string, 
   return { name, description, input_schema: parameters };
 }
 
-/** Puts what Anthropic's refusals say only in their sentences into the fields that the rules of `failures.ts` read. */
+/** Copies what Anthropic's refusals say only in their text into the fields that the rules of `failures.ts` read. */
 export function nameSubject(detail: UpstreamRefusal["detail"]): void {
   if (detail.param !== "") return;
   // "messages.1.content.0: ...", "max_tokens: ...", "thinking.enabled.budget_tokens: ..."

@@ -12,13 +12,13 @@ import { fieldsIn, usageOf } from "../usage.ts";
 export class AnthropicReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;
   readonly #answer = new ClaudeAnswer();
-  /** The indexes of the blocks that are calls of ours. Tools that run on Anthropic's side get inputs, too. */
+  /** The indexes of blocks that are calls of the agent's tools. Tools that run at Anthropic have inputs, too. */
   readonly #callBlocks = new Set<unknown>();
   readonly #usage = new UsageCounter();
   #stopReason = "";
   #hasReported = false;
   readonly #given: readonly GivenSource[];
-  /** What blocks rest on that have not ended, by their index. */
+  /** The sources of blocks that have not ended, by the block's index. */
   readonly #citations = new Map<unknown, FoundSource[]>();
   isComplete = false;
 
@@ -48,16 +48,16 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
       case "message_stop":
         this.isComplete = true;
         break;
-      // `ping`, and what later versions of the API add.
+      // Ignored: `ping`, and what later versions of the API add.
     }
-    // The input is counted when the answer begins. Reported alone, it would begin an answer that may still be repeated.
+    // The input count comes first. Reported alone, it would count as the start of an answer and prevent retries.
     const usage = this.#hasReported || said.length === 0 ? undefined : this.#usage.total();
     if (usage === undefined) return;
     this.#hasReported = true;
     said.push({ type: "usage", usage });
   }
 
-  /** Only the mark of the end follows a stop reason. */
+  /** After a stop reason, only `message_stop` follows. */
   get isFinished(): boolean {
     return this.#stopReason !== "";
   }
@@ -88,12 +88,12 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
       case "tool_use":
         this.#answer.startCall(index, block.id, block.name);
         this.#callBlocks.add(index);
-        // Empty where the input follows in pieces; some gateways have it all at once.
+        // Empty if the input follows in pieces; some gateways send the whole input here.
         if (isRecord(block.input) && Object.keys(block.input).length > 0) {
           this.#answer.addArguments(index, JSON.stringify(block.input));
         }
         break;
-      // Blocks of tools that run on Anthropic's side: their results are in the text.
+      // Ignored: blocks of tools that run at Anthropic; their results are in the text.
     }
   }
 
@@ -122,7 +122,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
     this.#citations.set(index, [...others, claudeSource(citation, this.#given)]);
   }
 
-  /** All of a block rests on its citations, which may come before its text. */
+  /** Citations belong to the whole block, and may arrive before its text. */
   #endBlock(index: unknown, said: ModelEvent[]): void {
     for (const source of this.#citations.get(index) ?? [])
       said.push({ type: "source", source: { ...source, back: 0 } });

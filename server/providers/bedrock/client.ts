@@ -12,8 +12,8 @@ import type { Sending, StreamRequest } from "../transport/fetch.ts";
 export type BedrockPackage = typeof import("@aws-sdk/client-bedrock-runtime");
 
 /**
- * Signs requests with the region and the credentials that were found. What is not set in the environment comes from AWS's own chain: profiles,
- * single sign-on, web identity, container and instance roles. @throws ConfigError that names the missing setting
+ * Signs requests with the region and the credentials that were found. AWS's own chain supplies what the environment does not
+ * set: profiles, single sign-on, web identity, container and instance roles. @throws ConfigError that names the missing setting
  */
 export async function createBedrockClient(
   sdk: BedrockPackage,
@@ -45,7 +45,7 @@ function clientConfig(settings: Settings): BedrockRuntimeClientConfig {
     ...(awsRegion === "" ? {} : { region: awsRegion }),
     ...(awsProfile === "" ? accessKey(settings) : { profile: awsProfile }),
     ...(awsBearerToken === "" ? {} : { token: { token: awsBearerToken }, authSchemePreference: ["httpBearerAuth"] }),
-    // Read from the shared settings otherwise, and never used.
+    // Never used, but without these values the SDK reads them from AWS's shared settings.
     maxAttempts: 1,
     retryMode: "standard",
   };
@@ -73,14 +73,14 @@ async function signedRequest(
   command.middlewareStack.add(
     (next) => (args) => {
       const request = args.request as BuiltRequest;
-      // The SDK means to send by HTTP/2, where this takes the part of `host`.
+      // The SDK expects to send by HTTP/2, where `:authority` replaces `host`.
       const { ":authority": host, ...headers } = request.headers;
       if (host !== undefined) request.headers = { ...headers, host };
       return next(args);
     },
     { step: "build", priority: "low", name: "signHost" },
   );
-  // Comes after the signing, and in place of sending the request and reading its answer.
+  // Runs after the signing, and replaces sending the request and reading its answer.
   command.middlewareStack.add(
     () =>
       async ({ request }) => {
@@ -106,8 +106,8 @@ interface BuiltRequest extends Omit<StreamRequest, keyof Sending> {
 const NO_WARNING = "AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED";
 
 /**
- * The first client of a process warns of Node versions that later releases of the package will not run on, which users of
- * Parley cannot change. The switch is AWS's own, and is set back at once.
+ * The first client of a process warns of Node versions that later releases of the package will not support, which users
+ * of Parley cannot change. The variable is AWS's own, and is restored at once.
  */
 function withoutVersionWarning<Value>(construct: () => Value): Value {
   const before = process.env[NO_WARNING];

@@ -8,7 +8,7 @@ import { asString } from "../../protocol/json.ts";
 import type { SseMessage } from "../../protocol/sse.ts";
 import { UpstreamGarbage } from "../failures.ts";
 
-/** The largest frame that is believed. AWS ends far below; a frame could announce up to 4 GiB. */
+/** The largest accepted frame. AWS's frames are far smaller; a length field could announce up to 4 GiB. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 const LENGTH_BYTES = 4;
@@ -16,15 +16,15 @@ const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
 const MIN_FRAME_BYTES = PRELUDE_BYTES + CHECKSUM_BYTES;
 
-/** Give it the packets in order. */
+/** Packets must be pushed in their order. */
 export class EventStreamParser {
   /** Packets of a frame whose end has not arrived yet. */
   #packets: Buffer[] = [];
   #bytes = 0;
-  /** How many bytes it takes to go on: the length of the frame, once it is known. */
+  /** How many bytes are needed next: the length of the frame, once it is known. */
   #needed = LENGTH_BYTES;
 
-  /** The messages that this packet completes, one by one: those before bytes that are no frame, too. @throws UpstreamGarbage */
+  /** Yields the messages that this packet completes, also those before bytes that are not a frame. @throws UpstreamGarbage */
   *push(packet: Buffer): Generator<SseMessage> {
     this.#packets.push(packet);
     this.#bytes += packet.length;
@@ -66,7 +66,7 @@ function readFrame(frame: Buffer): SseMessage {
   }
 }
 
-/** Both kinds of failure in one form, as `transport/request.ts` knows failures by. */
+/** Both kinds of failure in the one form that `transport/request.ts` recognizes. */
 function exception(type = "", message = ""): SseMessage {
   return { event: "error", data: JSON.stringify({ type, message }) };
 }
@@ -79,7 +79,7 @@ function messageOf(payload: string): string {
   }
 }
 
-/** How many bytes a value has by its type; those of types 6 and 7 name their own length. */
+/** The length of a value in bytes, by its type; values of types 6 and 7 begin with their length. */
 const VALUE_BYTES: Readonly<Record<number, number>> = { 0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16 };
 const TEXT = 7;
 

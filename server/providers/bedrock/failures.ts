@@ -1,4 +1,4 @@
-/** How AWS refuses and fails, in the form that `failures.ts` has rules for. */
+/** AWS's refusals and failures, in the form that `failures.ts` has rules for. */
 
 import type { ApiError } from "../../protocol/errors.ts";
 import { asString, isRecord, tryParse } from "../../protocol/json.ts";
@@ -7,8 +7,8 @@ import { providerError, TOO_LONG, toProviderError, UpstreamFailure, UpstreamRefu
 export const LABEL = "AWS Bedrock";
 
 /**
- * The status that each exception stands for. Inside a stream they come without one, and some statuses of AWS mean something
- * else elsewhere (424 is the model's own failure, 429 also a model that is still loading).
+ * The status that each exception stands for. Exceptions inside a stream have no status, and some AWS statuses mean
+ * something else elsewhere (at AWS, 424 is the model's own failure, 429 also a model that is still loading).
  * https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
  */
 const STATUS: Readonly<Record<string, number>> = {
@@ -29,7 +29,7 @@ const STATUS: Readonly<Record<string, number>> = {
   ServiceUnavailableException: 503,
 };
 
-/** What a `ValidationException` is about; AWS says it only in its sentence. The first that fits counts. */
+/** The subject of a `ValidationException`, which AWS names only in the message. The first match counts. */
 const COMPLAINTS: readonly (readonly [code: string, pattern: RegExp])[] = [
   ["context_length_exceeded", TOO_LONG],
   ["model_not_found", /model identifier is invalid|on-demand throughput|inference profile|end of its life/i],
@@ -41,12 +41,12 @@ const COMPLAINTS: readonly (readonly [code: string, pattern: RegExp])[] = [
   ],
 ];
 
-/** An HTTP answer that is no event stream, with the status and the code that its exception stands for. */
+/** The refusal with the status and the code that its exception stands for. */
 export function namedRefusal(answer: UpstreamRefusal): UpstreamRefusal {
   // A proxy or a wrong address answers with HTML or plain text.
   const json = tryParse(answer.body);
   if (answer.status < 400 || !isRecord(json)) return answer;
-  // "ThrottlingException:http://internal.amazon.com/…", or in the body with its name space before a "#".
+  // "ThrottlingException:http://internal.amazon.com/…", or in the body with its namespace before a "#".
   const named = answer.headers.get("x-amzn-errortype") ?? asString(json.__type);
   const type = named.split(":")[0]?.split("#").at(-1) ?? "";
   return refusal(type, asString(json.message) || asString(json.Message), answer.status, answer.headers);
@@ -59,7 +59,7 @@ function refusal(type: string, message: string, status: number, headers: Headers
   return new UpstreamRefusal(known, headers, JSON.stringify({ type, code, message }));
 }
 
-/** What only AWS means by a failure. */
+/** Explains failures that only AWS has. */
 export function explainFailure(cause: unknown): ApiError | undefined {
   if (cause instanceof UpstreamFailure) {
     // The name of an exception inside a stream, such as "throttlingException".

@@ -1,4 +1,4 @@
-/** The history as Converse takes it. */
+/** The history in the form of the Converse API. */
 
 import type { ContentBlock, ImageBlock, ImageFormat, Message } from "@aws-sdk/client-bedrock-runtime";
 import type { ImageType } from "../../protocol/attachments.ts";
@@ -33,8 +33,8 @@ type ToolInput = NonNullable<ContentBlock["toolUse"]>["input"];
 const MAX_DOCUMENTS = 5;
 
 /**
- * `isForgotten` says of which messages the reasoning does not go back. @throws ApiError when the newest message holds more
- * documents than a request may
+ * `isForgotten` says whether a message's reasoning is left out. @throws ApiError when the newest message has more
+ * documents than a request may contain
  */
 export function converseMessages(
   history: readonly HistoryMessage[],
@@ -46,7 +46,7 @@ export function converseMessages(
   const nameDocument = documentNames();
   const dropped = documentsToDrop(history);
   const thinking = new Set<HistoryMessage>(thinkingMessages(history, maker).filter((message) => !isForgotten(message)));
-  // Whether a result may say that its call has failed, and have pictures.
+  // Whether a result may have an error status, and pictures.
   const hasFullResults = maker === "claude" || maker === "nova";
 
   function userBlocks(message: UserMessage): ContentBlock[] {
@@ -56,7 +56,7 @@ export function converseMessages(
         return { text: `[${fileOf(part).name} (PDF) was attached here earlier and is no longer included]` };
       return fileBlock(part, nameDocument);
     });
-    // A document needs a text beside it.
+    // The API demands a text beside a document.
     const needsText = blocks.length === 0 || blocks.some(({ document }) => document !== undefined);
     return needsText && blocks.every(({ text }) => text === undefined) ? [{ text: NO_TEXT }, ...blocks] : blocks;
   }
@@ -106,9 +106,9 @@ function reasoning(block: ThinkingBlock): ContentBlock {
 }
 
 /**
- * The messages whose reasoning goes back. Claude gets all of it, so that each request begins as the one before it and is read
- * from the cache. To other models it belongs to the tool calls that it led to: that of earlier messages has done its work, and
- * may be of another model, whose signatures this one would refuse.
+ * The messages whose reasoning is sent back. Claude gets all of it, so that each request begins like the previous one
+ * and is read from the cache. Other models need it only with the tool calls that it led to: reasoning of earlier
+ * messages is no longer needed, and may have signatures of another model, which this one would refuse.
  */
 export function thinkingMessages(history: readonly HistoryMessage[], maker: Maker): AssistantMessage[] {
   const start = maker === "claude" ? -1 : workStart(history);
@@ -129,7 +129,7 @@ function workStart(history: readonly HistoryMessage[]): number {
   return start;
 }
 
-/** The oldest documents beyond those that one request may hold. All those of the newest message have to go along. */
+/** The oldest documents beyond the limit of one request. All documents of the newest message must be sent. */
 function documentsToDrop(history: readonly HistoryMessage[]): Set<ContentPart> {
   const newest = history.findLastIndex((message) => message.role === "user");
   const dropped = new Set<ContentPart>();
@@ -169,10 +169,10 @@ function imageOf(part: ImagePart): ImageBlock {
   return { format: IMAGE_FORMATS[mediaType as ImageType], source: { bytes: Buffer.from(base64, "base64") } };
 }
 
-/** Ids of calls that a maker's models take; the rest take what Claude does. */
+/** The form of call ids that a maker's models accept; other models accept the form of Claude's. */
 const ID_FORMS: Partial<Record<Maker, RegExp>> = {
   mistral: /^[a-zA-Z0-9]{9}$/,
-  // It names its calls "functions.read_file:1", and reads these names.
+  // Kimi names its calls "functions.read_file:1", and reads these names.
   kimi: /^[\w.:-]{1,64}$/,
 };
 
@@ -180,8 +180,8 @@ const ID_FORMS: Partial<Record<Maker, RegExp>> = {
 const MAX_NAME_CHARS = 190;
 
 /**
- * Names documents after their files; two of one request must not have the same name. Letters and digits of ASCII, single spaces,
- * hyphens, parentheses and square brackets are all that is taken.
+ * Names documents after their files; names must be unique in a request. The API accepts only ASCII letters and digits,
+ * single spaces, hyphens, parentheses and square brackets.
  * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html
  */
 function documentNames(): (filename: string) => string {

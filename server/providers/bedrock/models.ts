@@ -1,4 +1,4 @@
-/** What the models on Bedrock differ in, read from their identifiers and ARNs. */
+/** The differences between models on Bedrock, read from their identifiers and ARNs. */
 
 import { ConfigError } from "../../errors.ts";
 import {
@@ -13,7 +13,7 @@ import type { ModelSettings, ReasoningEffort } from "../provider.ts";
 /** An ARN that names no model, such as that of an application inference profile, is of an "other" maker. */
 export type Maker = "claude" | "nova" | "gpt-oss" | "kimi" | "mistral" | "other";
 
-/** Reads identifiers such as "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and ARNs that hold one. */
+/** Reads identifiers such as "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and ARNs that contain one. */
 export function makerOf(model: string): Maker {
   if (/\bclaude-/.test(model)) return "claude";
   if (/\bamazon\.nova-/.test(model)) return "nova";
@@ -26,11 +26,11 @@ export function makerOf(model: string): Maker {
 export interface BedrockEffort {
   /** For `additionalModelRequestFields`: each maker has a field of its own. */
   fields: Record<string, unknown>;
-  /** Where the model's default would leave no room for the reasoning. */
+  /** Set if the model's default would leave no room for the reasoning. */
   maxTokens?: number;
 }
 
-/** @throws ConfigError when the model knows no such effort or temperature, or not together with another setting */
+/** @throws ConfigError when the model does not support the effort or temperature, or not with another setting */
 export function bedrockEffort(model: string, settings: ModelSettings): BedrockEffort {
   const name = `bedrock/${model}`;
   const { reasoningEffort: effort, temperature = 0 } = settings;
@@ -53,7 +53,7 @@ export function bedrockEffort(model: string, settings: ModelSettings): BedrockEf
   }
 }
 
-/** Reasoning and answer together, where the agent sets no limit: what each model that needs one can write. */
+/** The limit of reasoning and answer together if the agent sets none: every model that needs one can write as much. */
 const BUDGETED_MAX_TOKENS = 32_000;
 
 /** https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-adaptive-thinking.html */

@@ -1,4 +1,4 @@
-/** A model on AWS Bedrock, over ConverseStream: the one API there that all models with tools take. */
+/** A model on AWS Bedrock, over ConverseStream: the only API there that all models with tools support. */
 
 import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-runtime";
 import { ConfigError } from "../../errors.ts";
@@ -26,13 +26,13 @@ export async function createBedrock(setup: ProviderSetup): Promise<Provider> {
   return createProvider(setup, "conversation_history", converseModel(setup, same, sign));
 }
 
-/** What is the same in each request. */
+/** The fields that are the same in all requests. */
 interface SameFields {
   effort: BedrockEffort;
   extra: BedrockExtra;
 }
 
-/** What the model has refused, and is therefore left out. */
+/** Parts of a request that are left out once the model has refused them. */
 interface RequestShape {
   isForgotten(message: HistoryMessage): boolean;
   /** Whether the request asks the model to think. */
@@ -89,7 +89,7 @@ const CONVERSE_FIELDS = new Set([
   "serviceTier",
 ]);
 
-/** @throws ConfigError when a field that holds others is no object */
+/** @throws ConfigError when `inferenceConfig` or `additionalModelRequestFields` is not an object */
 function splitExtra(extraBody: Readonly<Fields> = {}): BedrockExtra {
   const { inferenceConfig, additionalModelRequestFields, ...rest } = extraBody;
   const fields = Object.entries(rest);
@@ -139,7 +139,7 @@ function converseInput(
 function converseTool({ name, description, parameters }: ToolSpec): Tool {
   const toolSpec = {
     name,
-    // The API refuses an empty one.
+    // The API refuses an empty description.
     ...(description.trim() === "" ? {} : { description }),
     // A JSON Schema is JSON, which is what the package calls a document.
     inputSchema: { json: parameters },

@@ -16,8 +16,8 @@ export class BedrockReader implements MessageReader<ModelEvent> {
   /** The indexes of calls that the provider runs by itself. */
   readonly #hostedCalls = new Set<unknown>();
   /**
-   * The reader of each text's tags, by its index. Nova thinks aloud before each call, in tags, and so do models whose server
-   * does not take them out: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-invocation.html
+   * The tag reader of each text block, by its index. Nova writes its thinking in tags before each call; so do models
+   * whose server does not remove the tags: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-invocation.html
    */
   readonly #tags = new Map<unknown, ThinkTags>();
   readonly #rule: ThinkTagRule;
@@ -27,7 +27,7 @@ export class BedrockReader implements MessageReader<ModelEvent> {
 
   constructor(request: ModelRequest, model: string) {
     this.#request = request;
-    // These two always open what they close.
+    // The models of these two makers always write the opening tag.
     const mayLackOpening = !["claude", "nova"].includes(makerOf(model));
     this.#rule = { ...MODEL_TAGS, mayLackOpening };
   }

@@ -1,6 +1,6 @@
 /**
- * What one Chat Completions API does differently from the others: what is known of it, as data and small functions, and what is
- * learned from the sentences with which it refuses requests.
+ * How Chat Completions APIs differ from each other: known differences as data and small functions, and those that are
+ * learned from the text of refusals.
  */
 
 import type { FilePart, HistoryMessage } from "../../protocol/chat.ts";
@@ -22,25 +22,25 @@ import { MODEL_TAGS, type ThinkTagRule } from "../think-tags.ts";
 export interface ChatDialect {
   readonly thinkTags: ThinkTagRule;
   /**
-   * The extra fields of earlier answers and their calls that this API takes back. Absent: all, since a server of which
-   * nothing is known may need any of them; those that it refuses by name are left out of a second try.
+   * The extra fields of earlier answers and their calls that are sent back to this API. Absent: all, since an unknown
+   * server may need any of them; a second try leaves out those that it refuses by name.
    */
   readonly takesBack?: ReadonlySet<string>;
   /** What an earlier answer's call without a signature of this API must carry instead. */
   readonly unsignedCall?: Readonly<Record<string, unknown>>;
-  /** How an attachment travels. */
+  /** An attachment in the form of this API. */
   part(part: FilePart): object;
   /** The JSON Schema of a tool's parameters. */
   parameters(schema: ToolSpec["parameters"]): Record<string, unknown>;
   /** The fields of the body that the agent's settings ask for. */
   settings(settings: ModelSettings, quirks: SettingQuirks): Record<string, unknown>;
-  /** Finds in a refusal that the model cannot show its thoughts. */
+  /** Matches the refusals of a model that cannot show its thoughts. */
   readonly thoughtsRefused?: RegExp;
-  /** What only this API's failures mean; `undefined` leaves it to the common rules. */
+  /** Explains failures that only this API has; `undefined` leaves them to the common rules. */
   readonly explain?: ExplainFailure;
 }
 
-/** What was learned of a server for all conversations. */
+/** What was learned about a server, for all conversations. */
 export interface SettingQuirks {
   /** Whether it takes `stream_options`. */
   readonly usage: boolean;
@@ -50,7 +50,7 @@ export interface SettingQuirks {
   readonly maxTokens: "max_tokens" | "max_completion_tokens";
 }
 
-/** What was learned of a server that shapes one request: the fields of its own are learned for one conversation. */
+/** What was learned about a server, for one request. The fields below are learned for one conversation only. */
 export interface Quirks extends SettingQuirks {
   /** Extra fields of earlier answers that it refuses. */
   readonly refused: ReadonlySet<string>;
@@ -64,7 +64,7 @@ export interface Quirks extends SettingQuirks {
   readonly closesTools: boolean;
 }
 
-/** The API as OpenAI described it, with what the servers that copied it share. */
+/** The API as OpenAI documents it, with what compatible servers have in common. */
 export const PLAIN_DIALECT: ChatDialect = {
   thinkTags: MODEL_TAGS,
   part: (part) => part,
@@ -115,7 +115,7 @@ function explainOllama(model: string, cause: unknown): ApiError | undefined {
 /** A message in an API's own form. */
 export type SentMessage = Record<string, unknown> & { role: string };
 
-/** The quirks of a server that takes all that OpenAI's takes: none. */
+/** No quirks: the server accepts all that OpenAI's does. */
 export const NO_QUIRKS: Quirks = {
   usage: true,
   thoughts: true,
@@ -127,7 +127,7 @@ export const NO_QUIRKS: Quirks = {
   closesTools: false,
 };
 
-/** What a refusal teaches of the server, beyond what the request already heeded; `undefined`: nothing. */
+/** What a refusal teaches about the server that the request did not respect yet; `undefined`: nothing. */
 export function learnSetting(
   refusal: UpstreamRefusal,
   quirks: Quirks,
@@ -141,7 +141,7 @@ export function learnSetting(
   return undefined;
 }
 
-/** Words of refusals that each of the settings is learned from. */
+/** The words of refusals from which each setting is learned. */
 const SETTING_WORDS: Record<keyof SettingQuirks, RegExp> = {
   usage: /stream_options/i,
   thoughts: /thinking|thought/i,
@@ -149,8 +149,8 @@ const SETTING_WORDS: Record<keyof SettingQuirks, RegExp> = {
 };
 
 /**
- * What may be heeded for all conversations. A refusal may quote the conversation that was sent: where that has the words, they
- * prove nothing of the server.
+ * The learned settings that may be used for all conversations. A refusal may quote the conversation that was sent: if
+ * that has the words, they prove nothing about the server.
  */
 export function provenSettings(
   learned: Partial<SettingQuirks>,
@@ -162,7 +162,7 @@ export function provenSettings(
   return Object.fromEntries(proven);
 }
 
-/** What a refusal teaches of the conversation that was sent, beyond what the request already heeded; `undefined`: nothing. */
+/** What a refusal teaches about the conversation that the request did not respect yet; `undefined`: nothing. */
 export function learnHistory(
   // Some servers put the sentence into fields of their own: the whole body is searched.
   { body: said }: UpstreamRefusal,
@@ -183,7 +183,7 @@ export function learnHistory(
 
 const MESSAGE_FIELDS = new Set(["role", "content", "tool_calls"]);
 
-/** Names of what went back beyond the API's own fields. */
+/** The names of fields that were sent back besides the API's own. */
 function extraFields(messages: readonly SentMessage[]): string[] {
   const answers = messages.filter(({ role }) => role === "assistant");
   const calls = answers.flatMap((answer) => records(answer.tool_calls));

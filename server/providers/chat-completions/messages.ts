@@ -1,4 +1,4 @@
-/** The history as an API takes it. What the client holds stays as it is. */
+/** The history in the form that an API accepts. The client's copy stays unchanged. */
 
 import { createHash } from "node:crypto";
 import type { MediaType } from "../../protocol/attachments.ts";
@@ -16,21 +16,21 @@ import type { ChatDialect, Quirks, SentMessage } from "./dialect.ts";
 
 export interface SendRules {
   dialect: ChatDialect;
-  /** What the model takes: a history may hold attachments that another model took. */
+  /** File types that the model accepts: the history may contain files that only an earlier model accepted. */
   mediaTypes: readonly MediaType[];
   quirks: Quirks;
 }
 
 /**
- * Thinking of earlier answers that matters only while the turn that it belongs to uses tools. DeepSeek
- * demands it there in every later request, and its older models refuse it elsewhere.
+ * Fields with thinking that is needed only while its turn uses tools. DeepSeek demands it there in every later request,
+ * and its older models refuse it elsewhere.
  */
 const OF_TOOL_TURNS = new Set(["reasoning_content", "reasoning", "thinking_parts"]);
 
-/** Thinking whose signature another model may not know. */
+/** Fields with thinking whose signature another model may refuse. */
 const SIGNED = new Set(["thinking_blocks", "provider_specific_fields", "reasoning_details"]);
 
-/** Fields of our own, for providers with APIs of their own: no server of this one has a use for them. The last three are of earlier builds. */
+/** Parley's own fields, for other APIs: Chat Completions servers have no use for them. The last three are of earlier builds. */
 const OF_OTHER_APIS = new Set(["answer_parts", "openai_output", "anthropic_layout", "ai_sdk"]);
 
 export function sentMessages(history: readonly HistoryMessage[], rules: SendRules): SentMessage[] {
@@ -85,11 +85,11 @@ function exchangesOf(history: readonly HistoryMessage[]): Exchange[] {
   return exchanges;
 }
 
-/** One message: strict chat templates demand that user and assistant take turns. */
+/** Joins the messages into one: strict chat templates demand that user and assistant take turns. */
 function sentUser(users: readonly UserMessage[], rules: SendRules): SentMessage {
   const parts = users.filter(({ content }) => content !== "").flatMap(partsOf);
   const sent = parts.map((part) => sentPart(part, rules));
-  // Some servers take no list of parts, unless their model can see.
+  // Some servers accept a list of parts only if their model can see.
   const texts = sent.flatMap((part) => ("text" in part ? [part.text] : []));
   return { role: "user", content: texts.length === sent.length ? texts.join("\n\n") : sent };
 }
@@ -108,7 +108,7 @@ function sentResult(result: ToolMessage, rules: SendRules): SentMessage {
 
 interface Position {
   usesTools: boolean;
-  /** Belongs to the answer that is being made. */
+  /** Whether the message belongs to the answer that is being made. */
   isCurrent: boolean;
 }
 
@@ -123,7 +123,7 @@ function sentAssistant(
     !rules.quirks.refused.has(name) &&
     (position.usesTools || rules.quirks.wantsReasoning || !OF_TOOL_TURNS.has(name)) &&
     (position.isCurrent || !rules.quirks.dropsSigned || !SIGNED.has(name));
-  // A client's history may hold anything here: only what is thinking goes on.
+  // A client's history may have anything here: only parts of the type `thinking` are sent.
   const thoughts = goesBack("thinking_parts") ? records(thinking_parts).filter(({ type }) => type === "thinking") : [];
   const said = content === null || content === "" ? [] : [{ type: "text", text: content }];
   return {

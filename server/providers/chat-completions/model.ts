@@ -31,14 +31,14 @@ export function createChatCompletions(options: ChatCompletionsOptions): Provider
 function chatModel(options: ChatCompletionsOptions): Model {
   const { dialect = PLAIN_DIALECT } = options;
   const post = openAiClient(options);
-  /** What was learned of the server. */
+  /** What was learned about the server, for all runs. */
   let shared: Partial<SettingQuirks> = {};
-  /** And in each run alone: its history is the client's, and must not shape another's requests. */
+  /** What was learned in one run: its history comes from the client, and must not affect other clients' requests. */
   const learned = new WeakMap<ModelSetup, Partial<Quirks>>();
 
   return (request, signal) => {
     const { setup, messages, observer } = request;
-    // Other requests may learn at the same time: what this one was shaped by is its own.
+    // A copy for this request: others may learn at the same time.
     let quirks: Quirks = { ...NO_QUIRKS, ...shared, ...learned.get(setup) };
     let body = requestBody(options, request, dialect, quirks);
     let settings: Partial<SettingQuirks> | undefined;
@@ -59,7 +59,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
       },
     };
     const keep: ModelRequest["keep"] = (message) => {
-      // The server has taken the other form: what it was refused for is true, unless it only quoted the conversation.
+      // The server accepted the changed request: the refusal was true, unless it only quoted the conversation.
       if (settings !== undefined) shared = { ...shared, ...provenSettings(settings, messages) };
       request.keep(message);
     };

@@ -12,7 +12,7 @@ import { fieldsIn, openAiDetails, usageOf } from "../usage.ts";
 /** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */
 export class ChatReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;
-  /** Made with the first call, with the first such field, and with the first piece that may be thinking. */
+  /** These three are created with the first call, the first extra field, and the first piece that may be thinking. */
   #calls: ToolCallAssembler | undefined;
   #extra: ExtraFields | undefined;
   #tags: ThinkTags | undefined;
@@ -26,10 +26,10 @@ export class ChatReader implements MessageReader<ModelEvent> {
   /** Some servers name a finish reason in each chunk: then it is no sign of the end. */
   #finishesEarly = false;
   #hasSpoken = false;
-  /** What the whole text rests on. */
+  /** Gemini's sources of the whole text. */
   #grounding: Json | undefined;
   #annotations: unknown[] = [];
-  /** Whether a chunk with a finish reason can be the last one: it says nothing, or others without a reason came before. */
+  /** Whether a chunk with a finish reason can be the last: it has no content, or others with content came before. */
   #isLast = false;
 
   constructor(request: ModelRequest, tagRule: ThinkTagRule) {
@@ -43,7 +43,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
       this.#usage = readUsage(chunk.x_groq.usage) ?? this.#usage;
     }
     if (isRecord(chunk.usage)) this.#usage = readUsage(chunk.usage) ?? this.#usage;
-    // LiteLLM hands Gemini's own on beside the choices.
+    // LiteLLM passes Gemini's grounding on beside the choices.
     if (chunk.vertex_ai_grounding_metadata) this.#ground([chunk.vertex_ai_grounding_metadata].flat().at(-1));
     // The chunk with the usage has no choices; some servers write `null` there.
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
@@ -70,7 +70,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     return Array.isArray(choices);
   }
 
-  /** Calls that were gathered are made also where the finish reason is "stop", as on several servers. */
+  /** Collected calls are made even if the finish reason is "stop", as on several servers. */
   end(said: ModelEvent[], isDone: boolean): void {
     // Several servers name no finish reason, and end with `[DONE]` all the same.
     const reason = this.#finish ?? (isDone ? "stop" : "");
@@ -89,7 +89,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const text = this.#content.join("");
     const message = { ...this.#extra?.toObject(), ...assistantMessage(text, calls) };
     this.#request.keep(message);
-    // LiteLLM's version of Gemini's grounding repeats the same, with places in another unit.
+    // LiteLLM repeats Gemini's grounding as annotations, with positions in another unit.
     const sources = this.#grounding ? geminiSources(this.#grounding, text) : openAiSources(this.#annotations, text);
     said.push(...sourceEvents(sources));
     said.push(...endOfTurn(message, finish, this.#usage));
@@ -116,7 +116,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     }
   }
 
-  /** Extra content without the flag of a thought, which on the whole message would make the answer one; `null` for nothing else. */
+  /** Extra content without the `thought` flag, which would make the whole message a thought; `null` if nothing is left. */
   #ofGoogle(extra: Json): Json | null {
     if (!isRecord(extra.google)) return extra;
     const { thought: _flag, grounding_metadata: grounding, ...google } = extra.google;
@@ -130,7 +130,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     this.#extra.add(name, piece);
   }
 
-  /** A string, or the parts of an array, as Mistral sends them. */
+  /** Reads the content: a string or, from Mistral, an array of parts. */
   #contentOf(delta: Json, said: ModelEvent[]): void {
     const { content, refusal } = delta;
     const written = asString(content) + asString(refusal);
@@ -149,7 +149,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     }
   }
 
-  /** Whether a piece without "<" is text as it stands. Blanks at the start may come before a tag. */
+  /** Whether a piece without "<" is text unchanged. Whitespace at the start may come before a tag. */
   #passesText(piece: string): boolean {
     if (this.#tags !== undefined) return this.#tags.passesText;
     return !this.#tagRule.anywhere && (this.#content.length > 0 || piece.trim() !== "");
@@ -177,7 +177,7 @@ function withoutReason(): UpstreamTruncation {
   return new UpstreamTruncation("its stream ended without a finish_reason");
 }
 
-/** Whether a delta is of an answer that goes on. */
+/** Whether a delta has content or calls, so that the answer continues. */
 function saysMore({ content, tool_calls: calls }: Json): boolean {
   return asString(content) !== "" || (Array.isArray(calls) && calls.length > 0);
 }
@@ -186,10 +186,10 @@ function refuse(error: unknown): void {
   if (error !== undefined && error !== null) throw new UpstreamFailure({ error });
 }
 
-/** Fields of a delta that become fields of the message by themselves. `refusal` is kept as text. */
+/** Fields of a delta that are not kept as extra fields, because other code reads them. `refusal` is kept as text. */
 const READ_FIELDS = new Set(["role", "content", "refusal", "tool_calls", "annotations", "extra_content"]);
 
-/** The same reasoning may come in two or three fields at once: only the first that is there counts. */
+/** The same reasoning may come in two or three fields at once: only the first of them counts. */
 function thinkingOf(delta: Json): string {
   const plain = asString(delta.reasoning_content) || asString(delta.reasoning);
   if (plain !== "" || !(delta.thinking_blocks || delta.reasoning_details)) return plain;
@@ -202,8 +202,8 @@ function isThought({ extra_content: extra }: Json): boolean {
 }
 
 /**
- * Gemini and Grok count what was thought only in the total, where OpenAI's `completion_tokens` include it. The details are
- * OpenAI's and OpenRouter's, and else DeepSeek's, Moonshot's, Perplexity's, and what LiteLLM and Alibaba say of Claude and Qwen.
+ * Gemini and Grok count reasoning only in the total; OpenAI's `completion_tokens` include it. The details have the names of
+ * OpenAI and OpenRouter, or else of DeepSeek, Moonshot, Perplexity, LiteLLM (for Claude) or Alibaba (for Qwen).
  */
 function readUsage(usage: unknown): Usage | undefined {
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total, ...counts } = fieldsIn(usage);

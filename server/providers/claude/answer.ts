@@ -1,4 +1,4 @@
-/** The blocks of one answer of Claude: what is said of them at once, and the message that the history keeps of them. */
+/** The blocks of one answer by Claude: makes events of them at once, and in the end the message for the history. */
 
 import type { Usage } from "../../protocol/chat.ts";
 import { asString } from "../../protocol/json.ts";
@@ -16,11 +16,11 @@ interface Thinking {
   data: string;
 }
 
-/** What the reasons mean with which the Messages API and Converse end an answer. Every other one is a whole answer's. */
+/** The reasons with which the Messages API and Converse end an answer. All others mean a complete answer. */
 const FINISHES: ReadonlyMap<string, TurnFinish> = new Map([
   ["max_tokens", "length"],
   ["model_context_window_exceeded", "length"],
-  // Only tools of Anthropic's own side make an answer pause: what was said is then not all of it.
+  // Only tools that run at Anthropic make an answer pause, which is then incomplete.
   ["pause_turn", "length"],
   ["refusal", "content_filter"],
   ["guardrail_intervened", "content_filter"],
@@ -33,10 +33,10 @@ export class ClaudeAnswer {
   #blocks: (AnswerPart | Thinking)[] = [];
   readonly #thinking = new Map<unknown, Thinking>();
   #text = new StringBuilder();
-  /** The index of the block that thought last. */
+  /** The index of the block with the latest thinking. */
   #thinker: unknown;
 
-  /** Texts that follow each other read as one; after another kind of block, a new paragraph begins. */
+  /** Consecutive texts read as one; text after another kind of block begins a new paragraph. */
   addText(delta: string, said: ModelEvent[]): void {
     if (delta === "") return;
     const last = this.#blocks.at(-1);
@@ -52,7 +52,7 @@ export class ClaudeAnswer {
     return this.#text.toString();
   }
 
-  /** All text so far was thinking, which does not go back. */
+  /** All text so far was thinking, which is not sent back to the model. */
   withdrawText(said: ModelEvent[]): void {
     if (this.#text.length === 0) return;
     this.#text = new StringBuilder();
@@ -60,7 +60,7 @@ export class ClaudeAnswer {
     said.push({ type: "text_was_thinking" });
   }
 
-  /** The thinking block at this index; it begins with the first call. */
+  /** The thinking block at this index; the first call creates it. */
   thinkingAt(index: unknown): Thinking {
     const known = this.#thinking.get(index);
     if (known !== undefined) return known;
@@ -75,7 +75,7 @@ export class ClaudeAnswer {
     this.showThinking(index, delta, said);
   }
 
-  /** For thinking that does not go back. The thoughts of two blocks are two paragraphs. */
+  /** Shows thinking without keeping it. The thoughts of two blocks are two paragraphs. */
   showThinking(index: unknown, delta: string, said: ModelEvent[]): void {
     if (delta === "") return;
     const gap = this.#thinker === undefined || this.#thinker === index ? "" : "\n\n";
@@ -92,7 +92,7 @@ export class ClaudeAnswer {
     this.#calls.add({ index, function: { arguments: piece } });
   }
 
-  /** Says the calls and the end, and hands the message to the history. @throws UpstreamGarbage for a call without a name */
+  /** Adds the events of calls and end, and passes the message to `keep`. @throws UpstreamGarbage for a call without a name */
   finish(stopReason: string, usage: Usage | undefined, request: ModelRequest, said: ModelEvent[]): void {
     const finish = FINISHES.get(stopReason) ?? "stop";
     const endsInCall = this.#blocks.at(-1)?.type === "call";
@@ -102,7 +102,7 @@ export class ClaudeAnswer {
     said.push(...endOfTurn(message, finish, usage));
   }
 
-  /** What must go back where it was. Thinking without a signature must not: some models refuse it, and some repeat it aloud. */
+  /** The thinking to send back, with its place. Without a signature it is left out: some models refuse it, some repeat it. */
   #thinkingFields(callCount: number): { thinking_blocks?: ThinkingBlock[] } {
     const thinking = [...this.#thinking.values()].filter(isKept);
     if (thinking.length === 0) return {};

@@ -1,4 +1,4 @@
-/** What the Messages API and Bedrock's Converse have in common in how they take a history, and the thoughts in it. */
+/** The form of a history, and of the thoughts in it, that the Messages API and Bedrock's Converse share. */
 
 import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
 import { asString, records } from "../../protocol/json.ts";
@@ -33,7 +33,7 @@ export function alternating<Block>(
   return messages;
 }
 
-/** Renames the calls of a history, and their results, to ids that the API takes and that are used once. */
+/** Renames the calls of a history, and their results, to unique ids in the form that the API accepts. */
 export class ToolUseIds {
   readonly #form: RegExp;
   readonly #used = new Set<string>();
@@ -66,12 +66,12 @@ export class ToolUseIds {
   }
 }
 
-/** A tool's name as these APIs take it: one that a model of another provider made up must not break the request. */
+/** A tool's name in the form that these APIs accept: a name that another model made up must not break the request. */
 export function toolUseName(name: string): string {
   return name.replace(/[^\w-]/g, "_").slice(0, 64) || "_";
 }
 
-/** The APIs refuse calls in the history without any tool: the tools that an agent has lost are still declared. */
+/** The APIs refuse a history with calls if no tool is declared: tools that the agent no longer has are declared. */
 export function lostTools(history: readonly HistoryMessage[]): ToolSpec[] {
   const names = new Set(callsOf(history).map((call) => toolUseName(call.function.name)));
   const description = "No longer available: do not call it.";
@@ -79,8 +79,8 @@ export function lostTools(history: readonly HistoryMessage[]): ToolSpec[] {
 }
 
 /**
- * A thought of Claude, which it needs back. The history keeps it on the assistant's message: `thinking_blocks` as LiteLLM has
- * them, whose places are in `answer_parts` where Chat Completions cannot express them. Clients send both back, so they are
+ * A thought of Claude, which must be sent back. The assistant's message keeps it in `thinking_blocks`, in LiteLLM's
+ * form, and its place in `answer_parts` if Chat Completions cannot express that. Clients send both back, so they are
  * checked.
  */
 export type ThinkingBlock =
@@ -124,8 +124,8 @@ export class ForgottenThinking {
   }
 
   /**
-   * Leaves out what a refusal blames: the thinking of these messages, or, by `shape.thinks`, the request to think. `false`:
-   * it blames neither, or both were left out before.
+   * Leaves out what a refusal blames: the thinking of these messages or, through `shape.thinks`, the request to think.
+   * Returns `false` if it blames neither, or both were left out before.
    */
   adapt(
     { detail: { text } }: UpstreamRefusal,
@@ -141,7 +141,7 @@ export class ForgottenThinking {
   }
 }
 
-/** Whether a refusal blames a thinking block that went back: changed, moved, foreign, or out of its order. */
+/** Whether a refusal blames a thinking block that was sent back: changed, moved, foreign, or out of its order. */
 function refusesThinking(sentence: string): boolean {
   return /signature|invalid .?data|cannot be modified|bound to/i.test(sentence) && /thinking/i.test(sentence);
 }

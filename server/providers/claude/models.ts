@@ -1,4 +1,4 @@
-/** What the generations of Claude differ in, read from a model's name. Anthropic's API and Bedrock share it. */
+/** The differences between Claude's generations, read from a model's name, for Anthropic's API and Bedrock. */
 
 import { ConfigError } from "../../errors.ts";
 import type { ModelSettings, ReasoningEffort } from "../provider.ts";
@@ -11,11 +11,11 @@ export interface ClaudeModel {
 }
 
 /**
- * Reads "claude-opus-4-6", "claude-3-7-sonnet-20250219", "claude-sonnet-4@20250514" and identifiers of Bedrock that hold one.
- * `undefined`: the name says no generation, as that of a gateway.
+ * Reads "claude-opus-4-6", "claude-3-7-sonnet-20250219", "claude-sonnet-4@20250514" and identifiers of Bedrock that
+ * contain one. `undefined`: the name tells no generation, such as a gateway's.
  */
 export function parseClaudeModel(name: string): ClaudeModel | undefined {
-  // It has no number of its own.
+  // This model's name has no version number.
   if (/mythos-preview/.test(name)) return { family: "other", major: 5, minor: 0 };
   const old = /claude-(\d{1,2})(?:[-.](\d{1,2}))?-(opus|sonnet|haiku)/.exec(name);
   if (old !== null) return claudeModel(old[3], old[1], old[2]);
@@ -43,7 +43,7 @@ const BUDGETS: Record<Exclude<ReasoningEffort, "none">, number> = {
   xhigh: 16_384,
 };
 
-/** As both APIs take it. */
+/** The fields for thinking, which are the same in both APIs. */
 export interface ClaudeThinking {
   thinking?:
     | { type: "adaptive"; display?: "summarized" }
@@ -58,8 +58,8 @@ export interface ClaudeThinking {
 const VISIBLE = { type: "adaptive", display: "summarized" } as const;
 
 /**
- * The request's part for the agent's effort; `name` is the whole model string, for sentences, and `maxTokens` the limit of the
- * answer. @throws ConfigError for an effort that the model does not take
+ * The request's fields for the agent's effort; `name` is the whole model string, for error messages, and `maxTokens`
+ * the limit of the answer. @throws ConfigError for an effort that the model does not take
  */
 export function claudeThinking(
   name: string,
@@ -93,14 +93,14 @@ function withoutThinking(name: string, model: ClaudeModel): ClaudeThinking {
   return { thinking: { type: off } };
 }
 
-/** Up to version 4.5, thinking has a number of tokens. */
+/** Up to version 4.5, thinking has a budget of tokens. */
 function withBudget(name: string, effort: Exclude<ReasoningEffort, "none">, maxTokens: number): ClaudeThinking {
   if (maxTokens <= SMALLEST_BUDGET) {
     throw new ConfigError(
       `maxOutputTokens must be above ${SMALLEST_BUDGET} for reasoningEffort "${effort}" with model "${name}": thinking counts towards it.`,
     );
   }
-  // A quarter is left for the answer, or what a small limit has beyond the smallest budget.
+  // Leaves a quarter for the answer or, if the limit is small, what exceeds the smallest budget.
   const most = Math.max(SMALLEST_BUDGET, Math.floor(maxTokens * 0.75));
   return { thinking: { type: "enabled", budget_tokens: Math.min(BUDGETS[effort], most) } };
 }

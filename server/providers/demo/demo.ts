@@ -1,4 +1,4 @@
-/** The model that is built in: no key, no network, the same answer every time, and honest about it. */
+/** The built-in model: no key, no network, the same answer every time, and it says that it is a script. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { decodedBytes } from "../../protocol/attachments.ts";
@@ -13,7 +13,7 @@ import { endOfTurn } from "../stream-pieces.ts";
 const WORD_MS = 12;
 const SLOW_WORD_MS = 400;
 
-/** No request leaves the process: what is observed is what a model would be asked, and what this one says. */
+/** No request leaves the process: observers see what a real model would be sent, and the events of this one. */
 export async function* demoModel(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
   const seen = request.observer?.sending?.({ id: "demo", model: "demo" });
   seen?.sent({ body: { ...request.setup, messages: request.messages } });
@@ -56,7 +56,7 @@ async function* play(request: ModelRequest, signal: AbortSignal): AsyncGenerator
     }
   }
   const message = assistantMessage(said, calls.map(toHistoryCall));
-  // Before the answer becomes one of the messages.
+  // Counted before `keep` adds the answer to the messages.
   const usage = { input_tokens: countWords(request), output_tokens: words };
   request.keep(message);
   yield endOfTurn(message, "stop", usage);
@@ -126,7 +126,7 @@ function useTools(calls: readonly ToolCall[]): DemoStep[] {
   ];
 }
 
-/** The results that the model has not spoken about yet. */
+/** The results that the model has not answered yet. */
 function resultsAtEnd(messages: readonly HistoryMessage[]): ToolMessage[] {
   const start = messages.findLastIndex(({ role }) => role !== "tool") + 1;
   return messages.slice(start).filter((message) => message.role === "tool");
@@ -170,7 +170,7 @@ function introduction(text: string, turn: number, tools: readonly ToolSpec[]): s
   return `I am Parley's built-in **demo model**: a script that needs no key and no network, not an AI. This is ${count} of our conversation, and you wrote:\n\n> ${heard.replaceAll("\n", "\n> ")}\n\nTry one of these:\n\n${offers.map((offer) => `- ${offer}`).join("\n")}`;
 }
 
-/** At most so many of the agent's tools are named. */
+/** How many of the agent's tools are named at most. */
 const MAX_OFFERS = 5;
 
 /** What to write to see the agent's tools at work. */
@@ -185,12 +185,12 @@ function offersOf(tools: readonly ToolSpec[]): string[] {
   return tools.length > 1 ? [...offers, `**Use your tools** runs all ${tools.length} of them`] : offers;
 }
 
-// Which tools are called: the demo matches words, where a model would understand.
+// The choice of tools: the demo matches words, where a real model would understand them.
 
 /** Words of tool names that say nothing about the subject. */
 const FILLERS = new Set(["get", "set", "list", "find", "the", "of", "a", "to", "my", "between"]);
 
-/** A tool that does one of these needs that word: a question about the status of an order must not lead to its cancellation. */
+/** Verbs that a message must contain to call their tool: asking for the status of an order must not cancel it. */
 const DEEDS = new Set([
   "add",
   "book",
@@ -206,8 +206,8 @@ const DEEDS = new Set([
 ]);
 
 /**
- * Calls every tool of which the message says a word ("weather" for `get_weather`), or all for the word
- * "tools"; of one that does something ("cancel_order"), its verb. Names, numbers and quotations of the message fill text arguments; a tool that takes one gets a call for each.
+ * Calls tools with a word of their name in the message ("weather" for `get_weather`), those of `DEEDS` only for their verb, and
+ * all for "tools". Names, numbers and quotations fill text arguments: one call for each if a tool takes one text.
  */
 function chooseCalls(text: string, tools: readonly ToolSpec[], turn: number): ToolCall[] {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
@@ -233,7 +233,7 @@ function wordsOf(name: string): string[] {
     .filter((word) => word !== "");
 }
 
-/** What is in quotation marks, words with a digit, and capitalised words but for those that begin a sentence. */
+/** Quoted text, words with a digit, and capitalised words that do not begin a sentence. */
 function properNames(text: string): string[] {
   const found = text.matchAll(/["“„]([^"“”]+)["“”]|[\p{L}\d-]*\d[\p{L}\d-]*|(?<![.!?]\s*|^\s*)\p{Lu}\p{Ll}+/gu);
   return [...found].map(([name, quoted]) => quoted ?? name);

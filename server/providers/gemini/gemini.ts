@@ -1,4 +1,4 @@
-/** Google's OpenAI-compatible API: the Gemini API itself, and how it differs from others, as on Vertex AI. */
+/** Google's OpenAI-compatible API: the Gemini API itself, and the dialect that it shares with Vertex AI. */
 
 import { requireSetting } from "../../config/settings.ts";
 import type { FilePart } from "../../protocol/chat.ts";
@@ -26,7 +26,7 @@ export interface GeminiDialectOptions {
   label: string;
   model: string;
   thinkTags: ThinkTagRule;
-  /** Asks the server to put thoughts in tags of this name, where it does not flag them. */
+  /** Asks the server to put thoughts in tags of this name, if it does not flag them. */
   thoughtTag?: string;
   explain?: ExplainFailure;
 }
@@ -48,8 +48,8 @@ export function geminiDialect(options: GeminiDialectOptions): ChatDialect {
 }
 
 /**
- * Gemini 3 refuses an earlier call without a thought signature, such as another model's. This one is
- * documented to stand for it: https://ai.google.dev/gemini-api/docs/thought-signatures
+ * Gemini 3 refuses an earlier call without a thought signature, such as another model's. This value is the documented
+ * replacement: https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 const UNSIGNED_CALL = {
   extra_content: { google: { thought_signature: "skip_thought_signature_validator" } },
@@ -62,8 +62,8 @@ function imagePart(part: FilePart): object {
 }
 
 /**
- * Thoughts are shown only when `thinking_config` asks for them, and the API takes either that or
- * `reasoning_effort`: so the effort is set inside of it.
+ * Thoughts are shown only if `thinking_config` asks for them, and the API accepts either that or `reasoning_effort`: so
+ * the effort is set inside `thinking_config`.
  */
 function geminiSettings(
   { model, thoughtTag }: GeminiDialectOptions,
@@ -101,15 +101,15 @@ function thinkingDepth(model: string, effort: keyof typeof BUDGETS | undefined):
   return takesLevels(model) ? { thinking_level: effort } : { thinking_budget: BUDGETS[effort] };
 }
 
-/** What the API itself makes of `reasoning_effort`: https://ai.google.dev/gemini-api/docs/openai */
+/** The budgets that the API itself uses for `reasoning_effort`: https://ai.google.dev/gemini-api/docs/openai */
 const BUDGETS = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
 
-/** A refusal that the common rules would take for something else; `undefined` for all others. */
+/** Explains refusals that the common rules would misread; `undefined` for all others. */
 export function geminiFailure(label: string, cause: unknown): ApiError | undefined {
   if (!(cause instanceof UpstreamRefusal) && !(cause instanceof UpstreamFailure)) return undefined;
   const { code, text } = cause.detail;
   const status = cause instanceof UpstreamRefusal ? cause.status : Number(code);
-  // A wrong key is a bad request here, not 401.
+  // Google answers a wrong key with 400, not 401.
   if (status === 400 && /API key (?:not valid|expired|not found)|API_KEY_INVALID/i.test(text)) {
     return providerError("provider_auth", `${label} refused the API key of this server.`, { cause });
   }

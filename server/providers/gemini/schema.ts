@@ -1,13 +1,13 @@
 /**
- * A tool's JSON Schema as Google's API takes it: OpenAPI's schema object, which refuses keywords that it does
- * not know. What is left out is still checked before the tool runs, and the model gets to know of a mistake.
+ * Translates a tool's JSON Schema into the form of Google's API: OpenAPI's schema object, where unknown keywords are
+ * refused. What is left out is still checked before the tool runs, and the model learns of a mistake.
  */
 
 import { isRecord } from "../../protocol/json.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Keywords that mean the same in both. */
+/** Keywords that mean the same in both formats. */
 const KEPT = new Set([
   "title",
   "description",
@@ -33,9 +33,9 @@ export function geminiSchema(schema: Readonly<Schema>): Schema {
 }
 
 interface Context {
-  /** Holds the definitions. */
+  /** The whole schema, which contains the definitions. */
   readonly root: Readonly<Schema>;
-  /** The references that are being followed: a schema within itself is cut off. */
+  /** The references that are being followed: a schema that contains itself is cut off. */
   readonly within: readonly string[];
 }
 
@@ -52,7 +52,7 @@ function translate(schema: unknown, context: Context): Schema {
     const entries = Object.entries(properties);
     translated.properties = Object.fromEntries(entries.map(([name, inner]) => [name, translate(inner, context)]));
   }
-  // Without any, an array is refused: "items: missing field".
+  // Google refuses an array without them: "items: missing field".
   if (translated.type === "array") translated.items = itemsOf(schema, context);
   const any = schema.anyOf ?? schema.oneOf;
   if (Array.isArray(any)) Object.assign(translated, alternatives(any, context));
@@ -68,7 +68,7 @@ function follow(reference: string, schema: Readonly<Schema>, context: Context): 
   return translate({ ...definition, ...beside }, { ...context, within });
 }
 
-/** Under `$defs`, or under the name that older drafts have for it. */
+/** Looks under `$defs`, or under `definitions` as in older drafts. */
 function definitionOf(reference: string, { root }: Context): Schema | undefined {
   const [, keyword = "", name = ""] = /^#\/(\$defs|definitions)\/(.+)$/.exec(reference) ?? [];
   const definitions = root[keyword];
@@ -77,7 +77,7 @@ function definitionOf(reference: string, { root }: Context): Schema | undefined 
   return isRecord(definition) ? definition : undefined;
 }
 
-/** One schema for those that all hold: the properties of all of them, and what must be there of each. */
+/** Joins the schemas of `allOf` into one: the properties of all of them, and what each requires. */
 function translateAll({ allOf, ...beside }: Readonly<Schema>, context: Context): Schema {
   const parts = [...(allOf as unknown[]), beside].map((part) => translate(part, context));
   const fieldsOf = (part: Schema) => Object.entries(isRecord(part.properties) ? part.properties : {});
@@ -94,7 +94,7 @@ function translateAll({ allOf, ...beside }: Readonly<Schema>, context: Context):
   return Object.keys(joined).length === 0 ? { type: "object" } : joined;
 }
 
-/** The schema of an array's elements. Google has none for a tuple: it becomes a choice of its elements'. */
+/** The schema of an array's elements. Google has no tuples: one becomes a choice of its elements' schemas. */
 function itemsOf({ items, prefixItems }: Readonly<Schema>, context: Context): Schema {
   if (isRecord(items)) return translate(items, context);
   const tuple = Array.isArray(prefixItems) ? prefixItems : items;
@@ -104,7 +104,7 @@ function itemsOf({ items, prefixItems }: Readonly<Schema>, context: Context): Sc
   return different.size === 0 ? {} : alternatives([...different.values()], context);
 }
 
-/** `["string", "null"]` is a nullable string. A part of an `allOf` may name the elements of an array, and no type. */
+/** `["string", "null"]` is a nullable string. A part of an `allOf` may have `items` without a `type`. */
 function typeOf({ type, items, prefixItems }: Readonly<Schema>, context: Context): Schema {
   if (type === undefined) return isRecord(items) ? { type: "array" } : {};
   if (!Array.isArray(type)) return { type };

@@ -8,8 +8,8 @@ import type { Provider, ProviderSetup } from "../provider.ts";
 import { geminiDialect } from "./gemini.ts";
 
 /**
- * Here the server puts thoughts in tags only when the request names them, and then flags nothing. A name that no model writes
- * by itself.
+ * Vertex AI puts thoughts in tags only if the request names the tag, and then does not flag them. No model writes this
+ * name by itself.
  */
 const THOUGHT_TAG = "parley_thought";
 
@@ -47,7 +47,7 @@ function host(location: string): string {
   return `${location}-aiplatform.googleapis.com`;
 }
 
-/** Becomes part of an address, so it can be nothing but a name. */
+/** Allows only the characters of a name, because the value becomes part of an address. */
 function requireName(
   setup: Pick<ProviderSetup, "id" | "model" | "settings">,
   key: "googleProject" | "googleLocation",
@@ -71,12 +71,12 @@ function credentialFailure(label: string, cause: unknown): ApiError | undefined 
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 
 /**
- * Access tokens of Google's application default credentials: a service account's key, a workload's identity, or what
- * `gcloud auth application-default login` left. The package keeps a token and renews it in time.
+ * Access tokens from Google's application default credentials: a service account's key, a workload identity, or the
+ * result of `gcloud auth application-default login`. The package caches a token and renews it in time.
  */
 async function googleToken({ label, settings, loadPackage }: ProviderSetup): Promise<() => Promise<string>> {
   const google = (await loadPackage("google-auth-library")) as { GoogleAuth: typeof GoogleAuth };
-  // The package looks into the process's environment only, and the setting may be the project's.
+  // The package reads only the process's environment, but the setting may come from a `.env` file.
   const keyFilename = settings.googleCredentials;
   const auth = new google.GoogleAuth({ scopes: SCOPE, ...(keyFilename === "" ? {} : { keyFilename }) });
   return async () => {

@@ -17,7 +17,7 @@ interface HostedTool extends ShownTool {
   include: string;
 }
 
-/** The tools by the names that authors of agents know them by. An item that is a call has that name before `_call` as its type. */
+/** The tools by the names that agents use for them. The item of a call has the name and `_call` as its type. */
 export const HOSTED_TOOLS: Readonly<Record<HostedToolType, HostedTool>> = {
   web_search: {
     include: "web_search_call.action.sources",
@@ -45,7 +45,7 @@ export const HOSTED_TOOLS: Readonly<Record<HostedToolType, HostedTool>> = {
   },
 };
 
-/** A tool of an MCP server that the API asks: its name is the call's own. What it says of an error is not for clients. */
+/** A tool of an MCP server that OpenAI calls; the item has the tool's name. The text of an error is not for clients. */
 const MCP: ShownTool = {
   argumentsOf({ arguments: written }) {
     const args = tryParse(asString(written));
@@ -64,11 +64,11 @@ function toolOf({ type, id, name: own }: Json): { name: string; tool: ShownTool 
 }
 
 /**
- * Follows the hosted calls of one response. A call is shown as soon as its arguments are known: for code, when it is written
- * and begins to run; for a search, often only when it is over.
+ * Follows the hosted calls of one response. A call is shown as soon as its arguments are known: for code, when it is
+ * written and begins to run; for a search, often only when it has ended.
  */
 export class HostedToolReader {
-  /** When each began, as `performance.now()`. */
+  /** When each call began, as `performance.now()`. */
   readonly #began = new Map<string, number>();
   readonly #shown = new Set<string>();
 
@@ -85,12 +85,12 @@ export class HostedToolReader {
     this.begin({ id, code, type: "code_interpreter_call" }, said);
   }
 
-  /** For the content of a message, or its beginning with one annotation. `text`: all that was said. */
+  /** For a message's content, or its text so far with one annotation. `text`: all text of the answer so far. */
   cite(content: unknown, text: string, said: ModelEvent[]): void {
     said.push(...sourceEvents(messageSources(content, text)));
   }
 
-  /** For `response.output_item.done`. Whether the item is a hosted call. */
+  /** For `response.output_item.done`. Returns whether the item is a hosted call. */
   finish(item: Json, said: ModelEvent[]): boolean {
     const known = toolOf(item);
     if (known === undefined) return false;

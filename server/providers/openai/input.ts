@@ -1,6 +1,6 @@
 /**
- * The history as input items of the Responses API, and the parts of a response that the history keeps for that: OpenAI keeps
- * nothing of a conversation with `store: false`, so reasoning (encrypted) and hosted calls must go back.
+ * The history as input items of the Responses API, and the parts of a response that the history keeps for it: with
+ * `store: false` OpenAI stores nothing of a conversation, so encrypted reasoning and hosted calls must be sent back.
  */
 
 import { createHash } from "node:crypto";
@@ -19,19 +19,19 @@ import { partsOf, picturesIn, type ReadPart, resultText, sentArguments } from ".
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 type InputContent = OpenAI.Responses.ResponseInputContent;
 
-/** Reasoning or a hosted call as the history keeps it; empty: nothing in it has to go back. */
+/** Reasoning or a hosted call as the history keeps it; empty if nothing of it has to be sent back. */
 export function keptItem(item: Json): AnswerPart[] {
   switch (item.type) {
     case "reasoning":
       return asString(item.encrypted_content) === "" ? [] : [{ type: "item", item }];
     case "web_search_call": {
       if (!isRecord(item.action)) return [];
-      // The long list of all pages that were looked at: the API does without it.
+      // Without the long list of all visited pages, which the API does not need.
       const { sources: _shown, ...action } = item.action;
       return [{ type: "item", item: { ...item, action } }];
     }
     case "code_interpreter_call": {
-      // An image would travel with each later message, in both directions.
+      // Without images, which would be transferred with each later message, in both directions.
       const outputs = records(item.outputs).filter(({ type }) => type === "logs");
       return [{ type: "item", item: { ...item, outputs } }];
     }
@@ -40,7 +40,7 @@ export function keptItem(item: Json): AnswerPart[] {
   }
 }
 
-/** Every message as the items that mean it, whichever provider it came from. */
+/** Every message as input items, whichever provider it came from. */
 export function toInput(history: readonly HistoryMessage[]): InputItem[] {
   return history.flatMap((message) => {
     if (message.role === "user") return userItems(message);
@@ -72,7 +72,7 @@ function callOutput(message: ToolMessage): InputItem {
   return { type: "function_call_output", call_id: callId(message.tool_call_id), output };
 }
 
-/** What the client sends comes in its order, and only what can be sent safely. Sources that were put after a text are left out. */
+/** The parts from the client in order, as far as they are safe to send. Sources that were put after a text are left out. */
 function assistantItems(message: AssistantMessage): InputItem[] {
   const items = readParts(message, "openai", true).flatMap(({ own: { notes, item }, said, call }) => {
     if (call !== undefined) return [functionCall(call)];
@@ -104,8 +104,8 @@ function callId(id: string): string {
 }
 
 /**
- * A reasoning item or a hosted call, field by field. Reasoning goes without its id: the API would look for the item, which it
- * has not stored, and the encrypted content is all it needs.
+ * A reasoning item or a hosted call, field by field. Reasoning is sent without its id: the API would look for the item,
+ * which it has not stored, and needs only the encrypted content.
  */
 function ownItem(item: Json): InputItem[] {
   const { type, id, status, summary, encrypted_content, action, queries, results, code, container_id, outputs } = item;
@@ -128,7 +128,7 @@ function ownItem(item: Json): InputItem[] {
   }
 }
 
-/** The input without reasoning; `undefined`: there is none in it. */
+/** The input without reasoning; `undefined` if there is none in it. */
 export function withoutReasoning(input: readonly InputItem[]): InputItem[] | undefined {
   const rest = input.filter((item) => item.type !== "reasoning");
   return rest.length < input.length ? rest : undefined;

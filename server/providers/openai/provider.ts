@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses API. It keeps the conversation, and the state is the id of its last response; with `store: false` it
- * keeps nothing, and the state is the whole history.
+ * OpenAI's Responses API. OpenAI stores the conversation, and the state is the id of its last response. With
+ * `store: false` it stores nothing, and the state is the whole history.
  */
 
 import { requireSetting } from "../../config/settings.ts";
@@ -14,7 +14,7 @@ import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type InputItem, toInput, withoutReasoning } from "./input.ts";
 import { type HostedTools, ResponsesReader } from "./reader.ts";
 
-/** The row `openai/NAME`. `tools` reads what tools do that OpenAI runs, where a request may ask for them. @throws ConfigError */
+/** The row `openai/NAME`. `tools` reads the calls of tools that OpenAI runs, if any may be used. @throws ConfigError */
 export function createOpenAi(setup: ProviderSetup, tools: HostedTools | undefined): Provider {
   const { settings, modelSettings } = setup;
   const apiKey = requireSetting(setup, "openaiKey", "a key of your OpenAI account");
@@ -32,22 +32,22 @@ export function createOpenAi(setup: ProviderSetup, tools: HostedTools | undefine
 /** What a refusal may change about a request. */
 interface RequestShape {
   input: readonly InputItem[];
-  /** Whether it asks for summaries of the reasoning. */
+  /** Whether the request asks for summaries of the reasoning. */
   summary: boolean;
-  /** Whether it asks for the reasoning in encrypted form. */
+  /** Whether the request asks for the reasoning in encrypted form. */
   encrypted: boolean;
 }
 
 function responsesModel(setup: ProviderSetup, post: PostStream, tools: HostedTools | undefined): Model {
   const store = setup.modelSettings.store !== false;
   /**
-   * Until a refusal: other models take no wish for summaries, and neither do accounts that are not verified; models that do not
-   * reason have nothing to encrypt.
+   * Changed by refusals: some models, and accounts that are not verified, refuse a request for summaries, and models
+   * that do not reason have nothing to encrypt.
    */
   let takes = { summary: isReasoningModel(setup.model), encrypted: isReasoningModel(setup.model) && !store };
 
   return (request, signal) => {
-    // Other conversations may learn at the same time: the shape is this request's own.
+    // A copy for this request: other conversations may learn at the same time.
     let shape: RequestShape = { input: toInput(request.messages), ...takes };
     let proven: Partial<typeof takes> = {};
     const sent = {
@@ -64,7 +64,7 @@ function responsesModel(setup: ProviderSetup, post: PostStream, tools: HostedToo
       },
     };
     const keep: ModelRequest["keep"] = (message, kept) => {
-      // The API has taken the other form.
+      // The API accepted the changed request: later ones use what was learned.
       takes = { ...takes, ...proven };
       request.keep(message, kept);
     };
@@ -85,7 +85,7 @@ function withoutRefused(shape: RequestShape, refusal: UpstreamRefusal): Partial<
   return undefined;
 }
 
-/** Whether the words of a refusal may be the visitor's. What the API has kept of the conversation is not known here. */
+/** Whether a refusal may be quoting the visitor. What the API has stored of the conversation is not known here. */
 function mayBeQuote({ detail: { param } }: UpstreamRefusal, { messages, previousId }: ModelRequest): boolean {
   if (/^(?:include|reasoning)\b/.test(param)) return false;
   return previousId !== undefined || mayBeQuoted(/encrypted|reasoning/i, messages);
@@ -104,7 +104,7 @@ function responsesBody(
     ...(encrypted ? ["reasoning.encrypted_content"] : []),
   ];
   const reasoning = {
-    // Unless it is asked for summaries, a reasoning model thinks in silence.
+    // Without a request for summaries, a reasoning model does not show its thinking.
     ...(summary ? { summary: "auto" } : {}),
     ...(reasoningEffort === undefined ? {} : { effort: reasoningEffort }),
   };
@@ -125,7 +125,7 @@ function responsesBody(
   return withExtraBody(body, extraBody);
 }
 
-/** Whether the name is that of a model that takes `reasoning`. Others refuse it, which costs one request and is remembered. */
+/** Whether a model of this name accepts `reasoning`. A wrong guess costs one refused request, and is remembered. */
 function isReasoningModel(name: string): boolean {
   return /(?:^|[/:])(?:o\d|gpt-[5-9]|codex)(?!.*chat)/.test(name);
 }

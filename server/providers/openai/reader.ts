@@ -10,12 +10,12 @@ import type { MessageReader } from "../transport/request.ts";
 import { responsesUsage } from "../usage.ts";
 import { keptItem } from "./input.ts";
 
-/** Reads the calls of tools that OpenAI runs, and what answers rest on. */
+/** Reads the calls of tools that OpenAI runs, and the sources of answers. */
 export type HostedTools = typeof import("./hosted-tools.ts");
 
 export class ResponsesReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;
-  /** Calls by their id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
+  /** Calls by their id: the final snapshot repeats the calls, and may contain one that had no event of its own. */
   readonly #calls = new Map<string, HistoryToolCall>();
   readonly #cutCalls = new Set<string>();
   readonly #hosted: InstanceType<HostedTools["HostedToolReader"]> | undefined;
@@ -117,7 +117,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     said.push({ type: "call", call: { id, ...called } });
   }
 
-  /** A whole message; its text was mostly streamed before. */
+  /** A whole message; usually its text was streamed before. */
   #message(item: Json, key: string, said: ModelEvent[]): void {
     if (this.#said.length === 0) this.#text(key, wholeText(item.content), said);
     const start = this.#starts.get(key);

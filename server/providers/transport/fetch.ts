@@ -1,6 +1,6 @@
 /**
- * Sends requests to models, by undici's `request`: `fetch` costs twice as much for a streamed answer, and on Node 20 it can
- * lose an abort after a garbage collection. No redirect is followed: the key and the prompt stay where they were sent.
+ * Sends requests to models with undici's `request`: `fetch` costs twice as much for a streamed answer, and on Node 20 it can
+ * lose an abort after a garbage collection. Redirects are not followed, so that the key and the prompt reach no other address.
  */
 
 import type { Readable } from "node:stream";
@@ -9,12 +9,12 @@ import { type Dispatcher, EnvHttpProxyAgent, request } from "undici";
 import { isCompressed, UpstreamRefusal } from "../failures.ts";
 import type { AnswerHead, SentRequest } from "../provider.ts";
 
-/** The head of an answer that is a stream, whose body is still to be read. */
+/** The head of a streamed answer, and its body as a stream that is still to be read. */
 export interface StreamedAnswer extends AnswerHead {
   readonly stream: Readable;
 }
 
-/** What every sender of a request gets. */
+/** What every function that sends a request gets. */
 export interface Sending {
   readonly signal: AbortSignal;
   /** Called before the request leaves. */
@@ -27,12 +27,12 @@ export interface StreamRequest extends Sending {
   body: string | Uint8Array;
 }
 
-/** How long an idle connection is kept where its server does not say less: shorter than most proxies keep it. */
+/** How long an idle connection is kept if its server names no shorter time; most proxies keep it longer. */
 const IDLE_CONNECTION_MS = 60_000;
 
 let dispatcher: Dispatcher | undefined;
 
-/** `UpstreamResponse` has the time limits: undici's would also end an answer that waits for a slow client. */
+/** `UpstreamResponse` sets the time limits: undici's own would also end an answer that waits for a slow client. */
 export function upstreams(): Dispatcher {
   // Made with the first request, because the project's `.env` may name a proxy.
   dispatcher ??= new EnvHttpProxyAgent({
@@ -54,7 +54,7 @@ function noProxy(given: string): string {
 }
 
 /**
- * Resolves with an answer that is a stream of this media type, or event stream under another type.
+ * Resolves with an answer that is a stream of this media type; an event stream may also have another type.
  * @throws UpstreamRefusal for any other
  */
 export async function requestStream(url: string, sent: StreamRequest, mediaType: string): Promise<StreamedAnswer> {
@@ -68,7 +68,7 @@ export async function requestStream(url: string, sent: StreamRequest, mediaType:
     body: sentBody,
     signal,
   });
-  // Without a listener, the error of a body that is not read to its end would end the process.
+  // Without a listener, an error of a body that is not read to its end would crash the process.
   body.on("error", () => {});
   const head = headersOf(headers);
   const isSuccess = statusCode >= 200 && statusCode < 300;
@@ -85,12 +85,12 @@ export async function requestStream(url: string, sent: StreamRequest, mediaType:
 
 export const EVENT_STREAM = "text/event-stream";
 
-/** Longer than each line that may begin an event stream, after a byte order mark and some blank lines. */
+/** Enough for the first field name of an event stream, after a byte order mark and some blank lines. */
 const BEGIN_BYTES = 64;
 
 /**
- * Whether a body is an event stream although its type is another one or missing: its first bytes say it. They stay in it if it
- * is one, and are put into `start` if not.
+ * Whether a body is an event stream, judged by its first bytes, although its type is another one or missing. The bytes
+ * stay in the body if it is one; otherwise `start` has them.
  */
 async function beginsAsEvents(body: Readable, start: Buffer[]): Promise<boolean> {
   for await (const packet of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
@@ -118,7 +118,7 @@ function headersOf(headers: Readonly<Record<string, string | string[] | undefine
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_REFUSAL_MS = 1_000;
 
-/** The status of a refusal says the most: a body that is cut, or does not end in time, is taken as far as it arrived. */
+/** The status of a refusal matters most: of a body that is cut off or late, only what has arrived is used. */
 async function readStart(body: Readable, start: readonly Buffer[], needsAll: boolean): Promise<string> {
   const chunks = [...start];
   let bytes = Buffer.concat(chunks).length;
@@ -141,13 +141,13 @@ async function readStart(body: Readable, start: readonly Buffer[], needsAll: boo
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
-/** What the `openai` package itself sets. `OPENAI_CUSTOM_HEADERS` would add others to every provider's requests. */
+/** The headers of the `openai` package itself. `OPENAI_CUSTOM_HEADERS` would add others to all providers' requests. */
 const SENT_HEADERS =
   /^(?:accept|authorization|content-type|openai-organization|openai-project|user-agent|x-stainless-.*)$/;
 
 /**
- * The `fetch` of the `openai` package, for requests that an event stream answers. The response has the whole of it in `answer`; the
- * package never reads it, because its own decoder hides that an answer was cut. @throws UpstreamRefusal for every other answer
+ * The `fetch` of the `openai` package, for requests that an event stream answers. The stream is in the response's `answer`; the
+ * package never reads it: its own decoder hides that an answer was cut off. @throws UpstreamRefusal for any other answer
  */
 async function nodeFetch(
   input: string | URL | Request,
@@ -166,7 +166,7 @@ async function nodeFetch(
   return Object.assign(new Response(null), { answer });
 }
 
-/** The address of an OpenAI-compatible API, and the account that is billed. What is "" is not sent. */
+/** The address of an OpenAI-compatible API, and the account that is billed. Values that are "" are not sent. */
 export interface ApiAddress {
   /** As the `openai` package takes it: mostly ends in `/v1`. */
   baseURL: string;
@@ -179,17 +179,17 @@ export interface ApiAddress {
 /** Posts a request whose answer is an event stream. */
 export type PostStream = (path: string, body: object, sending: Sending) => Promise<StreamedAnswer>;
 
-/** For the package, the longest wait that a Node timer knows: the limits are ours. */
+/** The longest delay of a Node timer, in milliseconds: Parley limits the time, and the package must not. */
 const NO_TIMEOUT = 2_147_483_647;
 
 /**
- * Sends by the `openai` package. What it would otherwise read from the process's environment is set: keys and organizations
- * for OpenAI must not travel to another provider.
+ * Sends with the `openai` package. Every option that it would read from the process's environment is set: keys and
+ * organizations for OpenAI must not be sent to another provider.
  */
 export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddress): PostStream {
   const client = new OpenAI({
     baseURL,
-    // The package demands one; each request brings the header with the real one.
+    // The package demands a key; each request has a header with the real one.
     apiKey: "none",
     adminAPIKey: null,
     organization: null,
@@ -197,19 +197,19 @@ export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddr
     webhookSecret: null,
     fetch: nodeFetch,
     logLevel: "off",
-    // Its own back-off would sleep on after the client has gone.
+    // The package's own back-off would continue after the client has disconnected.
     maxRetries: 0,
     timeout: NO_TIMEOUT,
   });
   return async (path, body, { signal, onSent }) => {
     const key = typeof apiKey === "function" ? await apiKey() : apiKey;
-    // Here, because `OPENAI_CUSTOM_HEADERS` would win over the client's own fields.
+    // Set here, because `OPENAI_CUSTOM_HEADERS` would override headers of the client object.
     const headers = {
       authorization: key === "" ? null : `Bearer ${key}`,
       "openai-organization": organization || null,
       "openai-project": project || null,
     };
-    // Handed on to our `fetch`.
+    // Passed on to `nodeFetch`.
     const fetchOptions = { onSent } as object;
     const response = await client.post(path, { body, signal, headers, fetchOptions, stream: true }).asResponse();
     return (response as Response & { answer: StreamedAnswer }).answer;

@@ -25,40 +25,40 @@ import { type Packet, UpstreamResponse } from "./upstream-response.ts";
 
 export interface UpstreamRequest {
   setup: SentModel & Pick<ProviderSetup, "label" | "limits" | "clock">;
-  /** Sends the request once. An answer that is no stream must reject, best with an `UpstreamRefusal`. */
+  /** Sends the request once. Must reject if the answer is not a stream, preferably with an `UpstreamRefusal`. */
   send(sending: Sending): Promise<StreamedAnswer>;
-  /** Called where the request's content is refused; `true` when `send` will now send another one, which is worth a try. */
+  /** Called if the request's content is refused; `true` if `send` will now send a changed request, which is worth a try. */
   adapt?(refusal: UpstreamRefusal): boolean;
   observer?: RequestObserver | undefined;
-  /** What a failure means to this provider only. */
+  /** Explains failures that only this provider has. */
   explain?: ExplainFailure | undefined;
   /** Reads packets in another form than Server-Sent Events. One decoder reads one answer. */
   decoder?(): PacketDecoder<never>;
 }
 
-/** The messages that a packet completes. It may throw after it has given the ones before. */
+/** The messages that a packet completes. Iterating may throw after it has given earlier messages. */
 export type PacketDecoder<Kind extends Packet = Buffer> = (packet: Kind) => Iterable<UpstreamMessage>;
 
-/** A message whose data is a JSON text, or its value where that has been read already. */
+/** A message whose data is a JSON text, or its value if it was parsed already. */
 interface UpstreamMessage extends Omit<SseMessage, "data"> {
   data: string | Json;
 }
 
-/** What an API's messages mean. One reader reads one answer. */
+/** Interprets an API's messages. One reader reads one answer. */
 export interface MessageReader<Event> {
-  /** Adds what one message says to `said`. @throws UpstreamFailure for a message that reports one, UpstreamGarbage */
+  /** Adds one message's events to `said`. @throws UpstreamFailure for a message that reports one, UpstreamGarbage */
   read(type: string, message: Json, said: Event[]): void;
-  /** The answer is over; `isDone`: `[DONE]` said so. @throws UpstreamTruncation if it is not complete */
+  /** Called when the answer has ended; `isDone`: `[DONE]` was read. @throws UpstreamTruncation if it is not complete */
   end(said: Event[], isDone: boolean): void;
-  /** Whether the model has said its last word, so that what follows is not waited for. `[DONE]` says it of any API. */
+  /** Whether the answer is complete, so that nothing after it is awaited. `[DONE]` means this in any API. */
   readonly isComplete?: boolean;
-  /** Whether only counts and marks may follow, such as the usage: they are waited for a moment, and may be missing. */
+  /** Whether only data such as the usage may follow: it is awaited for a moment, and may be missing. */
   readonly isFinished?: boolean;
-  /** Whether an event of this name can be the API's. What others put beside its events is passed over. Absent: all are. */
+  /** Whether an event of this name can be the API's. Events that others add are skipped. Absent: all are the API's. */
   knows?(event: string, message: Json): boolean;
 }
 
-/** Yields what each packet of the answer says, and at last what its end says. Each try has a reader. @throws ApiError */
+/** Yields the events of each packet of the answer, and at last those of its end. Each try has a reader. @throws ApiError */
 export async function* streamEvents<Event>(
   request: UpstreamRequest,
   newReader: () => MessageReader<Event>,
@@ -91,7 +91,7 @@ export async function* streamEvents<Event>(
         hasSaid ||= said.length > 0;
         if (packets.isFinished && !packets.isComplete) response.endSoon();
         if (said.length > 0) yield said;
-        // Only now: the client gets what was said before a failure in the same packet.
+        // Only now, so that the client gets the events before a failure in the same packet.
         if (packets.failure !== undefined) throw packets.failure.error;
       }
       const last: Event[] = [];
@@ -116,17 +116,17 @@ export async function* streamEvents<Event>(
   }
 }
 
-/** From the packets of an answer to what its reader makes of them. */
+/** Decodes the packets of an answer, and gives their messages to its reader. */
 class PacketReader<Event> {
   readonly #reader: MessageReader<Event>;
   readonly #decode: PacketDecoder<never>;
   readonly #seen: TryObserver | undefined;
-  /** Whether a message was read that is no failure: from then on no other try can go unnoticed. */
+  /** Whether a message was read that is not a failure: from then on, users could notice another try. */
   hasBegun = false;
   isComplete = false;
   /** Whether `[DONE]` was read. */
   isDone = false;
-  /** Whether the packets that were read last had a message after which only counts may follow. */
+  /** Whether the packets read last had a message after which only data such as the usage may follow. */
   isFinished = false;
   failure: { readonly error: unknown } | undefined;
 
@@ -136,12 +136,12 @@ class PacketReader<Event> {
     this.#decode = request.decoder?.() ?? sseDecoder();
   }
 
-  /** What the packets say, up to the message that is a failure. */
+  /** The events of the packets, up to a message that is a failure. */
   read(packets: readonly Packet[]): Event[] {
     const said: Event[] = [];
     this.isFinished = false;
     try {
-      // To decode many small packets costs more than to join them.
+      // Decoding many small packets costs more than joining them.
       const joined = packets.length > 1 && packets.every(Buffer.isBuffer) ? [Buffer.concat(packets)] : packets;
       for (const packet of joined) this.#readPacket(packet, said);
     } catch (error) {
@@ -178,14 +178,14 @@ export function sseDecoder(): (packet: Buffer) => SseMessage[] {
   };
 }
 
-/** Data without a word, and words that servers send only to keep the connection alive. */
+/** Empty data, and words that servers send only to keep the connection alive. */
 const HEARTBEAT = /^:?\s*(?:ping|pong|heartbeat|keep.?alive)?[\s.!]*$/i;
 
 type EventFilter = Pick<MessageReader<never>, "knows">;
 
 /**
- * The JSON object that an event carries, or `undefined` for an event that says nothing: without data, a heartbeat, or one that
- * a server in between has added. Every API may send an error in the middle of a stream.
+ * The JSON object of an event, or `undefined` for an event to skip: one without data, a heartbeat, or one that a server
+ * in between has added. Every API may send an error in the middle of a stream.
  */
 function parseMessage(event: string, data: string, reader: EventFilter): Json | undefined {
   let json: unknown;
@@ -199,7 +199,7 @@ function parseMessage(event: string, data: string, reader: EventFilter): Json | 
   if (json === null && event !== "error") return undefined;
   const message = Array.isArray(json) ? unwrapped(json) : json;
   const isObject = isRecord(message);
-  // Most events: the API's own, which say by none of these fields that they report a failure.
+  // Most events: the API's own, without any of the fields that report a failure.
   const isPlain =
     isObject && (message.error ?? null) === null && message.type !== "error" && message.object !== "error";
   if (isPlain && event !== "error" && reader.knows?.(event, message) === true) return message;
@@ -211,7 +211,7 @@ function parseMessage(event: string, data: string, reader: EventFilter): Json | 
   return message;
 }
 
-/** Every event without a name is, and every `error`. */
+/** Whether an event is the API's own. An event without a name always is, and so is every `error`. */
 function isOfApi(event: string, message: Json, reader: EventFilter): boolean {
   return event === "message" || event === "error" || (reader.knows?.(event, message) ?? true);
 }
@@ -221,21 +221,21 @@ const REAL_CLOCK: RetryClock = {
   random: Math.random,
 };
 
-/** How often one turn's request is sent, and in how many forms, each because of a refusal. */
+/** How often one turn's request is sent and, below, in how many forms, each of them because of a refusal. */
 const MAX_TRIES = 3;
-/** The same for a model that failed while it wrote: the person has already waited for its answer. */
+/** How often if the model fails while it writes: users have already waited for its answer. */
 const MODEL_TRIES = 2;
 const MAX_FORMS = 8;
 
 const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504, 529]);
 
 /**
- * No connection was made. A request that was written is not sent again when its connection breaks: the model may have
- * answered it, and then it would be paid for twice.
+ * Errors before a connection was made. A request that was written is not sent again when its connection breaks: the
+ * model may have answered it, and it would be paid for twice.
  */
 const NOT_SENT = new Set(["ECONNREFUSED", "EAI_AGAIN"]);
 
-/** A person waits for the answer: a provider that asks for more is not asked again, and its wish is passed on. */
+/** A user is waiting: if a provider asks for a longer wait, there is no retry, and the wait is passed on. */
 const LONGEST_WAIT_SECONDS = 2;
 
 class Tries {
@@ -243,7 +243,7 @@ class Tries {
   readonly #clock: RetryClock;
   #tried = 1;
   #forms = 1;
-  /** For the first byte of the answer: all tries share it. */
+  /** When the first byte of the answer is due, as `performance.now()`, for all tries together. */
   readonly deadline: number;
 
   constructor(request: UpstreamRequest) {
@@ -252,7 +252,7 @@ class Tries {
     this.deadline = performance.now() + request.setup.limits.firstChunkMs;
   }
 
-  /** Resolves with whether another try may help, when it is time for it. */
+  /** Waits until another try is due, and resolves with `true`; with `false` at once if none can help. */
   async mayRepeat(failure: ApiError, signal: AbortSignal): Promise<boolean> {
     if (this.#forms < MAX_FORMS && isRefusedContent(failure.cause) && this.#request.adapt?.(failure.cause)) {
       this.#forms++;
@@ -290,10 +290,10 @@ function isTransient(cause: unknown): boolean {
   return causeNames(cause).some((name) => NOT_SENT.has(name));
 }
 
-/** Lists that the author's elements are added to: replaced, the agent's tools would be gone. */
+/** Lists to which the author's elements are added: if they were replaced, the agent's tools would be gone. */
 const LISTS = new Set(["tools", "include"]);
 
-/** Objects that the author's fields are merged into: Parley sets some of the others. */
+/** Objects into which the author's fields are merged, because Parley sets some of their fields. */
 const OBJECTS = new Set(["reasoning", "output_config", "stream_options"]);
 
 /** The body of a request with the fields of the agent's `extraBody`, which win. */

@@ -4,22 +4,22 @@ import { UpstreamGarbage, UpstreamTimeout } from "../failures.ts";
 import type { TransportLimits } from "../provider.ts";
 import type { StreamedAnswer } from "./fetch.ts";
 
-/** Largest answer of one model turn: a bound against an endless one, far beyond any other. */
+/** The largest answer of one model turn: a protection against endless ones, far above any real answer. */
 export const MAX_STREAM_BYTES = 64 * 1024 * 1024;
 
-/** So much may arrive before it is read. */
+/** How much may arrive unread before the stream is paused. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
-/** What an object in a stream counts, beside its text. */
+/** The size that is assumed for an object in a stream, without its text. */
 const OBJECT_BYTES = 64;
 
 /** How long a stream may take to end after the answer's last event, so that its connection can be used again. */
 const LINGER_MS = 100;
 
-/** How long the usage and the end of the stream are waited for, once the model has finished: some servers leave it open. */
+/** How long the usage and the stream's end are awaited once the model has finished: some servers leave the stream open. */
 const FINISHED_MS = 2_000;
 
-/** What a stream brings at once. */
+/** One chunk of a stream. */
 export type Packet = Buffer | Json;
 
 function sizeOf(packet: Packet): number {
@@ -27,26 +27,26 @@ function sizeOf(packet: Packet): number {
 }
 
 /**
- * One try of a request, and the packets that answer it: bytes, or objects of a stream that has been read already. Waiting has a limit: until the first byte, and then between two packets.
- * Comments that an upstream sends to keep the connection alive count, too. The time that a slow client takes does not.
+ * One try of a request, and the packets of its answer: bytes, or objects that a package has parsed. Waits for the first
+ * byte and then for each packet, keep-alive comments included, are limited. The time of a slow client does not count.
  */
 export class UpstreamResponse {
   readonly #limits: TransportLimits;
   readonly #signal: AbortSignal;
   readonly #request = new AbortController();
   #stream: Readable | undefined;
-  /** Bytes of all that was read. */
+  /** Bytes read so far. */
   #bytes = 0;
   #arrived: Packet[] = [];
   #arrivedBytes = 0;
   #isWaiting = true;
   #isIdleTimer = false;
   #timer: NodeJS.Timeout;
-  /** What ended the answer before its end, if not the upstream. */
+  /** Why we ended the answer early, if we did: a time limit, an abort or `close`. */
   #failure: { readonly reason: unknown } | undefined;
-  /** The stream is over, with its error if it broke off. */
+  /** The stream has ended, with its error if it broke off. */
   #end: { readonly error: unknown } | undefined;
-  /** The model has finished: whatever happens to the connection now, the answer is there. */
+  /** The model has finished: errors of the connection no longer matter. */
   #isFinished = false;
   #isDraining = false;
   #isClosed = false;
@@ -60,7 +60,7 @@ export class UpstreamResponse {
     this.#timer = setTimeout(this.#onTimeout, Math.max(0, deadline - performance.now()));
   }
 
-  /** Sends the request and waits for the head of its answer. A sender that does not listen to its signal is not waited for. */
+  /** Sends the request and waits for the head of its answer, but not for a sender that ignores its signal. */
   async open(send: (signal: AbortSignal) => Promise<StreamedAnswer>): Promise<StreamedAnswer> {
     const sending = send(this.#request.signal).then((answer) => {
       this.#take(answer.stream);
@@ -75,7 +75,7 @@ export class UpstreamResponse {
     return sending;
   }
 
-  /** All that has arrived and was not read yet; `undefined` if nothing has. Throws where the connection broke, or a limit was reached. */
+  /** All unread packets; `undefined` if there are none. Throws if the connection broke, or a limit was reached. */
   read(): Packet[] | undefined {
     this.#isWaiting = false;
     if (this.#failure !== undefined) throw this.#failure.reason;
@@ -89,13 +89,13 @@ export class UpstreamResponse {
     return this.#end !== undefined && this.#arrived.length === 0;
   }
 
-  /** Resolves when there may be something to read, or the answer is over. Called only after `read` has found nothing. */
+  /** Resolves when there may be something to read, or the answer has ended. Called only after `read` has found nothing. */
   change(): Promise<void> {
     this.#watch();
     return new Promise(this.#onChange);
   }
 
-  /** The model has finished. What may follow has a moment from now on, also where comments go on coming. */
+  /** Called when the model has finished: the rest may take `FINISHED_MS` from now, even if comments keep coming. */
   endSoon(): void {
     this.#isFinished = true;
     clearTimeout(this.#timer);
@@ -108,7 +108,7 @@ export class UpstreamResponse {
     }, FINISHED_MS);
   }
 
-  /** Must be called in the end. After the last event of a complete answer, its connection is kept for another request. */
+  /** Must be called at the end. After the last event of a complete answer, the connection is kept for another request. */
   close(isComplete: boolean): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -119,7 +119,7 @@ export class UpstreamResponse {
     else this.#fail(new Error("the answer is not read any further"));
   }
 
-  /** The rest may come for a moment. */
+  /** Lets the rest of the stream arrive, for `LINGER_MS` at most. */
   #drain(): void {
     this.#isDraining = true;
     this.#timer = setTimeout(() => this.#stream?.destroy(), LINGER_MS);
@@ -134,7 +134,7 @@ export class UpstreamResponse {
       this.#wake();
     });
     this.#stream = stream;
-    // For a sender that did not listen to its signal.
+    // The sender ignored its signal.
     if (this.#failure !== undefined) stream.destroy();
   }
 
@@ -142,7 +142,7 @@ export class UpstreamResponse {
     if (this.#isDraining) return;
     this.#arrived.push(packet);
     this.#arrivedBytes += sizeOf(packet);
-    // Its reader waits for a slow client.
+    // The reader is waiting for a slow client.
     if (this.#arrivedBytes > HIGH_WATER_BYTES) this.#stream?.pause();
     this.#wake();
   };
@@ -159,7 +159,7 @@ export class UpstreamResponse {
     return packets;
   }
 
-  /** Limits the wait that begins now. The timer of a wait is only wound up again for the next one. */
+  /** Limits the wait that begins now. The timer of one wait is refreshed for the next. */
   #watch(): void {
     this.#isWaiting = true;
     if (this.#isFinished) return;
