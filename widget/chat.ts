@@ -5,11 +5,11 @@ import { AgentChat } from "./element/agent-chat.ts";
 import { missingParts } from "./loading/missing.ts";
 import { definePart } from "./ui/chat-part.ts";
 
-/** Put here by the build of the package, which sites bundle, and nowhere else. */
+/** Defined by the build of the package, which sites bundle, and nowhere else. */
 declare const PARLEY_IN_PACKAGE: true | undefined;
 
-// The server that this file came from; the build puts it into the folder `chunks`. A site's bundle does not know it, and
-// bundlers would take the address for a file of theirs.
+// The server that this file came from; the build puts it into the folder `chunks`. A site's bundle does not know its
+// server, and bundlers would take the address for one of their own files.
 if (typeof PARLEY_IN_PACKAGE === "undefined") {
   AgentChat.defaultServer = new URL("..", import.meta.url).href;
   missingParts.ownFile = import.meta.url;

@@ -6,7 +6,7 @@ import { texts } from "./launcher/reload.ts";
 import { lazy } from "./loading/lazy.ts";
 
 AgentChatLauncher.defaultServer = "";
-// They hear from the chat what the agent's owner wants.
+// The launchers learn from the chat what the agent's owner has set.
 AgentChatLauncher.owner = {};
 AgentChatLauncher.loadGreeting = lazy(() => import("./launcher/greeting.ts"), "Greeting").loadEventually;
 AgentChatLauncher.loadPanel = lazy(() => import("./launcher/panel.ts"), "LauncherPanel").loadEventually;

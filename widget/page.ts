@@ -8,17 +8,17 @@ import { recall } from "./storage/storage.ts";
 import { VisualViewportController } from "./ui/controllers/visual-viewport.ts";
 
 const chat = document.querySelector<AgentChat>("agent-chat");
-// What the server has written into the page (`routes/site.ts`): the element is not drawn yet.
+// Data that the server has written into the page (`routes/site.ts`). It is set before the element is drawn.
 const { info, images, sites = [] } = JSON.parse(document.querySelector("#page-data")?.textContent ?? "{}");
-// A site that no setting names could have the visitor press what they cannot see: their key does not open the chat there.
+// A site that no setting names could have visitors press what they cannot see: their stored key is not used there.
 const named = [location.origin, ...sites];
 ApiKey.isFramed = !sitesAround().every((site) => named.includes(site));
-// Elsewhere the site or the launcher sees to it.
+// On other pages the site or the launcher does this.
 if (chat) new VisualViewportController(chat, () => chat.renderRoot.querySelector(".chat"));
 if (chat && info) Object.assign(chat, { pageInfo: parseAgentInfo(info), images });
 if (chat && info?.chat?.conversations === false) chat.conversations = false;
 void chat?.updateComplete.then(() => document.querySelector(".splash")?.remove());
-// Behind the `#` of an address, which browsers send to no server.
+// The part of an address after `#`, which browsers send to no server.
 const fragment = new URLSearchParams(location.hash.slice(1));
 const key = fragment.get("key");
 if (chat?.embed && key) chat.apiKey = key;
@@ -32,13 +32,13 @@ else if (chat && !chat.embed) {
   }
 }
 
-/** The origins of the pages around this frame. Where the browser does not say, that of the nearest one, or no real one. */
+/** The origins of the pages around this frame. Some browsers name only the nearest one, or none: then `null` as a text. */
 function sitesAround(): readonly string[] {
   if (location.ancestorOrigins) return [...location.ancestorOrigins];
   return parent === window ? [] : [new URL(document.referrer || "a:").origin];
 }
 
-/** The page has nothing but the chat: keys that are pressed while the focus is on nothing are for it. */
+/** The page contains nothing but the chat: keys that are pressed while nothing has the focus are passed on to it. */
 function passOn(event: KeyboardEvent, chat: AgentChat): void {
   if (event.target !== document.body) return;
   const same = new KeyboardEvent("keydown", event);
@@ -52,7 +52,7 @@ function countUnseen(chat: AgentChat): void {
   let unseen = 0;
   const show = (count: number) => {
     if (count === unseen) return;
-    // Its language is known by now.
+    // Read now, when its language is known.
     if (unseen === 0) title = document.title;
     unseen = count;
     document.title = count > 0 ? `(${count}) ${title}` : title;
@@ -63,7 +63,7 @@ function countUnseen(chat: AgentChat): void {
   document.addEventListener("visibilitychange", () => document.hidden || show(0));
 }
 
-/** What `parley dev` has put into the address opens `/dev/`: this tab keeps it, out of sight. */
+/** The token in the address that `parley dev` opens gives access to `/dev/`: this tab stores it, out of sight. */
 function developerToken(given: string | null): string | null {
   try {
     if (!given) return sessionStorage.getItem("parley-dev");

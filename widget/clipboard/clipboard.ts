@@ -1,4 +1,4 @@
-/** Copying: a text, and a drawn answer as what it looks like. */
+/** Copies a text, or a drawn answer with its formatting. */
 
 import type { Failure } from "../conversations/messages.ts";
 import type { Strings } from "../i18n/strings.ts";
@@ -6,10 +6,10 @@ import type { Strings } from "../i18n/strings.ts";
 /** Absent until its code has been loaded. */
 type SourcesElement = Element & { readonly footnoted?: () => string };
 
-/** What of a drawn answer's elements goes with the copy. */
+/** The attributes of a drawn answer's elements that are copied. */
 const KEPT_ATTRIBUTES = new Set(["href", "start", "type", "checked", "alt", "src"]);
 
-/** Whether the text was copied. `near` is in the page, and gets the focus. */
+/** Resolves with whether the text was copied. `near` is in the page, and may get the focus. */
 export async function copyText(text: string, near: HTMLElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -20,20 +20,20 @@ export async function copyText(text: string, near: HTMLElement): Promise<boolean
   }
 }
 
-/** What the owner of the site needs to find a failure: without what was said, and without what may be a key. */
+/** Copies what the site's owner needs to find a failure: nothing that was said, and nothing that may be a key. */
 export function copyFailure({ code, reference = "", at = Date.now() }: Failure, near: HTMLElement): Promise<boolean> {
   const page = location.origin + location.pathname;
   const time = new Date(at).toISOString();
   return copyText(`Reference: ${reference}\nCode: ${code}\nTime: ${time}\nPage: ${page}`, near);
 }
 
-/** Copies a text so that it is pasted as what it looks like, where that is possible; else the text alone. */
+/** Copies a text with its formatting, if that is possible; otherwise the text alone. */
 export async function copyDrawn(text: string, drawn: Iterable<Element>, near: HTMLElement): Promise<boolean> {
   // The element of the answer's sources, where it has some.
   const sources = near.closest(".message")?.querySelector<SourcesElement>("agent-chat-sources");
   const plain = sources?.footnoted?.() ?? text;
   try {
-    // At once, while the browser knows that a person pressed a button.
+    // Without waiting: browsers only allow this right after a press.
     const item = new ClipboardItem({
       "text/plain": new Blob([plain], { type: "text/plain" }),
       "text/html": new Blob([richText([...drawn, ...(sources?.querySelectorAll("details") ?? [])])], {
@@ -62,7 +62,7 @@ function copyBySelection(text: string, near: HTMLElement): boolean {
 
 /** HTML made of copies of elements, never of the model's text: without the chat's own controls, classes and parts. */
 function richText(drawn: Iterable<Element>): string {
-  // A document without a window asks for no copied image.
+  // A document without a window does not load the images of the copy.
   const inert = document.implementation.createHTMLDocument();
   const copy = inert.body;
   for (const element of drawn) copy.append(...inert.importNode(element, true).childNodes);
@@ -71,7 +71,7 @@ function richText(drawn: Iterable<Element>): string {
     raised.append(mark.textContent);
     mark.replaceWith(raised);
   }
-  // A formula has its TeX beside what is drawn.
+  // A formula also contains its TeX, which is copied in place of the drawing.
   for (const own of copy.querySelectorAll("button, .code-header, math, :scope > summary")) own.remove();
   const comments = inert.createNodeIterator(copy, NodeFilter.SHOW_COMMENT);
   for (let node = comments.nextNode(); node; node = comments.nextNode()) (node as Comment).remove();
@@ -90,10 +90,10 @@ function richText(drawn: Iterable<Element>): string {
 /** How long a button says that it has copied, in milliseconds. */
 const COPIED_FOR = 2000;
 
-/** What buttons say for the moment, and what takes it back. */
+/** Buttons with a temporary label, and how to restore the label. */
 const said = new WeakMap<Element, { readonly restore: () => void; readonly timer: ReturnType<typeof setTimeout> }>();
 
-/** Says on the button that was pressed how copying went, and resolves to that. */
+/** Shows on the pressed button whether copying succeeded, and resolves with that. */
 export async function copyFrom(
   button: HTMLElement,
   copying: Promise<boolean>,
@@ -114,7 +114,7 @@ export async function copyFrom(
   return isCopied;
 }
 
-/** Gives a button another label. The one before comes back, unless the button has got a new one meanwhile. */
+/** Gives a button another label. Returns a function that restores the old one, unless the label has changed since. */
 function say(button: HTMLElement, label: string): () => void {
   const isIcon = button.title !== "";
   const show = (text: string) => {

@@ -1,4 +1,4 @@
-/** What a button that copies has before it is pressed. */
+/** What a copy button needs before it is pressed. */
 
 import { lazy } from "../loading/lazy.ts";
 

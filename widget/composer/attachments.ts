@@ -9,15 +9,15 @@ import type { Conditions, DraftFile } from "./read-file.ts";
 
 const reader = lazy(() => import("./read-file.ts"), "readFile");
 
-/** Checks and reads files, and holds them until they are sent. */
+/** Checks and reads files, and keeps them until they are sent. */
 export class DraftFiles {
   files: readonly DraftFile[] = [];
-  /** The files that are still being read, or wait for the rules. */
+  /** The files that are still being read, or wait for the server's rules. */
   pending: readonly File[] = [];
-  /** Why files were refused, until that is dismissed. */
+  /** Why files were refused, until the user dismisses that. */
   refusals: readonly FileNote[] = [];
   readonly #onChange: () => void;
-  /** Resolves when all files so far have been judged. */
+  /** Resolves when all files so far have been checked. */
   #added: Promise<unknown> = Promise.resolve();
 
   constructor(onChange: () => void) {
@@ -30,13 +30,13 @@ export class DraftFiles {
   }
 
   /**
-   * Adds what may be attached. `conditions` is called when it is their turn. Resolves to what became of each, to be
-   * spoken.
+   * Adds the files that may be attached. `conditions` is called when it is their turn. Resolves to a note on each file,
+   * to be announced.
    */
   async add(files: readonly File[], conditions: () => Promise<Conditions>): Promise<readonly FileNote[]> {
     if (files.length === 0) return [];
     this.#change({ pending: [...this.pending, ...files], refusals: [] });
-    // Files are judged beside those that are there, also those that were added before and are still being read.
+    // Files are checked together with all earlier ones, so those still being read come first.
     const outcomes = this.#added.then(async () => this.#addAll(files, await conditions()));
     this.#added = outcomes;
     return outcomes;
@@ -46,24 +46,24 @@ export class DraftFiles {
     this.#change({ files: this.files.filter((file) => file !== removed) });
   }
 
-  /** Says why files of another message cannot go with these, if they cannot. */
+  /** Shows and returns why files of another message cannot join these, if they cannot. */
   async refuse(others: readonly DraftFile[], conditions: Conditions): Promise<readonly FileNote[]> {
     const { refuseTogether } = await reader.load();
     this.#change({ refusals: refuseTogether(others, this.files, conditions) });
     return this.refusals;
   }
 
-  /** Takes out files that were sent. */
+  /** Removes files that were sent. */
   removeSent(sent: readonly DraftFile[]): void {
     this.replace(this.files.filter((file) => !sent.includes(file)));
   }
 
-  /** Has other files in place of these. */
+  /** Replaces all files. */
   replace(files: readonly DraftFile[]): void {
     this.#change({ files, refusals: [] });
   }
 
-  /** Says which files a reload has lost. */
+  /** Shows and returns which files a reload has lost. */
   reportLost(names: readonly string[]): readonly FileNote[] {
     this.#change({ refusals: names.map((name) => ({ name, say: (strings, all) => strings.fileLost(all) })) });
     return this.refusals;
@@ -102,14 +102,14 @@ export class DraftFiles {
   }
 }
 
-/** Takes files that are dragged onto the whole element. */
+/** Accepts files that are dropped anywhere on the element. */
 export class FileDrop implements ReactiveController {
   /** Whether files are over the element. */
   isDragging = false;
   readonly #host: ReactiveControllerHost & HTMLElement;
   readonly #onFiles: (files: readonly File[], path: readonly EventTarget[]) => void;
 
-  /** `path`: what they are dropped on, from the innermost element. */
+  /** `path`: the elements that the files are dropped on, from the innermost one. */
   constructor(
     host: ReactiveControllerHost & HTMLElement,
     onFiles: (files: readonly File[], path: readonly EventTarget[]) => void,
@@ -135,7 +135,7 @@ export class FileDrop implements ReactiveController {
   }
 
   #leave({ relatedTarget }: DragEvent): void {
-    // It is null where the pointer has left the window.
+    // `relatedTarget` is null if the pointer has left the window.
     if (!this.#host.contains(relatedTarget as Node | null)) this.#show(false);
   }
 

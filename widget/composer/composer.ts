@@ -18,7 +18,7 @@ import { ENDINGS } from "./endings.ts";
 import { type PastedText, pastedText } from "./pasted-text.ts";
 import type { DraftFile } from "./read-file.ts";
 
-/** The field's height is less with one line, with or without the larger paddings of touch, and more with two. */
+/** With one line the field is lower, even with the larger paddings for touch, and with two lines it is higher. */
 const ONE_LINE_PX = 50;
 
 const BUSY_NOTE_FOR_MS = 4_000;
@@ -27,8 +27,8 @@ const BUSY_NOTE_FOR_MS = 4_000;
 const LONG_TEXT = 20_000;
 
 /**
- * The card with the text field, its files and its buttons: below the conversation with the draft, and in the place of a
- * message with what it is being changed to.
+ * The card with the text field, its files and its buttons: below the conversation with the draft, and in place of a
+ * message that is being edited.
  */
 export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   static override properties = {
@@ -42,14 +42,14 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     draftVersion: { state: true },
     busyNote: { state: true },
   };
-  /** What the server says of its agent and the files that it takes; absent until it has. */
+  /** The server's information about its agent and the files that it accepts; absent until it has arrived. */
   info: AgentInfo | undefined;
-  /** Buttons of the page. */
+  /** Buttons that the page adds. */
   ownActions: readonly ComposerAction[] = [];
   session!: Pick<ChatSession, "stateFor">;
   edits: EditedMessage | undefined;
   isBusy = false;
-  /** Whether tool calls wait for a decision, which a message takes the place of. */
+  /** Whether tool calls wait for a decision. A message declines them instead. */
   isAsking = false;
   isStopping = false;
   /** Why Enter has just sent nothing. */
@@ -58,10 +58,10 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   /** Grows with each change of the draft. */
   private draftVersion = 0;
   #files = new DraftFiles(() => this.#changed());
-  /** What stands in the field. */
+  /** The content of the text field. */
   #text = "";
   #pasted: readonly PastedText[] = [];
-  /** Whether the person has typed the text, or a part of it. */
+  /** Whether the user has typed the text, or a part of it. */
   #isTyped = false;
   /** Resolves when the session has decided about the message that was sent last. */
   #sending: Promise<void> | undefined;
@@ -76,11 +76,11 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
 
   set draft(text: string) {
     this.#isTyped = false;
-    // What a page sets may be no text.
+    // A page may set something else than a string.
     this.#write(String(text ?? ""), []);
   }
 
-  /** What is kept of it over a reload, and while another conversation is shown. */
+  /** What is kept of the draft over a reload, and while another conversation is shown. */
   get written(): Written {
     const [text, pasted, files] = [this.#text, this.#pasted, this.#files];
     const putBack = () => {
@@ -91,17 +91,17 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     return { text: this.draft, files: files.names, putBack };
   }
 
-  /** As it is to be sent. */
+  /** The draft as a message to be sent. */
   get outgoing(): OutgoingMessage & { readonly files: readonly DraftFile[] } {
     const { files } = this.#files;
     return { text: this.draft.trim(), attachments: files.map(({ attachment }) => attachment), files };
   }
 
-  /** Begins with what an earlier page load had here, and names the files that are gone. A text set by the page wins. */
+  /** Restores an earlier page load's draft, and names files that are lost. A text set by the page takes precedence. */
   async restore({ text, files }: Written): Promise<void> {
     await this.#sending;
     const { draft } = this;
-    // What is typed stands before what was pasted.
+    // Typed text comes before pasted texts.
     const pasted = draft.slice(this.#text.length);
     const typed = text.endsWith(pasted) ? text.slice(0, text.length - pasted.length) : text;
     const isThere = draft.includes(text) || this.#text.includes(typed);
@@ -110,7 +110,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     if (files.length > 0) void this.#announce(this.#files.reportLost(files));
   }
 
-  /** Shows what is being written elsewhere, in place of this and of files that are still being read. */
+  /** Shows another draft, in place of this one and of its files, including those that are still being read. */
   show({ text, files, putBack }: Written): void {
     if (putBack) {
       putBack();
@@ -125,7 +125,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     this.#field?.focus({ preventScroll: true });
   }
 
-  /** Puts the cursor at the end, where browsers put it at the start. */
+  /** Focuses the field and moves the cursor to the end: browsers put it at the start. */
   focusEnd(): void {
     this.focus();
     this.#field?.setSelectionRange(this.#text.length, this.#text.length);
@@ -142,7 +142,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     this.#input();
   }
 
-  /** Resolves when the files have been read. What is refused is said in place and aloud. */
+  /** Resolves when the files have been read. Refusals are shown and announced. */
   async addFiles(files: Iterable<File>): Promise<void> {
     const draft = this.#files;
     const outcomes = await draft.add([...files], async () => {
@@ -152,7 +152,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     if (draft === this.#files) void this.#announce(outcomes);
   }
 
-  /** Whether a message can join what is being written. If it has too many files for that, says so. */
+  /** Whether a message can join the draft. If it has too many files for that, says so. */
   async canJoin(message: OutgoingMessage): Promise<boolean> {
     const { info: rules } = this;
     const others = draftFilesOf(message);
@@ -163,7 +163,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     return notes.length === 0;
   }
 
-  /** Puts a message that was not sent above what is being written, to go on with both, and names the files that are gone. */
+  /** Puts a message that was not sent before the draft, and names those of its files that are lost. */
   restoreUnsent(message: OutgoingMessage): void {
     const { text, files, attachments } = message;
     this.#replace(join(text, this.#text), [...draftFilesOf(message), ...this.#files.files]);
@@ -174,7 +174,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   protected override updated(changed: PropertyValues): void {
     const { info } = this;
     if (info) for (const resolve of this.#infoWaiters.splice(0)) resolve(info);
-    // Only after these changes, because growing the field lays the page out.
+    // Only after these changes, because growing the field forces a layout of the page.
     if (["draftVersion", "info", "hidden"].some((name) => changed.has(name))) this.#growField();
   }
 
@@ -182,7 +182,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     const { edits } = this;
     const { strings } = this.context;
     const mediaTypes = this.info?.attachments.media_types;
-    // Its place is kept until the server has answered: the text must not move under the cursor.
+    // The button's place is kept until the server has answered: the text must not move under the cursor.
     const canAttach = mediaTypes?.length !== 0;
     return html`
       ${
@@ -272,8 +272,8 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   }
 
   /**
-   * One button in one place, which keeps the focus: it sends, and while an answer is coming and nothing is written it
-   * stops that.
+   * One button in one place, which keeps the focus: it sends, or stops an answer that is streaming while nothing is
+   * written.
    */
   #renderSend(): TemplateResult {
     const { strings } = this.context;
@@ -307,7 +307,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   };
 
   readonly #keyDown = (event: KeyboardEvent): void => {
-    // Some browsers end a composition before the key that ended it, which may be Enter.
+    // Some browsers fire `compositionend` before the key event that caused it, which may be Enter.
     if (isTaken(event) || this.#hasJustComposed) return;
     const { key, shiftKey, altKey } = event;
     const isCommand = event.ctrlKey || event.metaKey;
@@ -322,7 +322,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     // On a touch screen the button sends, and Enter makes a new line.
     if (key !== "Enter" || shiftKey || (hasTouchKeyboard() && !isCommand)) return;
     event.preventDefault();
-    // A key that is held down may have come from a button that is gone.
+    // A key that is held down may have been pressed on a button that is gone.
     if (!event.repeat) this.#send();
   };
 
@@ -335,8 +335,8 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
 
   readonly #paste = (event: ClipboardEvent): void => {
     const files = [...(event.clipboardData?.files ?? [])];
-    // Word processors put a picture of the text beside the formatted text: the text is what is meant. The name that the
-    // macOS Finder puts beside a file has no format.
+    // Word processors add a picture of the text to the formatted text: the text is what is meant. The macOS Finder adds
+    // the name of a file, but without a formatted text.
     const isText = ["text/plain", "text/html"].every((type) => event.clipboardData?.getData(type));
     if (files.length > 0 && !isText) {
       event.preventDefault();
@@ -344,7 +344,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
       return;
     }
     const { selectionStart, value } = event.target as HTMLTextAreaElement;
-    // Between other words, or in place of some, it stands where it is pasted.
+    // Pasted before other text, or over a selection, it stays where it is pasted.
     if (value.slice(selectionStart).trim() !== "") return;
     const pasted = pastedText(event.clipboardData?.getData("text/plain") ?? "");
     if (!pasted) return;
@@ -360,7 +360,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
       const { strings, actions } = this.context;
       actions.announce(strings.fileAttached(pasted.name));
     } catch {
-      // Nothing would show it.
+      // Nothing would show the pasted text.
       if (this.#pasted.includes(pasted)) this.#unfold(pasted);
     }
   }
@@ -368,14 +368,14 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
   readonly #pick = ({ target }: Event): void => {
     const picker = target as HTMLInputElement;
     const files = [...(picker.files ?? [])];
-    // So that picking the same file again is a change.
+    // So that picking the same file again fires `change`.
     picker.value = "";
     void this.addFiles(files);
     this.focus();
   };
 
   readonly #stop = ({ detail }: MouseEvent): void => {
-    // The second click of two was meant for the button that sends, which was here.
+    // Ignores the second click of a double click, which was meant for the send button in the same place.
     if (detail > 1) return;
     this.context.actions.stop();
     this.focus();
@@ -383,20 +383,20 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
 
   #send(): void {
     if (!this.#canSend) return;
-    // The first of several that wait for an earlier conversation counts.
+    // Sent once, even if pressed again while an earlier conversation is being restored.
     this.#sending ??= this.#sendDraft().finally(() => {
       this.#sending = undefined;
     });
   }
 
-  /** The answer is what is read next: a keyboard on the screen would cover it. */
+  /** Sends, and hides an on-screen keyboard, which would cover the answer. */
   #press(): void {
     this.#send();
     if (hasTouchKeyboard()) this.blur();
     else this.focus();
   }
 
-  /** The session decides whether the message is accepted; only then the draft goes. */
+  /** The session decides whether the message is accepted; only then the draft is removed. */
   async #sendDraft(): Promise<void> {
     const { outgoing, edits } = this;
     const [text, pasted, files] = [this.#text, this.#pasted, this.#files];
@@ -409,12 +409,12 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     if (files !== this.#files) return;
     this.#isTyped = false;
     let rest = this.#text.startsWith(text) ? this.#text.slice(text.length) : this.#text;
-    // The person may have put one into the field meanwhile.
+    // The user may have moved a pasted text into the field meanwhile.
     for (const it of without(pasted, this.#pasted)) rest = rest.replace(it.text, "").trimStart();
     this.#write(rest, without(this.#pasted, pasted));
   }
 
-  /** Says for a moment, in place and aloud, that an answer has to end first, or that too many messages are pending. */
+  /** Shows for a moment, and announces, that an answer has to end first, or that too many messages are pending. */
   #explain(outcome: "busy" | "full"): void {
     const { strings, actions } = this.context;
     if (!this.isBusy || this.busyNote) return;
@@ -422,7 +422,7 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     actions.announce(this.busyNote);
   }
 
-  /** Says for a moment, in place, why nothing has come of a press. */
+  /** Shows a note for a moment, such as why nothing was sent. */
   note(text: string, forMs = BUSY_NOTE_FOR_MS): void {
     this.busyNote = text;
     clearTimeout(this.#busyNoteTimer);
@@ -458,9 +458,9 @@ export class Composer extends ChatPart implements ComposerPort, MessageEditor {
     const field = this.#field;
     if (!field) return;
     const { length } = field.value;
-    // With `auto` a browser looks through all of the text for its direction each time that it is laid out.
+    // With `auto` a browser searches the whole text for its direction on every layout.
     field.dir = length > LONG_TEXT ? getComputedStyle(field).direction : "auto";
-    // It stays tall until the text is gone: otherwise the width would alternate while a line fits one of the two widths only.
+    // Tall until the text is gone: otherwise it would alternate while a line fits only one of the two widths.
     if (!length || field.scrollHeight > ONE_LINE_PX || this.edits) {
       field.parentElement?.toggleAttribute("data-tall", length > 0 || this.edits !== undefined);
     }
@@ -485,11 +485,11 @@ function join(earlier: string, later: string): string {
   return `${earlier}\n\n${later}`.trim();
 }
 
-/** The card looks like one field: a press on its edge, between its buttons or beside its files is for the text. */
+/** The card looks like one field: a press on its edge, between its buttons or beside its files focuses the text. */
 function focusField(event: MouseEvent): void {
   const target = event.target as Element;
   if (!target.matches(".composer,.composer-row,.draft-files")) return;
-  // Which would take the focus away again.
+  // The default action would take the focus away again.
   event.preventDefault();
   (event.currentTarget as Element).querySelector("textarea")?.focus();
 }

@@ -1,20 +1,20 @@
-/** Long texts that are pasted: in the composer each stands as a file, so that what is asked of it stays in view. */
+/** Long pasted texts: the composer shows each as a file, so that the question about it stays in view. */
 
 import type { SentFile } from "../conversations/messages.ts";
 
-/** One that goes with the message, behind what is written. */
+/** A pasted text, which is sent after the typed text. */
 export interface PastedText extends SentFile {
   readonly text: string;
 }
 
-/** Shorter ones are read in the text field. */
+/** Shorter texts are pasted into the text field. */
 const MIN_CHARACTERS = 5_000;
 const MIN_LINES = 100;
 
-/** How many characters of its first line name it. */
+/** Number of characters of the first line that are its name. */
 const NAME_LENGTH = 60;
 
-/** The text with the line ends of a field; none where it is short enough for the field. */
+/** The text with the line ends of a text field; `undefined` if it is short enough for the field itself. */
 export function pastedText(pasted: string): PastedText | undefined {
   const text = pasted.replace(/\r\n?/g, "\n").trimEnd();
   if (text.length < MIN_CHARACTERS && text.split("\n").length < MIN_LINES) return undefined;

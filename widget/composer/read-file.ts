@@ -1,4 +1,4 @@
-/** Judges and reads a file that is to be attached. Loaded with the first one. */
+/** Checks and reads a file that is to be attached. Loaded with the first one. */
 
 import "../i18n/add-part-texts.ts";
 import {
@@ -16,7 +16,7 @@ import { formatBytes } from "../i18n/format.ts";
 import type { FileNote } from "../ui/file-notes.ts";
 import { ENDINGS } from "./endings.ts";
 
-/** What the server says about its agent and the files that it takes. */
+/** The server's information about its agent and the files that it accepts. */
 export type FileRules = Pick<AgentInfo, "agent" | "attachments" | "max_body_bytes">;
 
 /** A file that will go with the message. */
@@ -24,20 +24,20 @@ export interface DraftFile extends SentFile {
   readonly attachment: Attachment;
 }
 
-/** What files are judged by when it is their turn. */
+/** What files are checked against when it is their turn. */
 export interface Conditions {
   readonly rules: FileRules;
   /** What else is sent with the message: the state and the text. */
   readonly sentWith: unknown;
 }
 
-/** Room for what is still to be written, and for the JSON around it. */
+/** Reserved for text that is still to be written, and for the JSON around it. */
 const SPARE_BYTES = 16_384;
 
-/** A state may hold the files of all earlier messages: it is measured once for all files that come together. */
+/** A state may contain the files of all earlier messages, so it is measured only once for files added together. */
 const rooms = new WeakMap<Conditions, number>();
 
-/** How many characters of base64 all files of the message may have. */
+/** How many characters of base64 all files of the message may have together. */
 function roomFor(conditions: Conditions): number {
   const { rules, sentWith } = conditions;
   const room =
@@ -47,7 +47,7 @@ function roomFor(conditions: Conditions): number {
   return room;
 }
 
-/** Resolves to the file, or to why it cannot go with those that the message has. Rejects where it cannot be read. */
+/** Resolves to the file, or to why it cannot be added to `files`. Rejects if it cannot be read. */
 export async function readFile(
   file: File,
   files: readonly DraftFile[],
@@ -82,7 +82,7 @@ export async function readFile(
   return { ...draftFile(file, mediaType, data), ...(await sizeOf(file)) };
 }
 
-/** Why files cannot go with those that another message has, though each of them was taken before. */
+/** Why `others` cannot be added to `files`, though each of them was accepted before; empty if they can. */
 export function refuseTogether(
   others: readonly DraftFile[],
   files: readonly DraftFile[],
@@ -104,14 +104,14 @@ function tooLargeTogether(room: number): FileNote["say"] {
   return (strings, names) => strings.filesTooLarge(names, formatBytes(left, strings.lang));
 }
 
-/** The type of a text file, by the ending of its name: browsers give it none, or that of the program that opens it. */
+/** The type of a text file, by its extension: browsers report none, or that of the program that opens it. */
 function textTypeOf(name: string): TextType | undefined {
   const [ending = "."] = /\.\w+$/.exec(name.toLowerCase()) ?? [];
   const types = Object.keys(ENDINGS) as TextType[];
   return types.find((type) => ENDINGS[type].includes(ending));
 }
 
-/** As the server reads it, without a byte order mark; `undefined`: it will not. */
+/** The text as the server reads it, without a byte order mark; `undefined` if the server will refuse it. */
 async function textOf(file: File): Promise<string | undefined> {
   const bytes = await file.arrayBuffer();
   try {
@@ -125,7 +125,7 @@ async function textOf(file: File): Promise<string | undefined> {
 function draftFile(file: File, mediaType: FileType, data: string): DraftFile {
   const { name, size } = file;
   const type = mediaType.startsWith("image/") ? "image" : "file";
-  // The proven type, not the claimed one: a WebP that is called .jpg is a fine WebP.
+  // The detected type, not the claimed one: a WebP that is called .jpg is a valid WebP.
   const attachment: Attachment = { type, name, mime_type: mediaType, data };
   return { name, size, mediaType, picture: type === "image" ? file : undefined, attachment };
 }
@@ -150,7 +150,7 @@ export function formatMediaTypes(types: readonly string[], lang: string): string
   return new Intl.ListFormat(lang).format(types.map(labelOf));
 }
 
-/** It has 4 characters for 3 bytes. */
+/** Base64 has 4 characters for 3 bytes. */
 function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4;
 }

@@ -1,4 +1,4 @@
-/** All conversations that the browser keeps: what lists them, changes and deletes them. Loaded where there are any. */
+/** Lists, renames and deletes the conversations that the browser keeps. Loaded if there are any. */
 
 import { toJson } from "../../server/protocol/json.ts";
 import type { ChatSession } from "./chat-session.ts";
@@ -10,19 +10,19 @@ import { type StoredConversation, type Summary, UNREADABLE } from "./row.ts";
 import type { ConversationStore } from "./store.ts";
 import { clearSlot, nameOf, readSlot, type SlotContent } from "./tab-slot.ts";
 
-/** So many are kept, unless their messages are too many: the oldest go, those last that wait for the person. */
+/** Maximum number of conversations, within `MAX_SIZE`. The oldest are deleted first, those awaiting the user last. */
 const MAX_CONVERSATIONS = 200;
 
-/** How often old conversations are deleted because the browser has no room, at most. */
+/** Minimum time between deletions of old conversations because the browser has no room. */
 const MAKE_ROOM_EVERY_MS = 30_000;
 
-/** Conversations of tabs that were closed are deleted after so long. */
+/** Time after which conversations of closed tabs are deleted. */
 const DELETE_AFTER_MS = 24 * 60 * 60_000;
 
-/** What was changed a moment ago while its answer came is shown by another tab. */
+/** A conversation that changed this recently during an answer is shown by another tab. */
 const IN_USE_FOR_MS = 5_000;
 
-/** What elements of all tabs say to each other about a conversation. */
+/** A message between the elements of all tabs about a conversation. */
 export interface News {
   readonly id: string;
   readonly appended?: Appended;
@@ -34,10 +34,10 @@ export interface News {
 export interface LibraryHost {
   readonly sessions: readonly ChatSession[];
   readonly shownId: string | undefined;
-  /** What is being written: by the id of the conversation, that of a new one under an empty text. */
+  /** Drafts by the id of the conversation; that of a new one under an empty string. */
   drafts: SlotContent["drafts"];
   show(id: string): Promise<void>;
-  /** A conversation was deleted. Where it is open here, it is not stored again. */
+  /** A conversation was deleted. If it is open here, it is not stored again. */
   gone(id: string): void;
   post(news: News): void;
 }
@@ -52,7 +52,7 @@ interface Options {
 export class AllConversations {
   /** How many old conversations were deleted to make room. */
   dropped = 0;
-  /** How many of the user were there when they were listed last, also those with an agent of another name. */
+  /** Number of the user's conversations when they were last listed, including those with an agent of another name. */
   kept = 0;
   readonly #library: LibraryHost;
   readonly #options: Options;
@@ -64,12 +64,12 @@ export class AllConversations {
     this.#options = options;
   }
 
-  /** The conversations of all users, without those of tabs. */
+  /** The conversations of all users, without those of single tabs. */
   async #all(): Promise<readonly Summary[]> {
     return (await this.#options.store.list()).filter(({ kept }) => kept !== "tab").map(soundSummary);
   }
 
-  /** The conversations of the current user with this agent: the newest comes first. */
+  /** The conversations of the current user with this agent, newest first. */
   async list(): Promise<readonly Summary[]> {
     const { agent, user } = this.#options.owner();
     const mine = (await this.#all()).filter((it) => it.user === user);
@@ -77,7 +77,7 @@ export class AllConversations {
     return mine.filter((it) => it.agent === agent).toSorted((a, b) => b.updatedAt - a.updatedAt);
   }
 
-  /** A conversation with its messages: those that are open may not be stored yet. */
+  /** A conversation with its messages. An open one comes from its session: not all of it may be stored yet. */
   async load(id: string): Promise<Pick<StoredConversation, "tree" | "head"> | typeof UNREADABLE | undefined> {
     const open = this.#openAs(id);
     if (open) return open.value;
@@ -89,7 +89,7 @@ export class AllConversations {
     return this.#library.sessions.map((it) => it.conversation).find((it) => it.id === id && it.isStored);
   }
 
-  /** As the person calls it from now on; without a text by its first message again. Rejects where it keeps its name. */
+  /** Renames a conversation; an empty text restores the agent's title or first message. Rejects if the name stays. */
   async rename(id: string, text: string): Promise<void> {
     const { store } = this.#options;
     const name = text.trim() || undefined;
@@ -118,7 +118,7 @@ export class AllConversations {
     if (conversation.isNotKept) throw new Error("it was not stored");
   }
 
-  /** Deletes a conversation, ends its answer, and returns what brings it back. Rejects where it stays. */
+  /** Deletes a conversation and ends its answer. Resolves with a function that restores it. Rejects if it stays. */
   async remove(id: string): Promise<() => Promise<void>> {
     const { store, cancel } = this.#options;
     const wasShown = this.#library.shownId === id;
@@ -144,7 +144,7 @@ export class AllConversations {
     };
   }
 
-  /** Deletes all that is kept of the user, also what an agent of another name has said here. */
+  /** Deletes all conversations of the user, including those with an agent of another name. */
   async clear(): Promise<void> {
     const { user } = this.#options.owner();
     for (const it of await this.#all()) if (it.user === user) await this.remove(it.id);
@@ -152,14 +152,14 @@ export class AllConversations {
   }
 
   /**
-   * Deletes conversations of tabs that were closed, those of tabs of all users but one, if one is named, and what the
-   * library has of the user `leaving`: their answers end.
+   * Deletes conversations of closed tabs; if `user` is named, tabs' conversations of all other users; and the library's
+   * conversations of the user `leaving`, whose answers end.
    */
   async purge(user = "", leaving?: string): Promise<void> {
     const { server, store, cancel } = this.#options;
     if (user) forgetSlots(server, user);
     const before = Date.now() - DELETE_AFTER_MS;
-    // What is damaged stays.
+    // Damaged conversations stay.
     for (const it of await store.list().catch(() => [])) {
       const isForeign = user !== "" && it.user && it.user !== user;
       const isOld = it.updatedAt > 0 && it.updatedAt < before;
@@ -172,8 +172,8 @@ export class AllConversations {
   }
 
   /**
-   * For a save that the browser has no room for: deletes the oldest conversations, about as many characters as are to be
-   * stored. `false`: that was done a moment ago. Browsers may take their time to have room again.
+   * For a save that the browser has no room for: deletes the oldest conversations, about `chars` characters of them.
+   * `false`: that was done a moment ago. Browsers may take a while to free the room.
    */
   async makeRoomFor(chars: number): Promise<boolean> {
     if (performance.now() < this.#makesRoomAfter) return false;
@@ -182,7 +182,7 @@ export class AllConversations {
     return true;
   }
 
-  /** Deletes the oldest conversations where there are too many, or about `chars` characters of them. */
+  /** Deletes the oldest conversations if there are too many, or about `chars` characters of them. */
   makeRoom(chars = 0): Promise<void> {
     this.#makingRoom = this.#makingRoom.then(() => this.#drop(chars)).catch(() => undefined);
     return this.#makingRoom;
@@ -210,7 +210,7 @@ export class AllConversations {
     for (const it of waiting) if (!hasRoom()) await drop(it);
   }
 
-  /** Whether a decision of the person is open in it, or something that they wrote is not sent, as far as it can be read. */
+  /** Whether a decision of the user is open in it, or a message is not sent. `true` also if it cannot be read. */
   async #isWaiting(id: string): Promise<boolean> {
     const found = await this.#options.store.load(id).catch((): typeof UNREADABLE => UNREADABLE);
     if (!found) return false;
@@ -220,7 +220,7 @@ export class AllConversations {
   }
 }
 
-/** Empties the slots of all users but one, also those of elements of other pages. */
+/** Clears the slots of all users but one, including those of elements of other pages. */
 function forgetSlots(server: URL, user: string): void {
   for (const name of namesInTab()) {
     // A longer address is another server's.

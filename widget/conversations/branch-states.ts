@@ -1,6 +1,6 @@
 /**
- * The states of a conversation whose messages are a tree: one for each answer. What a branch has in common is kept
- * once: of a history, each state has what it adds to the one before it in its branch.
+ * The states of a conversation whose messages are a tree: one for each answer. Branches share what they have in common:
+ * a state has only the history entries that it adds to the one before it in its branch.
  */
 
 import type { ConversationState, FilePart, HistoryMessage, OmittedPart } from "../../server/protocol/chat.ts";
@@ -11,13 +11,13 @@ export type StoredState = AddedState | null;
 
 interface AddedState {
   readonly rest: Omit<ConversationState, "conversation_history">;
-  /** How many entries of the history are those of the state before. */
+  /** The number of history entries that are those of the state before. */
   readonly from?: number;
   /** The entries after those; absent in a state without a history. */
   readonly added?: readonly HistoryMessage[];
 }
 
-/** `base` is the state before in the branch, as far as it is known. */
+/** `base` is the state before it in the branch, if that is known. */
 export function storedState(state: ConversationState, base: ConversationState | undefined): AddedState {
   const { conversation_history: history, ...rest } = state;
   if (!history) return { rest };
@@ -27,7 +27,7 @@ export function storedState(state: ConversationState, base: ConversationState | 
   return { rest, from, added: history.slice(from) };
 }
 
-/** `base` is asked for only where the history goes on from it. */
+/** `base` is only called if the history continues that of the state before. */
 export function fullState(
   stored: StoredState,
   base: () => ConversationState | undefined,
@@ -39,10 +39,10 @@ export function fullState(
   return before.length < from ? undefined : { ...rest, conversation_history: [...before.slice(0, from), ...added] };
 }
 
-/** A file in a state, which the server has named by its digest, with its data or without. */
+/** A file in a state, which the server identifies by its digest, with or without its data. */
 export type NamedFile = OmittedPart | (FilePart & Pick<OmittedPart, "omitted">);
 
-/** States with other file parts. What has none, or the same ones, stays the same object. */
+/** A copy with changed file parts. Whatever has none, or keeps them as they are, stays the same object. */
 export function withParts<Value>(value: Value, change: (part: NamedFile) => NamedFile): Value {
   if (!isObject(value)) return value;
   if (isObject((value as Partial<NamedFile>).omitted)) return change(value as unknown as NamedFile) as Value;
@@ -56,7 +56,7 @@ export function withParts<Value>(value: Value, change: (part: NamedFile) => Name
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-/** Without its data, which is kept apart. */
+/** The part without its data, which is stored apart. */
 export function withoutData(part: NamedFile): NamedFile {
   return part.type === "omitted" ? part : { type: "omitted", omitted: part.omitted };
 }

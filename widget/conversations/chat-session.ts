@@ -37,35 +37,34 @@ import { isRunLost, ResumableRun, randomId } from "./resumable-run.ts";
 import { shownOf } from "./sent-files.ts";
 
 export interface SendOptions {
-  /** Id of the earlier message whose place it takes: a new branch begins there, and the one before stays. */
+  /** Id of the earlier message that it replaces: a new branch begins there, and the old one stays. */
   readonly replaces?: string | undefined;
 }
 
 /**
- * Whether a message was taken. The composer empties itself only after `accepted`. `refused`: the server takes none, or the
- * message that it was to replace is gone. `elsewhere`: another tab has gone on with the conversation. `full`: too many are
- * queued.
+ * Whether a message was accepted. The composer is emptied only after `accepted`. `refused`: the server accepts none, or
+ * the message to replace is gone. `elsewhere`: another tab has continued the conversation. `full`: too many are queued.
  */
 export type SendOutcome = "accepted" | "empty" | "busy" | "refused" | "elsewhere" | "full";
 
 export interface SendResult {
   readonly outcome: SendOutcome;
-  /** Resolves when the run has ended, also one that waits for a key or the network. A refused message has none. */
+  /** Resolves when the run has ended, even if it waits for a key or the network; at once if there is no run. */
   readonly ended: Promise<void>;
 }
 
 /** `locked`: the message waits for a key that the server accepts, for the user to be known, or for `unlock`. */
 export type SessionStatus = "idle" | "running" | "stopping" | "locked";
 
-/** What the owner of a session is informed of. */
+/** Callbacks of a session. */
 export interface SessionListener {
   /** After every change of the messages or the status. */
   onChange(): void;
   /** A piece of an answer's text. Not called again for what an earlier page load has reported already. */
   onToken(text: string, messageId: string): void;
-  /** A tool was called, or its call has another status. Likewise. */
+  /** A tool was called, or the status of its call has changed. Likewise not called again. */
   onTool(call: ToolBlock, messageId: string): void;
-  /** An answer has ended: done, failed or stopped. Likewise. */
+  /** An answer has ended: done, failed or stopped. Likewise not called again. */
   onAnswerEnd(message: AssistantMessage): void;
 }
 
@@ -73,7 +72,7 @@ export interface SessionOptions extends SessionListener {
   readonly conversation: OpenConversation;
   readonly transport: FallbackTransport;
   readonly reconnect: ReconnectPolicy;
-  /** What goes with each message. */
+  /** The metadata sent with each message. */
   readonly metadata?: () => Pick<StartRequest, "metadata">;
   /**
    * The error as the conversation shows it; `undefined` if the message waits for a key, or for the user to be known.
@@ -81,17 +80,17 @@ export interface SessionOptions extends SessionListener {
   readonly classifyError: (error: ErrorEvent) => ErrorEvent | undefined;
 }
 
-/** So many messages wait for the end of an answer at most. */
+/** Maximum number of messages that wait for the end of an answer. */
 const MAX_QUEUED = 3;
 
-/** A tab that has begun a run may not live to send its message: then another one does. */
+/** A tab may be closed after it began a run and before it sent the message: after this time another tab sends it. */
 const TAKE_OVER_AFTER_MS = 5_000;
 
 export class ChatSession {
-  /** The bytes of files that are queued. */
+  /** The files of queued messages, by the id of the message. */
   readonly queuedFiles = new Map<string, readonly Attachment[]>();
   readonly conversation: OpenConversation;
-  /** Its own connection: its answer goes on over it while another conversation is shown. */
+  /** A connection of its own: its answer continues while another conversation is shown. */
   readonly transport: FallbackTransport;
   readonly #options: SessionOptions;
   #status: SessionStatus = "idle";
@@ -100,9 +99,9 @@ export class ChatSession {
   #reportedUntil = 0;
   /** Ends the waiting of a run for a key. */
   #endWaiting = () => {};
-  /** Resolves when the run has ended that goes on now. */
+  /** Resolves when the current run has ended. */
   ended: Promise<void> = Promise.resolve();
-  /** Whether something is about to be sent, while the store is asked. */
+  /** Whether a run is about to begin, while the store is asked. */
   #isStarting = false;
   #isPaused = false;
   #isClosed = false;
@@ -136,7 +135,7 @@ export class ChatSession {
     return this.#status !== "idle" || this.value.run !== undefined;
   }
 
-  /** Whether it has something to do while another conversation is shown. */
+  /** Whether it still has something to do while another conversation is shown. */
   get goesOn(): boolean {
     return this.busy || this.#isStarting;
   }
@@ -148,17 +147,17 @@ export class ChatSession {
     return this.busy && this.#status !== "stopping" && !this.lastAnswer?.blocks.length;
   }
 
-  /** Whether a message is on its way, and nothing of its answer is there. */
+  /** Whether a message is on its way, and nothing of its answer has arrived. */
   get isUnanswered(): boolean {
     return this.busy && this.lastAnswer?.blocks.length === 0;
   }
 
-  /** Whether an answer comes that has not gone on from an earlier end. */
+  /** Whether an answer is running that does not continue an earlier one. */
   get isAnswerNew(): boolean {
     return this.busy && this.lastAnswer?.goesOn === undefined;
   }
 
-  /** The calls that wait for the person's decision, and can be decided about now. */
+  /** The calls that wait for the user's decision and can be decided now. */
   get waitingCalls(): readonly ToolBlock[] {
     return this.busy ? [] : waitingIn(this.value);
   }
@@ -167,17 +166,17 @@ export class ChatSession {
     return lastQuestionOf(this.value);
   }
 
-  /** The answer to the last message of the person. */
+  /** The answer to the user's last message. */
   get lastAnswer(): AssistantMessage | undefined {
     return lastAnswerOf(this.value);
   }
 
-  /** What the next message is sent with. */
+  /** The state that the next message is sent with. */
   get state(): ConversationState {
     return stateOf(this.value);
   }
 
-  /** The run that goes on, and the last event of it that was reported. */
+  /** The current run, and the number of its last event that was reported. */
   get position(): RunPosition | undefined {
     return this.#run?.position;
   }
@@ -187,12 +186,12 @@ export class ChatSession {
     return !this.busy && this.canReplace(message.id);
   }
 
-  /** Whether a message is still here, in sight or not, and can be changed as soon as no run goes on. */
+  /** Whether a message still exists, in any branch, and can be changed as soon as no run is in progress. */
   canReplace(id: string): boolean {
     return canReplace(this.value, id);
   }
 
-  /** Whether the last message can be sent again, or what had its answer go on. */
+  /** Whether the last message can be sent again, or what was to continue its answer. */
   get canRetry(): boolean {
     const { lastQuestion, lastAnswer } = this;
     if (this.busy) return false;
@@ -204,30 +203,30 @@ export class ChatSession {
     return knowsState(this.value, question) && this.conversation.files.has(question);
   }
 
-  /** Brings into sight the branch with a message, unless a run has not ended. Resolves with whether it is there. */
+  /** Shows the branch that contains a message, unless a run is in progress. Resolves with whether it is shown. */
   async switchTo(id: string): Promise<boolean> {
     return !this.busy && (await this.conversation.commit({ type: "switch", id })) !== undefined;
   }
 
-  /** Whether the last answer was cut, and can go on. */
+  /** Whether the last answer was cut off and can be continued. */
   get canContinue(): boolean {
     const { lastAnswer } = this;
     const isKnown = Object.keys(this.state).length > 0;
     return !this.busy && isKnown && lastAnswer !== undefined && isCut(lastAnswer);
   }
 
-  /** What goes with a message that takes the place of an earlier one, or with the next: it counts for the size. */
+  /** The state sent with a message that replaces `id`, or with the next one: it counts towards the request size. */
   stateFor(id: string | undefined): ConversationState {
     const message = findMessage(this.value, id);
     return (message?.role === "user" && stateAt(this.value, id)) || this.state;
   }
 
-  /** What was written while an answer was running, and waits for its end. */
+  /** Messages that were written while an answer was running, and wait for its end. */
   get queued(): readonly QueuedMessage[] {
     return this.value.queued;
   }
 
-  /** Has a message wait for the end of the answer. Returns whether there was room for it. */
+  /** Queues a message until the answer has ended. Returns whether there was room for it. */
   queue(outgoing: OutgoingMessage): boolean {
     if (this.queued.length >= MAX_QUEUED) return false;
     const message = { id: randomId(), ...shownOf(outgoing) };
@@ -236,7 +235,7 @@ export class ChatSession {
     return true;
   }
 
-  /** Changes what is queued. */
+  /** Changes the queue. */
   changeQueue(operation: Extract<Operation, { readonly type: "unqueue" | "hold" | "release" }>): void {
     this.#change(operation);
     const known = new Set(this.queued.map(({ id }) => id));
@@ -244,8 +243,8 @@ export class ChatSession {
   }
 
   /**
-   * Sends a message, unless it is empty or a run has not ended. Those of which it is made must still be queued, and not
-   * held: another tab may have sent them.
+   * Sends a message, unless it is empty or a run is in progress. The queued messages of which it is made must still be
+   * queued, and not held: another tab may have sent them.
    */
   async send(outgoing: OutgoingMessage, { replaces }: SendOptions = {}): Promise<SendResult> {
     const { queued: ids = [], attachments, text } = outgoing;
@@ -254,13 +253,13 @@ export class ChatSession {
     if (replaces !== undefined && !this.canReplace(replaces)) return notSent("refused");
     const message = { ...shownOf(outgoing), ...(ids.length > 0 && { queued: ids }) };
     const isStill = ({ queued }: Conversation) => ids.every((id) => queued.some((it) => it.id === id && !it.isHeld));
-    // Where the store cannot say which tab was first, the server answers one name once.
+    // Named after the queued message: if the store cannot tell which tab was first, the server answers it once.
     return this.#start({ type: "ask", message, replaces, ...this.#newStart(ids[0]) }, isStill, attachments);
   }
 
   /**
-   * Adds a message of the page behind the last one, once no run goes on any more. Resolves with its id, or without one
-   * where `isShown` says that another conversation is shown by then.
+   * Appends a message of the page as soon as no run is in progress. Resolves with its id, or with `undefined` if
+   * `isShown` says that another conversation is shown by then.
    */
   async addOfPage(message: Pick<PageMessage, "text" | "name">, isShown = () => true): Promise<string | undefined> {
     for (;;) {
@@ -271,35 +270,35 @@ export class ChatSession {
     }
   }
 
-  /** Whether a message in place of decisions declines what is asked. Where only words are asked for, it is the answer. */
+  /** Whether a message sent instead of decisions declines the calls. If they only ask for words, it is the answer. */
   get writingDeclines(): boolean {
     return this.waitingCalls.some(({ approval }) => !approval?.question);
   }
 
-  /** Answers the tool calls that wait for approval, each of them exactly once. The same answer goes on. */
+  /** Decides all tool calls that wait for approval, each of them exactly once, and continues the same answer. */
   async decide(decisions: readonly ApprovalDecision[]): Promise<SendResult> {
     if (this.busy) return notSent("busy");
     const open = new Set(this.waitingCalls.map(({ callId }) => callId));
     const areAll = decisions.length === open.size && decisions.every(({ id }) => open.delete(id));
     if (!areAll || decisions.length === 0) return notSent("empty");
-    // What the person has marked in another tab meanwhile is their last word.
+    // Decisions that were marked in another tab in the meantime take precedence.
     const marks = marksOf(this.value);
     return this.#goOn({ approvals: decisions }, (now) => marksOf(now) === marks);
   }
 
-  /** Keeps the decision about a call that waits, or takes it back. */
+  /** Stores the decision about a waiting call, or takes it back. */
   mark(callId: string, decision: ToolBlock["decision"]): void {
     if (this.waitingCalls.some((call) => call.callId === callId)) this.#change({ type: "mark", callId, decision });
   }
 
-  /** The decisions as they stand now; absent until each call that waits has one. */
+  /** The current decisions; absent until each waiting call has one. */
   get decisions(): readonly ApprovalDecision[] | undefined {
     const { waitingCalls: calls } = this;
     const decisions = calls.flatMap(({ callId: id, decision }) => (decision ? [{ ...decision, id }] : []));
     return calls.length > 0 && decisions.length === calls.length ? decisions : undefined;
   }
 
-  /** Has the last answer go on where it was cut. */
+  /** Continues the last answer where it was cut off. */
   async continue(): Promise<SendResult> {
     return this.canContinue ? this.#goOn({ continue: true }) : notSent(this.busy ? "busy" : "empty");
   }
@@ -312,7 +311,7 @@ export class ChatSession {
     return { run, at: Date.now() };
   }
 
-  /** Begins a run, unless another tab has gone on meanwhile. */
+  /** Begins a run, unless another tab has continued the conversation in the meantime. */
   async #start(
     operation: Extract<Operation, { readonly type: "ask" | "answer_again" | "reopen" }>,
     isStill?: (now: Conversation) => boolean,
@@ -335,7 +334,7 @@ export class ChatSession {
     return { outcome: "accepted", ended: this.#follow(this.#newRun(operation.run), before) };
   }
 
-  /** Keeps what the person thinks of an answer. */
+  /** Stores the user's rating of an answer. */
   rate({ id, run, feedback }: AssistantMessage): void {
     this.#change({ type: "rate", id, feedback, ...(run && { run }) });
   }
@@ -354,7 +353,7 @@ export class ChatSession {
     this.#endWaiting();
   }
 
-  /** Follows a run no longer, which goes on at the server, until `resume`. */
+  /** Stops following the run until `resume`; it continues at the server. */
   pause(): void {
     this.#isPaused = true;
     clearTimeout(this.#takingOver);
@@ -369,8 +368,8 @@ export class ChatSession {
   }
 
   /**
-   * Sends the last message again, for another answer, or has a failed answer go on; `afresh` as the first of a new
-   * conversation, for a state that the server no longer has.
+   * Sends the last message again for another answer, or continues a failed answer. `afresh`: sends it as the first of a
+   * new conversation, if the server no longer has the state.
    */
   async retry({ afresh = false } = {}): Promise<SendResult> {
     if (afresh ? this.busy : !this.canRetry) return notSent("busy");
@@ -381,7 +380,7 @@ export class ChatSession {
     return this.#start({ type: "answer_again", ...first, ...this.#newStart() }, undefined, again?.attachments);
   }
 
-  /** Removes a message that waits for the connection, or was refused, and returns it as it was to be sent, with the names of files that are gone. */
+  /** Removes a message that waits for the connection or was refused. Returns it, with the names of files that are gone. */
   withdraw(isRefused = false): OutgoingMessage | undefined {
     const [run, question] = [this.#run, this.lastQuestion];
     if (!run || !question || !(isRefused ? run.isUnsent : this.isQueued)) return undefined;
@@ -398,18 +397,18 @@ export class ChatSession {
     this.#endWaiting();
   }
 
-  /** Has what waits for the end of the run look again. */
+  /** Has everything that waits for the end of the run check again. */
   wake(): void {
     this.#changed();
   }
 
-  /** It was deleted, or its user has left: nothing is sent or followed here any more. See `leave`. */
+  /** To be called when the conversation was deleted or its user has left: nothing is sent or followed any more. */
   close(isToEnd = false): void {
     this.#isClosed = true;
     this.leave(isToEnd);
   }
 
-  /** Follows the run no longer: it goes on at the server, or is ended there. */
+  /** Stops following the run, which continues at the server or, with `isToEnd`, is ended there. */
   leave(isToEnd = false): void {
     clearTimeout(this.#takingOver);
     const run = this.#run;
@@ -422,8 +421,8 @@ export class ChatSession {
   }
 
   /**
-   * Goes on with a run that an earlier page load has begun, once it is unlocked; its events up to number `reportedUntil`
-   * were reported there.
+   * Resumes a run of an earlier page load, once it is unlocked. Its events up to number `reportedUntil` were reported
+   * there.
    */
   restore(reportedUntil = 0): void {
     const { run } = this.value;
@@ -433,12 +432,12 @@ export class ChatSession {
     void this.#follow(this.#newRun(run.run, run));
   }
 
-  /** Another tab has gone on: its run is followed here, too, as soon as the server is sure to know it. */
+  /** Another tab has changed the conversation. Its run is followed here, too, once the server certainly knows it. */
   #rebased(before: Conversation, after: Conversation): void {
     const { run } = after;
     this.#report(lastAnswerOf(before), findMessage(after, lastAnswerOf(before)?.id));
     if (run?.run === this.#run?.id) {
-      // The person has stopped it in another tab, which may not live to ask the server for that.
+      // The user has stopped it in another tab, which may be closed before it asks the server to stop.
       if (run?.isStopped && this.#status !== "stopping") this.#end();
       return;
     }
@@ -447,7 +446,7 @@ export class ChatSession {
     this.#followOther();
   }
 
-  /** Follows the run of another tab, unless it is followed. */
+  /** Follows the run of another tab, unless one is followed already. */
   #followOther(): void {
     clearTimeout(this.#takingOver);
     const { run } = this.value;
@@ -467,12 +466,12 @@ export class ChatSession {
     const goesOn = lastAnswer?.goesOn;
     const start = goesOn ? { message: "", attachments: [], state, ...goesOn } : this.#startRequest;
     const run = new ResumableRun({ ...this.#options, id, start, position });
-    // The tab where the person has stopped it did not live to ask the server for that.
+    // The tab in which the user stopped it may have been closed before it asked the server to stop.
     if (this.value.run?.isStopped) run.stop();
     return run;
   }
 
-  /** Everything that is needed to have the last message answered; `undefined` if its files are gone. */
+  /** The request to have the last message answered; `undefined` if its files are gone, or its state is unknown. */
   get #startRequest(): Omit<StartRequest, "run"> | undefined {
     const question = this.lastQuestion;
     if (!question || !this.#canRepeat(question)) return undefined;
@@ -485,7 +484,7 @@ export class ChatSession {
     return this.ended;
   }
 
-  /** Follows a run until it has ended, or another one has its place. `before`: the answer that was to go on with it. */
+  /** Follows a run until it has ended or another one replaces it. `before`: the answer before the run continued it. */
   async #followToEnd(run: ResumableRun, before?: AssistantMessage): Promise<void> {
     this.#run = run;
     if (this.#isPaused) run.pause();
@@ -496,7 +495,7 @@ export class ChatSession {
         this.conversation.change({ type: "await", run: run.id });
         if (this.#status !== "stopping") this.#setStatus("running");
       } while (!(await this.#receiveAll(run)));
-      // What the server has not heard of can still be decided, and go on.
+      // If the server never received the continuation, the answer can still be decided about and continued.
       const isUnheard = before && !run.wasSent && this.lastAnswer?.goesOn;
       const at = Date.now();
       if (this.#run !== run || !isOf(this.value, run.id)) return;
@@ -513,7 +512,7 @@ export class ChatSession {
     }
   }
 
-  /** Adds the events of a run to the answer; `false` if a key is needed before its end. */
+  /** Adds the events of a run to the answer; `false` if a key, or the user, is needed before its end. */
   async #receiveAll(run: ResumableRun): Promise<boolean> {
     let isKeyNeeded = false;
     await run.follow((event) => {
@@ -529,7 +528,7 @@ export class ChatSession {
   }
 
   #classify(event: ErrorEvent): ErrorEvent | undefined {
-    // The server's sentence is about a run that the person knows nothing of.
+    // The server's message is about a run, which means nothing to the user.
     if (isRunLost(event)) return { ...event, data: "", retryable: true };
     return this.#options.classifyError(event);
   }
@@ -538,7 +537,7 @@ export class ChatSession {
     const { state, ...rest } = { state: undefined, ...event };
     const isEnd = event.type === "done" || event.type === "error";
     const { lastAnswer } = this;
-    // What had the answer go on is sent again with the state that it was sent with.
+    // A continuation is sent again with the state that it was first sent with.
     const isUndone = event.type === "error" && event.retryable && lastAnswer?.goesOn;
     const added = isEnd && state && !isUndone && storedState(state, stateAt(this.value, lastAnswer?.parent));
     const isReported = event.id !== undefined && event.id <= this.#reportedUntil;
@@ -547,7 +546,7 @@ export class ChatSession {
     if (event.type === "token" && lastAnswer && !isReported) this.#options.onToken(event.data, lastAnswer.id);
   }
 
-  /** Changes the conversation, and reports what has happened in the last answer unless an earlier page load has. */
+  /** Changes the conversation, and reports the changes of the last answer, unless an earlier page load has done so. */
   #change(operation: Operation, isReported = false): void {
     const before = this.lastAnswer;
     this.conversation.change(operation);
@@ -556,7 +555,7 @@ export class ChatSession {
     if (!isReported) this.#report(before, after);
   }
 
-  /** Reports what has become of an answer. */
+  /** Reports the changes of an answer. */
   #report(before: AssistantMessage | undefined, after: Message | undefined): void {
     if (!before || before === after || after?.role !== "assistant" || after.id !== before.id) return;
     after.blocks.forEach((block, index) => {
@@ -578,13 +577,13 @@ export class ChatSession {
   }
 }
 
-/** The calls of the last answer that wait for the person's decision. */
+/** The calls of the last answer that wait for the user's decision. */
 function waitingIn(conversation: Conversation): readonly ToolBlock[] {
   const answer = lastAnswerOf(conversation);
   return conversation.run || !answer || answer.forgotten ? [] : waitingCalls(answer);
 }
 
-/** The calls that wait and what is marked about them, to be compared. */
+/** The waiting calls and what is marked about them, as a text to be compared. */
 const marksOf = (conversation: Conversation): string =>
   toJson(waitingIn(conversation).map(({ callId, decision }) => [callId, decision]));
 

@@ -1,6 +1,6 @@
 /**
- * A conversation as a value: messages as a tree, of which one branch is in sight, each with its own state, and what waits
- * to be sent. It never changes: `operations.ts` makes another one of it. Pure: knows no connection and no storage.
+ * A conversation as an immutable value: a tree of messages, one branch of which is shown, the states of its branches,
+ * and the messages in the queue. `operations.ts` derives new values from it. Pure: knows no connection and no storage.
  */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
@@ -24,7 +24,7 @@ export interface QueuedMessage {
   readonly id: string;
   readonly text: string;
   readonly files: readonly SentFile[];
-  /** Whether it is sent only if the person says so: the answer before it was stopped, or is another one than they saw. */
+  /** Whether it is only sent on request: the answer before it was stopped, or is another one than the user saw. */
   readonly isHeld?: boolean;
 }
 
@@ -32,39 +32,39 @@ export interface QueuedMessage {
 export interface CurrentRun extends RunPosition {
   /** Id of its answer; absent while its message waits. */
   readonly answer?: string | undefined;
-  /** The person has stopped it: it is never sent from now on, and nothing of it waits for them. */
+  /** The user has stopped it: it is never sent from now on, and none of its calls wait for a decision. */
   readonly isStopped?: true;
 }
 
-/** What is stored of a conversation. */
+/** The stored part of a conversation. */
 export interface ConversationData {
-  /** All messages of all branches, each behind its parent. */
+  /** All messages of all branches, each after its parent. */
   readonly tree: readonly Message[];
-  /** Id of the last message of the branch in sight; absent before the first message. */
+  /** Id of the last message of the shown branch; absent before the first message. */
   readonly head: string | undefined;
-  /** By the id of the answer that they come after, or of the message that was sent with another one than its parent's. */
+  /** By the id of the answer that they follow, or of a message that was sent with another state than its parent's. */
   readonly states: Readonly<Record<string, StoredState>>;
-  /** What the first messages were sent with, where older ones were left out; `null` where that is not known. */
+  /** The state that the first messages were sent with, if older ones were left out; `null` if it is not known. */
   readonly root: ConversationState | null;
   /** Whether older messages were left out. */
   readonly isCut: boolean;
-  /** What the agent calls it. */
+  /** The agent's title for it. */
   readonly title?: string | undefined;
-  /** What the person calls it. */
+  /** The user's name for it. */
   readonly name?: string | undefined;
   /** Whether its last answer has ended while another conversation was shown, and was not read since. */
   readonly isUnread?: boolean;
-  /** What was written while an answer was running, and waits for its end: the oldest comes first. */
+  /** Messages that were written while an answer was running, and wait for its end; the oldest comes first. */
   readonly queued?: readonly QueuedMessage[];
   readonly run?: CurrentRun | undefined;
-  /** How many messages have had an id: none is given twice. */
+  /** Number of message ids given so far: none is given twice. */
   readonly count?: number;
-  /** Up to which number it has the operations of each tab: those of the tabs that were seen last, the last one at the end. */
+  /** The number of the last operation applied of each tab, for the tabs seen last; the last of them is at the end. */
   readonly seen?: Readonly<Record<string, number>>;
 }
 
 export interface Conversation extends ConversationData {
-  /** The branch in sight, from its first message to its last. It follows from `tree` and `head`. */
+  /** The shown branch, from its first message to its last. It follows from `tree` and `head`. */
   readonly messages: readonly Message[];
   readonly queued: readonly QueuedMessage[];
   readonly count: number;
@@ -94,7 +94,7 @@ export function conversationOf(data: ConversationData): Conversation {
   return { tree, ...shown, states, root, isCut, title, name, queued, isUnread, run, count: last, seen };
 }
 
-/** What of it is stored. */
+/** The part of it that is stored. */
 export function dataOf({ messages: _, ...data }: Conversation): ConversationData {
   return data;
 }
@@ -115,7 +115,7 @@ export function lastQuestionOf({ messages }: Conversation): UserMessage | undefi
   return messages.findLast((message) => message.role === "user");
 }
 
-/** The answer to the last message of the person. */
+/** The answer to the user's last message. */
 export function lastAnswerOf({ messages }: Conversation): AssistantMessage | undefined {
   const last = messages.findLast(({ role }) => role !== "page");
   return last?.role === "assistant" ? last : undefined;
@@ -125,25 +125,25 @@ export function childrenOf({ tree }: ConversationData, id: string | undefined): 
   return tree.filter(({ parent }) => parent === id);
 }
 
-/** The messages that stand in one place of the conversation, itself included: the oldest comes first. */
+/** The ids of all messages in the place of this one, itself included; the oldest comes first. */
 export function alternativesOf(conversation: Conversation, { id, parent, role }: Message): readonly string[] {
   if (conversation.tree.length === conversation.messages.length) return [id];
   return childrenOf(conversation, parent).flatMap((it) => (it.role === role ? [it.id] : []));
 }
 
-/** The end of the branch behind a message that was added to last. */
+/** The end of the branch below a message; of several, the one that was added to last. */
 export function newestBelow({ tree }: ConversationData, id: string | undefined): string | undefined {
   const below = new Set([id]);
   for (const message of tree) if (below.has(message.parent)) below.add(message.id);
   return [...below].at(-1);
 }
 
-/** What the next message is sent with. */
+/** The state that the next message is sent with. */
 export function stateOf(conversation: Conversation): ConversationState {
   return stateAt(conversation, conversation.head) ?? {};
 }
 
-/** The state behind a message; `undefined` where it is not known. */
+/** The state after a message; `undefined` if it is not known. */
 export function stateAt(conversation: ConversationData, id: string | undefined): ConversationState | undefined {
   const { states, root } = conversation;
   const holder = holderOf(conversation, id);
@@ -156,19 +156,19 @@ export function stateAt(conversation: ConversationData, id: string | undefined):
   return state;
 }
 
-/** The state that was put together last. */
+/** The last state that was put together, for each `states`. */
 const built = new WeakMap<
   object,
   { readonly id: string; readonly root: unknown; readonly state: ConversationState | undefined }
 >();
 
-/** Whether it is known what a message was sent with. */
+/** Whether the state that a message was sent with is known. */
 export function knowsState(conversation: ConversationData, { id }: UserMessage): boolean {
   const holder = holderOf(conversation, id);
   return (holder ? conversation.states[holder.id] : conversation.root) !== null;
 }
 
-/** Whether a message is still here, in whichever branch, and can be sent again with the state that it was sent with. */
+/** Whether a message still exists, in any branch, and can be sent again with the state that it was sent with. */
 export function canReplace(conversation: ConversationData, id: string): boolean {
   const message = findMessage(conversation, id);
   return message?.role === "user" && knowsState(conversation, message);

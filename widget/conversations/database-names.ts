@@ -1,6 +1,6 @@
 /**
- * The names of this origin's databases; absent where the browser does not say. One that is not there is not opened to find
- * that out: WebKit lists it from then on.
+ * The names of this origin's databases; `undefined` if the browser does not tell. Opening a missing one to find that
+ * out would make WebKit list it from then on.
  */
 export async function databaseNames(): Promise<readonly unknown[] | undefined> {
   try {

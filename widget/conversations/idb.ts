@@ -2,17 +2,17 @@
 
 export const ROWS = "conversations";
 export const SUMMARIES = "summaries";
-/** The data of files: see `kept-files.ts`. Before version 6 also what is queued. */
+/** The data of files: see `kept-files.ts`. Before version 6 also the queued messages. */
 export const FILES = "pending";
 export const TABLES: string[] = [ROWS, SUMMARIES, FILES];
 
-/** In each table, all that is kept of a conversation: what it is named by begins with its id and a space. */
+/** All keys of a conversation in a table: its id, or one that begins with its id and a space. */
 export const partsOf = (id: string): IDBKeyRange => IDBKeyRange.bound(id, `${id} \uffff`);
 
-/** The operations behind its row. */
+/** The keys of the operations after its row. */
 export const entriesOf = (id: string): IDBKeyRange => IDBKeyRange.bound(`${id} op `, `${id} op \uffff`);
 
-/** Does its work in a transaction, and resolves with what that resolves with. */
+/** Runs `work` in a transaction, and resolves with its result. */
 export type Transact = <Result>(
   mode: IDBTransactionMode,
   tables: string[],
@@ -20,7 +20,7 @@ export type Transact = <Result>(
   isLast?: boolean,
 ) => Promise<Result>;
 
-/** One that is not there is made, and gets its tables by `create`. */
+/** Opens a database. If there is none of this name, it is created, with its tables by `create`. */
 export function open(name: string, create: (database: IDBDatabase) => void): Promise<IDBDatabase> {
   const opening = indexedDB.open(name);
   return new Promise((resolve, reject) => {

@@ -18,9 +18,9 @@ const reading = lazy(() => import("./read-row.ts"), "read");
 type Reader = typeof import("./read-row.ts");
 const files = lazy(() => import("./kept-files.ts"), "keep");
 
-/** The most characters that the messages of one conversation have together. */
+/** Maximum number of characters of all messages of one conversation. */
 const MAX_CHARS = 2_000_000;
-/** Half a conversation would be a false one: without room for so much, nothing is kept. */
+/** If not even this many fit, nothing is stored: half a conversation would be a false one. */
 const MIN_CHARS = 1_000;
 
 /** A browser in trouble may never answer, and the chat waits for its conversation. */
@@ -31,7 +31,7 @@ export class IndexedDbStore implements ConversationStore {
 
   constructor(server: URL) {
     this.#server = server.href;
-    // A new database takes its time: one that is open by the first message is written to also by a page that is left then.
+    // Creating a database takes a while. If it is open before the first message, even a page that is left then can store that.
     void connect(this.#server).catch(() => undefined);
   }
 
@@ -48,7 +48,7 @@ export class IndexedDbStore implements ConversationStore {
   }
 
   async keepFiles(conversation: StoredConversation): Promise<void> {
-    // What is said is kept also where there is no room for its files.
+    // Messages are stored even if there is no room for their files.
     await this.#withFiles((it) => it.keep(this.#transact, conversation));
   }
 
@@ -72,14 +72,14 @@ export class IndexedDbStore implements ConversationStore {
         reader = await reading.load();
       } catch (error) {
         if (!isFull(error) || room < MIN_CHARS) throw error;
-        // Words are worth more than pictures.
+        // Text is worth more than files.
         const hadFiles = await this.#withFiles((it) => it.dropAll(this.#transact));
         if (!hadFiles && !(await makeRoom())) room /= 2;
       }
     }
   }
 
-  /** Resolves with whether it could be done without more code. */
+  /** Resolves with whether it could be done without loading more code. */
   #update(id: string, clock: number | undefined, change: (found: RawFound) => Change | undefined | "unread") {
     return this.#transact("readwrite", TABLES, async (transaction) => {
       const [rows, summaries] = [transaction.objectStore(ROWS), transaction.objectStore(SUMMARIES)];
@@ -132,7 +132,7 @@ export class IndexedDbStore implements ConversationStore {
     await (await olderOf(this.#server))?.deleteFrom(this.#server, id);
   }
 
-  /** Systems such as iOS close a connection without a word: then another one is opened, and it is tried once more. */
+  /** Systems such as iOS close a connection silently: then another one is opened, and the work is tried once more. */
   readonly #transact: Transact = async (mode, tables, work, isLast = false) => {
     const connection = connect(this.#server);
     const database = await connection;
@@ -148,7 +148,7 @@ export class IndexedDbStore implements ConversationStore {
 
 type RawFound = Omit<Found, "row"> & { readonly row?: Row | undefined };
 
-/** `unread`: what was found cannot be read, or what is to be written not be made smaller, without more code. */
+/** `unread`: more code is needed to read what was found, or to shrink what is to be written. */
 function changed(
   { row, ...found }: RawFound,
   change: (found: Found) => Change | "unread" | undefined,
@@ -169,7 +169,7 @@ function put(transaction: IDBTransaction, { summary, entries = [], row }: Change
   for (const entry of entries) rows.put(entry);
 }
 
-/** The connections of this page, by server. They outlive its elements, of which they know nothing. */
+/** The connections of this page, by server. They outlive its elements. */
 const connections = new Map<string, Promise<IDBDatabase>>();
 
 /** Rejects where the browser forbids storage, for example in a private window or a third-party frame. */
@@ -180,14 +180,14 @@ function connect(server: string): Promise<IDBDatabase> {
     setTimeout(() => reject(new Error("IndexedDB does not answer")), OPEN_WITHIN_MS);
     openDatabase(server).then((database) => {
       resolve(database);
-      // It comes too late.
+      // It was opened too late.
       if (connections.get(server) !== connection) database.close();
     }, reject);
   });
   connections.set(server, connection);
   connection.then(
     (database) => {
-      // The site deletes it.
+      // The site is deleting the database.
       database.onversionchange = () => leave(server, connection);
     },
     () => connections.delete(server),
@@ -201,8 +201,8 @@ function leave(server: string, connection: Promise<IDBDatabase>): void {
 }
 
 /**
- * Each version of the chat has databases of its own, one for each server: what another version does is no matter to it. It
- * takes over what an older one has kept.
+ * Each version of the chat has databases of its own, one per server, so that other versions do not affect it. A new
+ * database takes over what an older version has stored.
  */
 async function openDatabase(server: string): Promise<IDBDatabase> {
   const name = `agent-chat-${VERSION}:${server}`;
@@ -217,7 +217,7 @@ async function openDatabase(server: string): Promise<IDBDatabase> {
   return open(name, create);
 }
 
-/** What reads the databases of older versions, where there are any. */
+/** The code that reads databases of older versions; absent if there are none. */
 async function olderOf(server: string): Promise<Reader | undefined> {
   const isOlder = (name: unknown) => name === "agent-chat" || name === `agent-chat-5:${server}`;
   return (await databaseNames())?.some(isOlder) ? reading.load() : undefined;

@@ -1,7 +1,7 @@
 /**
- * The data of files, kept apart from the rows: it is written once, however often a conversation is saved. Loaded where a
- * conversation has files. A file is known by its digest, which a state has beside its data, and by when and where it was sent:
- * the answers are still to come, or the provider keeps the conversation. Its row has one of these names.
+ * The data of files, stored apart from the rows: it is written once, however often a conversation is saved. Loaded if a
+ * conversation has files. A file is identified by its digest, which a state contains, or by when and where it was sent,
+ * if there is no answer yet or the provider stores the conversation. Its row has one of these keys.
  */
 
 import { type Attachment, type FileType, isTextType } from "../../server/protocol/attachments.ts";
@@ -14,16 +14,16 @@ import type { StoredConversation, Summary } from "./row.ts";
 import type { SentFiles } from "./sent-files.ts";
 import type { Fill } from "./store.ts";
 
-/** So many bytes are kept of a conversation: the oldest files are left out first. */
+/** Maximum number of bytes stored per conversation: the oldest files are left out first. */
 const MAX_BYTES = 20 * 1024 * 1024;
 
-/** And of all conversations together. */
+/** Maximum number of bytes for all conversations together. */
 const MAX_BYTES_OF_ALL = 10 * MAX_BYTES;
 
-/** In `FILES`: an earlier build, which knows nothing of files, deletes and copies them with the rest of their conversation. */
+/** In `FILES`, beginning with the id: earlier builds, which know no files, delete and copy them with their conversation. */
 const fileKey = (id: string, name: string): string => `${id} #${name}`;
 
-/** All files of a conversation. */
+/** The keys of all files of a conversation. */
 export const rangeOf = (id: string): IDBKeyRange => IDBKeyRange.bound(fileKey(id, ""), fileKey(id, "\uffff"));
 
 interface FileFacts extends Pick<OmittedFile, "bytes"> {
@@ -34,7 +34,7 @@ interface FileFacts extends Pick<OmittedFile, "bytes"> {
 interface KeptFile extends FileFacts {
   /** The keys that its row may have. */
   readonly keys: readonly string[];
-  /** `data:` URL, where it is here. */
+  /** `data:` URL; absent if the data is not here. */
   readonly url: string | undefined;
 }
 
@@ -43,7 +43,7 @@ interface FileRow {
   readonly file: Blob;
 }
 
-/** Writes what is here and not there yet, and deletes what the conversation has no more. */
+/** Stores the files that are not stored yet, and deletes those that the conversation no longer has. */
 export async function keep(transact: Transact, conversation: StoredConversation): Promise<void> {
   const { id } = conversation;
   const files = filesOf(conversation);
@@ -53,7 +53,7 @@ export async function keep(transact: Transact, conversation: StoredConversation)
       settled(table.getAllKeys(rangeOf(id))),
       settled(transaction.objectStore(SUMMARIES).get(id)),
     ]);
-    // It was deleted meanwhile.
+    // The conversation was deleted in the meantime.
     if (!summary) return false;
     const known = files.map((file) => file.keys.find((key) => keys.includes(key)));
     for (const key of keys) if (!known.includes(String(key))) table.delete(key);
@@ -67,7 +67,7 @@ export async function keep(transact: Transact, conversation: StoredConversation)
   if (isAdded) await transact("readwrite", [FILES, SUMMARIES], dropOldest);
 }
 
-/** The files of the conversations that were saved last stay. */
+/** Deletes files until the rest fits. Those of the conversations that were saved last stay. */
 async function dropOldest(transaction: IDBTransaction): Promise<void> {
   const table = transaction.objectStore(FILES);
   const [rows, summaries]: [FileRow[], Summary[]] = await Promise.all([
@@ -86,7 +86,7 @@ async function dropOldest(transaction: IDBTransaction): Promise<void> {
   await completed(transaction);
 }
 
-/** Deletes all of them, of all conversations. Resolves with whether there were any. */
+/** Deletes all files of all conversations. Resolves with whether there were any. */
 export function dropAll(transact: Transact): Promise<boolean> {
   return transact("readwrite", [FILES], async (transaction) => {
     const table = transaction.objectStore(FILES);
@@ -97,7 +97,7 @@ export function dropAll(transact: Transact): Promise<boolean> {
   });
 }
 
-/** The conversation as it is drawn before its files are read: those are named that have a row under one of these keys. */
+/** The conversation to be drawn before its files are read: `isKept` marks those that have a row under one of these keys. */
 export function expecting(conversation: StoredConversation, keys: readonly unknown[]): StoredConversation {
   const there = filesOf(conversation).filter((file) => file.keys.some((key) => keys.includes(key)));
   return withFilesOf(conversation, (file, keys) =>
@@ -105,7 +105,7 @@ export function expecting(conversation: StoredConversation, keys: readonly unkno
   );
 }
 
-/** Reads all data that is there and whole. */
+/** Reads all data that is stored and complete. */
 export async function read(transact: Transact, conversation: StoredConversation): Promise<Fill> {
   const { id, tree, states, root } = conversation;
   const rows: FileRow[] = await transact("readonly", [FILES], (transaction) =>
@@ -132,7 +132,7 @@ export async function read(transact: Transact, conversation: StoredConversation)
   const keys = keysOf(conversation);
   for (const message of tree) {
     const urls = keys.get(message.id)?.flatMap(([key = ""]) => found.get(key)?.url ?? []) ?? [];
-    // It is not sent again without one of them.
+    // A message is only sent again with all of its files.
     if (message.role === "user" && urls.length > 0 && urls.length === message.files.length) {
       attachments.set(
         message.id,
@@ -144,7 +144,7 @@ export async function read(transact: Transact, conversation: StoredConversation)
   return (now, files) => fillIn(now, files, conversation, whole, fill);
 }
 
-/** Puts the data that was `read` into what stands there by now, where that is still what was there `before`. */
+/** Puts the data that was `read` into the current conversation, where that is still as it was `before`. */
 function fillIn(
   now: Conversation,
   files: SentFiles,
@@ -166,7 +166,7 @@ function fillIn(
   return conversationOf({ ...now, tree, states, root });
 }
 
-/** What is stored has neither data nor pictures of the files that are here. Forgets the files of other messages. */
+/** Rows have neither data nor pictures of files: takes them from `before`. Forgets the files of other messages. */
 export function withSent(now: Conversation, before: Conversation, files: SentFiles): Conversation {
   const known = new Map(before.tree.map((message) => [message.id, message]));
   const pictures = new Map(partsOf(before.tree).map((part) => [part.omitted.sha256, part]));
@@ -179,19 +179,19 @@ export function withSent(now: Conversation, before: Conversation, files: SentFil
   return conversationOf({ ...now, tree });
 }
 
-/** Whether it is the same message of the person: another page load may have given its id to another one. */
+/** Whether both are the same message of the user: another page load may have given its id to another one. */
 function isSame(a: Message | undefined, b: Message | undefined): boolean {
   return a?.role === "user" && b?.role === "user" && a.at === b.at;
 }
 
-/** The files of a conversation for which there is room, the newest first. */
+/** The files of a conversation that there is room for, newest first. */
 function filesOf(conversation: StoredConversation): readonly KeptFile[] {
   const { id, tree, states, root, attachments } = conversation;
   const all = new Map<string, KeptFile>();
   const add = (keys: readonly string[], { mime_type, bytes }: FileFacts, url = "") => {
     const [name = ""] = keys;
     const known = all.get(name);
-    // What stands in a newer message, too, is as old as that.
+    // A file that is also in a newer message counts as part of that.
     all.delete(name);
     const both = new Set([...(known?.keys ?? []), ...keys]);
     all.set(name, { keys: [...both], mime_type, bytes, url: url || known?.url });
@@ -222,7 +222,7 @@ function filesOf(conversation: StoredConversation): readonly KeptFile[] {
   return end < 0 ? newest : newest.slice(0, end);
 }
 
-/** The keys of the files of each message of the person: that of the digest comes first. */
+/** The keys of the files of each user message: the one with the digest comes first. */
 function keysOf({ id, tree, states }: StoredConversation): ReadonlyMap<string, readonly (readonly string[])[]> {
   const keys = new Map<string, readonly (readonly string[])[]>();
   for (const message of tree) {
@@ -239,7 +239,7 @@ function keysOf({ id, tree, states }: StoredConversation): ReadonlyMap<string, r
   return keys;
 }
 
-/** The digests of files, if the state behind the answer to their message has these files. Of text files it has the text. */
+/** The digests of files, if the state after the answer has exactly these files. Text files are in it as text, without one. */
 function digestsOf(files: readonly SentFile[], state: StoredState | undefined): [digests: string[]] | [] {
   const messages = [...(state?.added ?? []), ...(state?.rest.open?.messages ?? [])];
   const parts = partsOf(messages.findLast(({ role }) => role === "user")).map(({ omitted }) => omitted);
@@ -267,7 +267,7 @@ function urlOf(part: NamedFile): string | undefined {
   return part.type === "file" ? part.file.file_data : part.image_url.url;
 }
 
-/** Whether it is what was written: a false one would make another state, which the server refuses. */
+/** Whether it is as it was written: any other file would change the state, which the server would then refuse. */
 function isWhole(file: unknown, { bytes, mime_type }: KeptFile): boolean {
   return file instanceof Blob && file.size === bytes && file.type === mime_type;
 }

@@ -1,6 +1,6 @@
 /**
- * The conversations of one element: the one that is shown, and those whose answers go on meanwhile. All are kept in the
- * browser; what a tab shows and what is being written there is kept in the tab's storage.
+ * The conversations of one element: the one that is shown, and those whose answers are still running. All are stored in
+ * the browser; which one a tab shows, and the drafts, are stored in the tab's `sessionStorage`.
  */
 
 import { toJson } from "../../server/protocol/json.ts";
@@ -24,43 +24,43 @@ import {
   writeSlot,
 } from "./tab-slot.ts";
 
-/** The place of the reader, and a draft, are stored so soon. */
+/** Delay before the scroll position and drafts are stored. */
 const SAVE_AFTER_MS = 1_000;
 
-/** How long a conversation that the person has closed can be brought back, where none are listed. */
+/** How long the user can undo closing a conversation, where there is no list of conversations. */
 const UNDO_FOR_MS = 10_000;
 
-/** For elements that keep all conversations, and when something is deleted. */
+/** Loaded for elements that keep all conversations, and when something is deleted. */
 const all = lazy(() => import("./all-conversations.ts"), "AllConversations");
 
 export interface LibraryOptions {
   readonly server: URL;
-  /** Id of the element, or an empty text: it distinguishes several chats of one server in one tab. */
+  /** Id of the element, or an empty string: it distinguishes several chats of one server in one tab. */
   readonly id: string;
-  /** Where they are kept. Rejects where its code cannot be loaded. */
+  /** Loads the store of the conversations. Rejects if its code cannot be loaded. */
   readonly store: () => Promise<ConversationStore>;
   readonly sessionOf: (conversation: OpenConversation) => ChatSession;
-  /** Whose the conversations are: the name of the agent, and the user as `/api/info` names them. */
+  /** The owner of the conversations: the name of the agent, and the user as `/api/info` names them. */
   readonly owner: () => { readonly agent: string; readonly user: string };
   /** Whether the browser keeps all conversations, and lists them. */
   readonly keepsAll: () => boolean;
-  /** Whether what is kept of this user, or without one, may be shown: nothing as long as the current user is not known. */
+  /** Whether data stored for this user, or (empty) without one, may be shown: none until the current user is known. */
   readonly mayShow: (user: string) => boolean;
-  /** Whether that may change soon. */
+  /** Whether the result of `mayShow` may change soon, because the current user is not known yet. */
   readonly isAsking: () => boolean;
-  /** Whether a conversation was with another agent at this address: this one knows nothing of it. */
+  /** Whether a stored conversation was with another agent at this address. The current agent does not know it. */
   readonly isOtherAgent: (agent: string) => boolean;
-  /** What another user has left here was not shown, and is gone. */
+  /** Called when data that another user has left here was deleted without being shown. */
   readonly onErased: () => void;
-  /** Another conversation is shown, or about to be. */
+  /** Called when another conversation is shown, or about to be. */
   readonly onShow: () => void;
-  /** The answer of a conversation that was read may go on. */
+  /** Called when a conversation has been read: its running answer may continue. */
   readonly onRestored: () => void;
-  /** An earlier page load, or another page of this tab, has left this. Called by `open`, and when the page is shown again. */
+  /** Called with the draft of an earlier page load or another page of this tab: by `open`, and when the page is shown again. */
   readonly onDraft: (draft: Draft) => void;
-  /** Another conversation is shown, in which this is being written. */
+  /** Called when another conversation is shown, with its draft. */
   readonly onSwitch: (written: Written) => void;
-  /** Where the reader is; absent at the end. */
+  /** The reader's scroll position; absent at the end. */
   readonly place?: (() => Place | undefined) | undefined;
   readonly onChange: () => void;
   /** Ends a run at the server. */
@@ -68,8 +68,8 @@ export interface LibraryOptions {
 }
 
 /**
- * It is about to be shown, or stays where it is: it is of another version of the chat, or damaged, or the browser's storage
- * cannot be read now.
+ * A stored conversation that cannot be shown, or not yet: it is still being read, another version of the chat has
+ * written it, it is damaged, or the browser's storage cannot be read now. It stays stored.
  */
 export interface AbsentConversation {
   readonly id: string;
@@ -78,33 +78,33 @@ export interface AbsentConversation {
 
 export class Library implements LibraryHost {
   shown: ChatSession;
-  /** What is kept in the place of what is shown, and is not here, or not yet. What is said in its place is another one. */
+  /** The stored conversation that belongs here but is not loaded (yet). A message that is sent here starts a new one. */
   absent: AbsentConversation | undefined;
-  /** The name of the agent that the conversation was with when it was read. */
+  /** The name of the agent of the conversation that was read last. */
   agent = "";
-  /** Where an earlier page load was left; absent at the end. */
+  /** The scroll position of an earlier page load; absent at the end. */
   restoredPlace: Place | undefined;
-  /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
+  /** Resolves when the earlier conversation, if any, is loaded. A message sent before that would replace it. */
   restored: Promise<void> = Promise.resolve();
-  /** Resolves when the data of its files is there, too, as far as it is kept. */
+  /** Resolves when the stored data of its files is loaded, too. */
   filled: Promise<unknown> = Promise.resolve();
-  /** What is being written: by the id of the conversation, that of a new one under an empty text. */
+  /** Drafts by the id of the conversation; that of a new one under an empty string. */
   drafts: SlotContent["drafts"] = {};
-  /** To be called when what is listed has changed. */
+  /** Called when the list of conversations has changed. */
   readonly listeners = new Set<() => void>();
   readonly #options: LibraryOptions;
-  /** What is not shown, and goes on: its answer comes, or it can be brought back. */
+  /** Sessions that are not shown but still needed: their answer is running, or closing them can be undone. */
   readonly #open = new Set<ChatSession>();
-  /** What goes on no more, and is still being stored. */
+  /** Conversations that are no longer open and still being stored. */
   readonly #storing = new Set<OpenConversation>();
-  /** The name of the tab's slot; absent while nothing is kept. */
+  /** The name of the tab's slot (see `tab-slot.ts`); absent while nothing is stored. */
   #slot: string | undefined;
   /** Present once it is loaded. */
   #store: ConversationStore | undefined;
   #edit: Draft["edit"];
-  /** Whether nothing stands yet in what is shown. */
+  /** Whether the shown conversation is still empty. */
   #isNew = true;
-  /** Whether what is kept waits for its user, and stays as it is. */
+  /** Whether stored data must stay untouched until its user is known. */
   #isHeld = false;
   /** Whether the browser has no room for the tab's own storage. */
   #isSlotFull = false;
@@ -136,7 +136,7 @@ export class Library implements LibraryHost {
     return this.#slot !== undefined && (this.shown.conversation.isNotKept || this.#isSlotFull);
   }
 
-  /** Resolves when what has happened so far is stored, or could not be. */
+  /** Resolves when all changes so far are stored, or storing them has failed. */
   get stored(): Promise<unknown> {
     return this.shown.conversation.stored;
   }
@@ -146,12 +146,12 @@ export class Library implements LibraryHost {
     return [this.shown, ...this.#open];
   }
 
-  /** The conversations of all sessions, and what is still being stored. */
+  /** The conversations of all sessions, and those still being stored. */
   get #conversations(): readonly OpenConversation[] {
     return [...this.sessions.map(({ conversation }) => conversation), ...this.#storing];
   }
 
-  /** Takes the tab's slot, and shows what is kept there. What this element shows already stays. */
+  /** Begins to use the tab's slot and shows its conversation. One that this element shows already stays. */
   open(): void {
     if (this.#slot) return;
     const { server, id } = this.#options;
@@ -176,7 +176,7 @@ export class Library implements LibraryHost {
       onErased();
     }
     this.#isHeld = false;
-    // An element that returns has its draft, and the bytes of its files.
+    // An element that was put back into the page still has its draft, with the bytes of the files.
     const isDraftNew = this.#takeDrafts(content);
     const isHere = content?.id === this.shown.conversation.id || this.shown.messages.length > 0;
     if (isHere) void this.shown.conversation.save();
@@ -197,7 +197,7 @@ export class Library implements LibraryHost {
     const found = await this.#stores()
       .then((store) => store.load(id))
       .catch(() => "unavailable" as const);
-    // Another one is shown meanwhile, or about to be.
+    // Another conversation is shown by now, or about to be.
     if (this.absent !== reading || !this.#slot) return;
     const isHere = typeof found === "object";
     this.absent = isHere || !found ? undefined : { id, why: found };
@@ -210,7 +210,7 @@ export class Library implements LibraryHost {
       conversation.open(found);
       session.restore(reported?.run === conversation.value.run?.run ? reported?.after : 0);
       onRestored();
-      // Another tab may have gone on since it was read, when this one did not listen yet.
+      // Another tab may have continued it since it was read, which this tab would have missed.
       void conversation.save();
       const fill = found.withFiles?.();
       if (fill) this.filled = fill.then((it) => conversation.fill(it)).catch(() => undefined);
@@ -249,9 +249,9 @@ export class Library implements LibraryHost {
     this.#isNew = false;
     this.absent = undefined;
     this.#moveDraft("", id);
-    // It cannot be brought back any more, and the server forgets it before it answers here.
+    // Closing can no longer be undone, and the server forgets the closed conversation before it answers in this one.
     void this.forgetClosed();
-    // A browser that crashes does not say so before, and what was sent is found by its conversation's id.
+    // At once, in case the browser crashes: the message that was sent is found by the id of its conversation.
     this.#saveSlot();
   }
 
@@ -259,12 +259,12 @@ export class Library implements LibraryHost {
     this.#timer ??= setTimeout(() => this.#saveSlot(), SAVE_AFTER_MS);
   }
 
-  /** Whether the library has, or had, a conversation: nothing is loaded for a list that is not there. */
+  /** Whether the library has, or had, a conversation. Otherwise the code of the list is not loaded. */
   get hasKept(): boolean {
     return this.#hasKept && this.#options.keepsAll();
   }
 
-  /** Looks whether the library has anything to list. */
+  /** Checks whether the library has anything to list. */
   async look(): Promise<void> {
     const { keepsAll, onChange } = this.#options;
     if (!keepsAll() || this.#hasKept) return;
@@ -275,14 +275,14 @@ export class Library implements LibraryHost {
     onChange();
   }
 
-  /** What lists and deletes conversations; absent where its code cannot be loaded. */
+  /** Lists and deletes conversations; absent if its code cannot be loaded. */
   async all(): Promise<AllConversations | undefined> {
     const [module, store] = await Promise.all([all.load(), this.#stores()]).catch(() => []);
     if (module && store) this.#all ??= new module.AllConversations(this, { ...this.#options, store });
     return this.#all;
   }
 
-  /** Shows another conversation, or a new one. The one before stays where it is, and its answer goes on. */
+  /** Shows another conversation, or a new one. The previous one stays stored, and its answer continues. */
   async show(id: string | undefined): Promise<void> {
     if (!this.#slot || this.#isHeld || id === this.shownId) return;
     const known = [...this.#open].find(({ conversation }) => conversation.id === id);
@@ -305,7 +305,7 @@ export class Library implements LibraryHost {
   async #finish({ conversation, transport }: ChatSession): Promise<void> {
     transport.close();
     this.#storing.add(conversation);
-    // The code that stores it may come late.
+    // The code of the store may still be loading.
     if (this.#slot) await this.#stores().catch(() => undefined);
     await conversation.save();
     this.#storing.delete(conversation);
@@ -321,8 +321,8 @@ export class Library implements LibraryHost {
   }
 
   /**
-   * Begins a new conversation in place of this one, which `undo` brings back as it is for a while; its answer goes on
-   * meanwhile.
+   * Shows a new conversation in place of this one. For `UNDO_FOR_MS`, `undo` brings the old one back as it was; its
+   * answer continues in the meantime.
    */
   close(): void {
     if (this.shown.messages.length === 0) return;
@@ -367,7 +367,7 @@ export class Library implements LibraryHost {
     await this.forgetClosed();
   }
 
-  /** Ends its answer and leaves nothing of it. What is kept for tabs stays in a duplicate of this one. */
+  /** Ends the answer and deletes the conversation. Unless `isForAll`, a duplicate of this tab keeps it. */
   async #remove(session: ChatSession, isForAll = this.#options.keepsAll()): Promise<void> {
     const { conversation } = session;
     const isStored = conversation.isStored || this.#slot !== undefined;
@@ -376,14 +376,14 @@ export class Library implements LibraryHost {
     session.close(true);
     this.drafts = without(this.drafts, conversation.id);
     if (!isStored) return;
-    // If the page is left, the deletion has to follow what is being stored.
+    // At the same time: if the page is left now, the deletion is already queued behind the pending writes.
     await Promise.all([conversation.stored, this.#delete(conversation.id)]);
     this.post({ id: conversation.id, isGone: isForAll || "unlessShown" });
   }
 
   /**
-   * For `AllConversations`: a conversation was deleted. Where it is open here, it is not stored again. What was being written
-   * where it is shown goes on in a new one, unless that has a draft of its own.
+   * For `AllConversations`: a conversation was deleted. If it is open here, it is not stored again. If it is shown, its
+   * draft moves to a new conversation, unless that has a draft of its own.
    */
   gone(id: string): void {
     const ofNew = this.drafts[""];
@@ -404,7 +404,7 @@ export class Library implements LibraryHost {
     this.#saveSoon();
   }
 
-  /** The user has left, and nothing of them stays here. `keepsRows`: their conversations wait for them in the library. */
+  /** Removes everything of a user who has left. `keepsRows`: their conversations stay stored in the library. */
   async forget(keepsRows = false): Promise<void> {
     void this.forgetClosed();
     const { sessions } = this;
@@ -417,7 +417,7 @@ export class Library implements LibraryHost {
     const removed = sessions.map((session) => (keepsRows ? session.close() : this.#remove(session, true)));
     for (const conversation of conversations) {
       if (keepsRows) conversation.leave();
-      // What the store is being asked about would be written as the next user's.
+      // A pending write would otherwise be stored as the next user's.
       conversation.endStoring();
     }
     await Promise.all(removed);
@@ -428,14 +428,14 @@ export class Library implements LibraryHost {
     return { ...(this.drafts[id] ?? NOTHING_WRITTEN), ...(this.#edit && { edit: this.#edit }) };
   }
 
-  /** Takes over what the tab has, and returns whether that is not what is here, with its files. */
+  /** Takes over the drafts of the slot. Returns whether they differ from those here, which still have their files. */
   #takeDrafts({ drafts = {}, edit }: Partial<SlotContent> = {}): boolean {
     const isNew = toJson([drafts, edit]) !== toJson([this.drafts, this.#edit]);
     if (isNew) [this.drafts, this.#edit] = [drafts, edit];
     return isNew;
   }
 
-  /** What is being written in the conversation that is shown. */
+  /** Saves the draft of the conversation that is shown. */
   saveDraft(draft: Draft): void {
     const { edit, ...written } = draft;
     const key = this.shownId ?? "";
@@ -443,22 +443,22 @@ export class Library implements LibraryHost {
     this.drafts = isEmpty(written) ? without(this.drafts, key) : { ...this.drafts, [key]: written };
     this.#edit = edit;
     if (toJson(before) === toJson(draft)) return;
-    // What was sent is kept as a message, and not twice if the browser crashes now.
+    // A text that was sent is stored as a message. It must not come back as a draft, too, if the browser crashes now.
     const isSent = (before.text && !draft.text) || (before.edit && !draft.edit);
     if (isSent) this.#saveSlot();
     else this.#saveSoon();
   }
 
   /**
-   * To be called on `visibilitychange`: a phone may grant no later moment. A page that was left before has saved all, and does
-   * not look at what is stored: WebKit keeps the page as it is, and has all others wait for the end of that.
+   * To be called on `visibilitychange`: a phone may grant no later moment. A page that was left before has saved everything
+   * and does not read the store: WebKit freezes the page, and the transactions of other pages would wait for its own.
    */
   save(): void {
     this.#saveSlot();
     for (const { conversation } of this.sessions) if (!conversation.isSaved) void conversation.save();
   }
 
-  /** The page is left, and the browser may show it again as it is. */
+  /** To be called when the page is left; the browser may show it again as it was. */
   suspend(): void {
     void this.forgetClosed();
     this.#saveSlot();
@@ -466,7 +466,7 @@ export class Library implements LibraryHost {
     this.#listen(false);
   }
 
-  /** To be called on `pageshow` if the page was left before: conversations may have gone on in another one. */
+  /** To be called on `pageshow` if the page was left before: another page may have continued its conversations. */
   resume(): void {
     if (!this.#slot) return;
     this.#listen(true);
@@ -474,25 +474,25 @@ export class Library implements LibraryHost {
     const content = readSlot(this.#slot);
     const isDraftNew = this.#takeDrafts(content);
     const id = content?.id;
-    // Another page of this tab may have begun a new one, or shown one of the list.
+    // Another page of this tab may have begun a new conversation, or chosen one from the list.
     const isOther = id !== this.shownId && !this.#isSlotFull;
     if (isDraftNew && !isOther) this.#options.onDraft(this.#draftOf(id));
     if (isOther) this.restored = this.show(id);
     else for (const { conversation } of this.sessions) void conversation.save();
   }
 
-  /** Saves, and keeps nothing from now on. */
+  /** Saves, and stores nothing from now on. */
   leave(): void {
     this.suspend();
     this.#slot = undefined;
     this.absent = undefined;
   }
 
-  /** Leaves nothing of what was kept; what is shown stays. */
+  /** Deletes the slot and the stored copy of the shown conversation, which stays in view. */
   async erase(): Promise<void> {
     const slot = this.#slot;
     if (!slot) return;
-    // What is about to be shown goes, too.
+    // Includes a conversation that is still being read.
     const { shownId: id } = this;
     this.leave();
     clearSlot(slot);
@@ -500,12 +500,12 @@ export class Library implements LibraryHost {
     if (id !== undefined) await this.#delete(id);
   }
 
-  /** Loads what keeps a first message. */
+  /** Loads the store, in time for a first message. */
   prepare(): void {
     if (this.#slot && !this.#store) void this.#stores().catch(() => undefined);
   }
 
-  /** Absent while nothing is to be kept, and until its code is there: what happens next asks for it again. */
+  /** Absent while nothing is to be stored, and until the code is loaded: the next change asks again. */
   #storeToSave(): ConversationStore | undefined {
     this.prepare();
     return this.#slot && !this.#isHeld ? this.#store : undefined;
@@ -514,13 +514,13 @@ export class Library implements LibraryHost {
   async #stores(): Promise<ConversationStore> {
     if (this.#store) return this.#store;
     this.#store = await this.#options.store();
-    // What was said meanwhile is stored now.
+    // Stores what was said while the store was loading.
     for (const { conversation } of this.sessions) void conversation.save();
     return this.#store;
   }
 
   async #list(): Promise<readonly Summary[]> {
-    // Nothing is loaded to look into what is not there.
+    // Without any database, the code that reads them is not loaded.
     const names = this.#store ? undefined : await databaseNames();
     return names?.length === 0 ? [] : (await this.#stores()).list();
   }
@@ -531,7 +531,7 @@ export class Library implements LibraryHost {
       .catch(() => undefined);
   }
 
-  /** The draft stays in its field, and the conversation there gets another name. */
+  /** Moves a draft to another conversation id. Its text stays in the composer. */
   #moveDraft(from: string, to: string): void {
     const draft = this.drafts[from];
     if (draft) this.drafts = { ...without(this.drafts, from), [to]: draft };
@@ -542,7 +542,7 @@ export class Library implements LibraryHost {
     this.#timer = undefined;
     if (!this.#slot || this.#isHeld || this.isRestoring) return;
     const { owner, place } = this.#options;
-    // As long as nothing is said in its place, the next page may be able to read it.
+    // Also the id of an absent conversation: the next page may be able to read it, unless a message has replaced it.
     const id = this.shownId;
     const [drafts, edit] = [this.drafts, this.#edit];
     if (id === undefined && Object.keys(drafts).length === 0 && !edit) {
@@ -553,7 +553,7 @@ export class Library implements LibraryHost {
     this.#isSlotFull = !writeSlot(this.#slot, content);
   }
 
-  /** An open channel may keep the browser from showing a page again as it was left. */
+  /** Opens or closes the channel to other tabs. An open one may keep the browser from restoring a left page. */
   #listen(isOn: boolean): void {
     this.#channel?.close();
     this.#channel = undefined;
@@ -574,14 +574,14 @@ export class Library implements LibraryHost {
   #appended(news: News): void {
     this.post(news);
     if (news.appended?.row !== undefined) void this.#all?.makeRoom();
-    // A first answer comes before the list.
+    // The first answer takes precedence over loading the list.
     if (!this.shown.conversation.value.run) void this.look();
   }
 
   #heard(news: News): void {
     const { id, appended, isGone } = news;
     if (isGone === true) this.gone(id);
-    // Another element with the slot of this one has begun what both show.
+    // Another element with the same slot has begun the conversation that both show.
     const slot =
       appended && appended.clock === undefined && this.#slot && this.#isNew ? readSlot(this.#slot) : undefined;
     if (slot?.id === id && this.#options.mayShow(slot.user)) {
@@ -598,7 +598,7 @@ export class Library implements LibraryHost {
   }
 
   #notify({ appended }: News): void {
-    // Nothing of an answer that grows is listed.
+    // The list shows nothing of an answer that is running.
     const isGrowing =
       appended?.row === undefined && appended?.entries.every(({ operation }) => operation.type === "event");
     if (isGrowing) return;

@@ -1,4 +1,4 @@
-/** What a conversation looks like: a pure fold of events into messages. No DOM, no texts. */
+/** The messages of a conversation: a pure fold of a run's events. No DOM, no translated texts. */
 
 import type { FileType } from "../../server/protocol/attachments.ts";
 import {
@@ -22,9 +22,9 @@ export interface SentFile {
   /** The size of an image, in pixels. */
   readonly width?: number | undefined;
   readonly height?: number | undefined;
-  /** What is shown of an image. */
+  /** The image as it is shown. */
   readonly picture?: Blob | undefined;
-  /** Whether the browser keeps its data. Until that is read, its place is held. */
+  /** Whether the browser stores its data. Until that is read, its space is reserved. */
   readonly isKept?: boolean;
 }
 
@@ -52,19 +52,19 @@ export interface AssistantMessage extends Placed {
   readonly finishReason?: FinishReason;
   /** When it ended, in milliseconds. */
   readonly at?: number;
-  /** What the agent offers to say next. */
+  /** Messages that the agent suggests to send next. */
   readonly suggestions?: readonly string[] | undefined;
   readonly failure?: Failure;
   /** The agent no longer knows this answer and what came before it. */
   readonly forgotten?: boolean;
   readonly feedback?: Feedback | undefined;
-  /** Id of its run, once that has ended: a rating names it. */
+  /** Id of its run, once that has ended; a rating refers to it. */
   readonly run?: string;
-  /** What it goes on with, in place of a message: sent now, or to be sent again after a failure. */
+  /** What the answer continues with, in place of a message: sent now, or to be sent again after a failure. */
   readonly goesOn?: GoingOn | undefined;
-  /** How many of its blocks were there when it went on last. */
+  /** Number of its blocks when it was last continued. */
   readonly kept?: number;
-  /** How much text there was at the last event of a tool: places of sources count from there. */
+  /** Length of its text at the last tool event or continuation: positions of sources count from there. */
   readonly from?: number;
 }
 
@@ -73,17 +73,17 @@ export interface PageMessage extends Placed {
   readonly role: "page";
   /** Markdown. */
   readonly text: string;
-  /** The name of the one who says it; absent where the agent does. */
+  /** The name of its author; absent if that is the agent. */
   readonly name?: string | undefined;
   /** When it was added, in milliseconds. */
   readonly at: number;
 }
 
-/** So many steps of one call are shown, and steps of steps so deep: a server sends no more. */
+/** Maximum number of steps shown for one call, and of their nesting: a server sends no more. */
 const MAX_STEPS = 200;
 const MAX_LEVELS = 3;
 
-/** What has an answer go on. */
+/** What continues an answer, in place of a message. */
 export type GoingOn = Pick<StartRequest, "approvals" | "continue">;
 
 export type Message = UserMessage | AssistantMessage | PageMessage;
@@ -91,18 +91,18 @@ export type Message = UserMessage | AssistantMessage | PageMessage;
 /** What was wrong with an answer. */
 export type FeedbackReason = "incorrect" | "incomplete" | "off_topic" | "harmful";
 
-/** What the person thinks of an answer. */
+/** The user's opinion of an answer. */
 export interface Feedback {
   readonly rating: "up" | "down";
   readonly reason?: FeedbackReason;
-  /** The person's own words. */
+  /** The user's own words. */
   readonly comment?: string;
 }
 
 interface Sourced {
   /**
-   * What the answer rests on, as it came after this block; unlike there, `at` counts in the text of all blocks. Nothing has
-   * checked it: it is read where it is shown.
+   * The sources of the answer that arrived after this block. Unlike in the event, `at` counts in the text of all
+   * blocks. Nothing has been validated: that happens where they are shown.
    */
   readonly sources?: readonly SourceEvent["data"][];
 }
@@ -110,7 +110,7 @@ interface Sourced {
 export interface TextBlock extends Sourced {
   readonly type: "text";
   readonly text: string;
-  /** Whether it goes on where the text before it was cut. See `joinedBlocks`. */
+  /** Whether it continues the text before it, which was cut off. See `joinedBlocks`. */
   readonly continues?: boolean;
 }
 
@@ -122,7 +122,7 @@ export interface ThinkingBlock extends Sourced {
   readonly endedAt?: number;
 }
 
-/** `stopped`: the run ended before the tool did. `waiting`: the call needs the person's approval. */
+/** `stopped`: the run ended before the tool did. `waiting`: the call needs the user's approval. */
 export type ToolStatus = "running" | "completed" | "failed" | "stopped" | "waiting";
 
 export interface ToolBlock extends Sourced {
@@ -140,22 +140,22 @@ export interface ToolBlock extends Sourced {
   readonly output?: string;
   /** Pictures of the result. The browser keeps their data beside the conversation. */
   readonly images?: readonly ToolImage[] | undefined;
-  /** How many more only the agent has. */
+  /** Number of further pictures that only the agent has. */
   readonly imagesOmitted?: number | undefined;
   readonly durationMs?: number;
-  /** Present where the call needed approval: what the person is asked. */
+  /** Present if the call needed approval: what the user is asked. */
   readonly approval?: Pick<ToolApproval, "text" | "expires_at" | "danger" | "editable" | "schema" | "question">;
-  /** When the person was asked, in milliseconds; absent where the server has said that this is too long ago. */
+  /** When the user was asked, in milliseconds; absent if the server has said that this is too long ago. */
   readonly askedAt?: number | undefined;
-  /** What the person has decided. It is sent when all calls that wait have a decision. */
+  /** The user's decision. It is sent when all waiting calls have one. */
   readonly decision?: Omit<ApprovalDecision, "id"> | undefined;
-  /** When that was sent, in milliseconds. */
+  /** When the decision was sent, in milliseconds. */
   readonly decidedAt?: number;
-  /** Arguments as the person has changed them, which the server has refused. */
+  /** Arguments as changed by the user, which the server has refused. */
   readonly refused?: string | undefined;
-  /** Why: what does not fit in them, as the server has said it. Nothing has checked that. */
+  /** Why the server refused them: its list of problems, not validated. */
   readonly problems?: readonly ArgumentProblem[] | undefined;
-  /** What it was doing last: one line. */
+  /** The tool's last progress report: one line. */
   readonly progress?: string;
   /** Calls that were made within it. */
   readonly steps?: readonly ToolBlock[] | undefined;
@@ -171,13 +171,13 @@ export type FailureCode = ErrorCode | "connection_lost" | "unreachable" | "unrea
 export interface Failure {
   readonly code: FailureCode;
   readonly retryable: boolean;
-  /** The server's own sentence, if it said one. The text of the code stands in for an absent one. */
+  /** The server's own message, if any; otherwise the text for the code is shown. */
   readonly detail?: string;
   /** How the server's log names the run. */
   readonly reference?: string;
   /** When it failed, in milliseconds. */
   readonly at?: number;
-  /** When the server takes a message again, in milliseconds, where it said so. */
+  /** When the server accepts a message again, in milliseconds, if it said so. */
   readonly retryAt?: number;
 }
 
@@ -191,7 +191,7 @@ export function emptyAnswer(id: string, parent?: string): AssistantMessage {
   return { role: "assistant", id, parent, blocks: [], status: "streaming" };
 }
 
-/** Adds one event to the answer. `now` dates the thinking, in milliseconds; `reference` names a run that fails. */
+/** Adds one event to the answer. `now` is its time, in milliseconds; `reference` names a run that fails. */
 export function applyEvent(
   message: AssistantMessage,
   event: RunEvent,
@@ -208,7 +208,7 @@ export function applyEvent(
     case "tool_call": {
       const { id: callId, arguments: args, tool, title, parent } = event.data;
       const call = { type: "tool", callId, tool, title, arguments: args, status: "running", startedAt: now } as const;
-      // A tool that was approved runs once more, with the same steps.
+      // A tool that was approved runs again and repeats its steps: they replace the earlier ones.
       const stepsOf = ({ steps = [] }: ToolBlock) => steps.filter((step) => step.callId !== callId);
       const withStep = changeCall(blocks, parent, (it, level, root) =>
         level < MAX_LEVELS && countSteps(root) < MAX_STEPS ? { ...it, steps: [...stepsOf(it), call] } : it,
@@ -259,21 +259,21 @@ export function applyEvent(
   }
 }
 
-/** Ends the answer with a failure; the text so far stays. Without its end, nothing can be decided. */
+/** Ends the answer with a failure; the text so far stays. Calls of an incomplete answer cannot be decided about. */
 export function failAnswer(message: AssistantMessage, failure: Failure, now: number): AssistantMessage {
   const { blocks } = stopTools({ ...message, blocks: endThinking(message.blocks, now) });
   return { ...message, blocks, status: "failed", failure: { ...failure, at: now }, at: now };
 }
 
-/** Ends an answer that the person stopped, where no terminal event says so. */
+/** Ends an answer that the user stopped, if no terminal event does so. */
 export function stopAnswer(message: AssistantMessage, now: number): AssistantMessage {
   const blocks = endAll(message.blocks, now);
   return { ...message, blocks, status: "done", finishReason: "stopped", at: now, goesOn: undefined };
 }
 
 /**
- * Takes back decisions that the server has refused: others may have been made in their place, or they are to be
- * corrected. What was asked too long ago can no longer be decided.
+ * Removes decisions that the server has refused: others may have been made in their place, or they have to be
+ * corrected. Calls that were asked about too long ago can no longer be decided.
  */
 function takeBack(
   blocks: readonly Block[],
@@ -302,10 +302,10 @@ function takeBack(
   });
 }
 
-/** Opens an answer again that goes on: approved calls run from now on, declined ones have failed. */
+/** Reopens an answer that is continued: approved calls are running from now on, declined ones have failed. */
 export function reopenAnswer(message: AssistantMessage, goesOn: GoingOn, now: number): AssistantMessage {
   const { finishReason, failure, run: _, suggestions: __, kept = 0, ...rest } = message;
-  // What the model said before it failed, it says again; at the limit of turns, the calls were its last word.
+  // After a failure, the model repeats what followed its last call; at the limit of turns, nothing follows that.
   const lastCall = rest.blocks.findLastIndex(({ type }) => type === "tool");
   const isSaidAgain = failure || finishReason === "max_turns";
   const blocks = isSaidAgain ? rest.blocks.slice(0, Math.max(kept, lastCall + 1)) : rest.blocks;
@@ -316,31 +316,31 @@ export function reopenAnswer(message: AssistantMessage, goesOn: GoingOn, now: nu
   return { ...rest, blocks: reopened, status: "streaming", goesOn, kept: reopened.length, from: textLength(reopened) };
 }
 
-/** With the person's decision about one of its calls. */
+/** The answer with the user's decision about one of its calls. */
 export function markCall(message: AssistantMessage, callId: string, decision: ToolBlock["decision"]): AssistantMessage {
   const blocks = mapCalls(message.blocks, (call) => (call.callId === callId ? { ...call, decision } : call));
   return { ...message, blocks };
 }
 
-/** With calls that wait for each decision again. */
+/** The answer with all its waiting calls undecided again. */
 export function withoutDecisions(message: AssistantMessage): AssistantMessage {
   return waitingCalls(message).reduce((answer, { callId }) => markCall(answer, callId, undefined), message);
 }
 
-/** Whether the answer was cut, and the server knows where. */
+/** Whether the answer was cut off, and the server knows where. */
 export function isCut({ status, finishReason, blocks, run }: AssistantMessage): boolean {
   return status === "done" && run !== undefined && blocks.length > 0 && FINISH_REASONS[finishReason ?? "stop"];
 }
 
 /**
- * To be applied when the person stops the run, or sends a message in place of a decision: a tool that breaks off then
- * has not failed. One that is quicker is completed.
+ * To be applied when the user stops the run, or sends a message instead of a decision: a tool that is interrupted then
+ * is `stopped`, not `failed`. One that ends sooner is `completed`.
  */
 export function stopTools(message: AssistantMessage): AssistantMessage {
   return { ...message, blocks: endTools(message.blocks, ["running", "waiting"]) };
 }
 
-/** To be applied when what was sent in place of decisions is taken back: the calls wait again. */
+/** To be applied when a message that was sent instead of decisions is withdrawn: the calls wait again. */
 export function askAgain(message: AssistantMessage): AssistantMessage {
   if (message.finishReason !== "approval_required") return message;
   const blocks = mapCalls(message.blocks, (call) =>
@@ -356,16 +356,16 @@ export function answerText({ blocks }: AssistantMessage): string {
     .join("\n\n");
 }
 
-/** What the agent said rests on, once for each place. */
+/** The sources of the answer, once for each place that they belong to. */
 export const sourcesIn = ({ blocks }: Pick<AssistantMessage, "blocks">): readonly SourceEvent["data"][] =>
   blocks.flatMap(({ sources = [] }) => sources);
 
-/** What is said in a message, as Markdown. */
+/** The text of a message, as Markdown. */
 export function textOf(message: Message): string {
   return message.role === "assistant" ? answerText(message) : message.text;
 }
 
-/** The blocks as they are read: a text that was cut is one with its continuation. */
+/** The blocks as they are shown: a text that was cut off is joined with its continuation. */
 export function joinedBlocks(blocks: readonly Block[]): readonly Block[] {
   if (!blocks.some((block) => block.type === "text" && block.continues)) return blocks;
   const joined: Block[] = [];
@@ -378,7 +378,7 @@ export function joinedBlocks(blocks: readonly Block[]): readonly Block[] {
   return joined;
 }
 
-/** A program that was cut goes on, although models often open it again: to a reader of Markdown, that would end it. */
+/** Models often reopen a code block that was cut off. In Markdown that would close it: the second fence is removed. */
 function continuationOf(before: string, after: string): string {
   const fences = before.match(/^[^\S\n]*(```|~~~).*/gm) ?? [];
   if (fences.length % 2 === 0) return after;
@@ -390,20 +390,20 @@ export function toolCalls({ blocks }: Pick<AssistantMessage, "blocks">): readonl
   return blocks.filter((block) => block.type === "tool");
 }
 
-/** The calls that wait for the person's approval. */
+/** The calls that wait for the user's approval. */
 export function waitingCalls(answer: Pick<AssistantMessage, "blocks">): readonly ToolBlock[] {
   return toolCalls(answer).filter(({ status }) => status === "waiting");
 }
 
-/** What the person is asked about calls that wait. */
+/** What the user is asked about waiting calls. */
 export function questionsOf(calls: readonly ToolBlock[], between = " "): string {
   return calls.map(({ tool, approval }) => approval?.text || tool).join(between);
 }
 
-/** A message of the person with its answer and what the page has added. The first one may have no message of the person. */
+/** A message of the user with its answer and messages of the page. The first one may have no message of the user. */
 export interface Exchange {
   readonly id: string;
-  /** The place of its first message in the conversation. */
+  /** The index of its first message in the conversation. */
   readonly first: number;
   readonly messages: readonly Message[];
 }
@@ -429,12 +429,12 @@ function appendText(blocks: readonly Block[], text: string, { kept = 0, goesOn }
 function appendThinking(blocks: readonly Block[], text: string, now: number): readonly Block[] {
   const last = blocks.at(-1);
   if (isThinking(last)) return blocks.with(-1, { ...last, text: last.text + text });
-  // The server learned afterwards that what it sent as the answer was thinking, and says all of it again as that.
+  // The server noticed late that the text it sent was thinking, and sends all of it again as thinking.
   const before = last?.type === "text" && last.text === text ? blocks.slice(0, -1) : blocks;
   return [...before, { type: "thinking", text, startedAt: now }];
 }
 
-/** A call has one row: an approved one goes on in the row in which it waited, and one that waits after all waits in its row. */
+/** A call keeps one row: an approved one runs in the row where it waited, and one that needs approval late waits in its row. */
 function putTool(blocks: readonly Block[], call: ToolBlock): readonly Block[] {
   const goesOn = (block: Block) => isCall(block, call.callId) && (block.approval ?? call.approval) !== undefined;
   const index = blocks.findIndex(goesOn);
@@ -447,7 +447,7 @@ function putResult(blocks: readonly Block[], result: ReceivedResult["data"]): re
     const wasStopped = call.status === "stopped" && status === "failed";
     return { ...call, title: undefined, ...shown, durationMs, status: wasStopped ? "stopped" : status };
   });
-  // The call was lost, for example in an event of a kind that this version does not know: the result still has its row.
+  // The call is missing, for example if its event was of a kind that this version does not know: the result gets a row.
   if (ended !== blocks || declined || result.parent) return ended;
   return [...blocks, { type: "tool", callId, arguments: "", ...shown, status, durationMs }];
 }
@@ -461,14 +461,14 @@ function isThinking(block: Block | undefined): block is ThinkingBlock {
   return block?.type === "thinking" && block.endedAt === undefined;
 }
 
-/** Ends the thinking that another kind of event follows. */
+/** Ends the thinking when another kind of event follows. */
 function endThinking(blocks: readonly Block[], now: number): readonly Block[] {
   const last = blocks.at(-1);
   return isThinking(last) ? blocks.with(-1, { ...last, endedAt: now }) : blocks;
 }
 
 function endTools(blocks: readonly Block[], open: readonly ToolStatus[]): readonly Block[] {
-  // The decision about a call that waits was not sent.
+  // A decision about a waiting call was not sent.
   return mapCalls(blocks, (call) =>
     open.includes(call.status)
       ? { ...call, status: "stopped", decision: call.status === "waiting" ? undefined : call.decision }
@@ -489,7 +489,7 @@ const textLength = (blocks: readonly Block[]): number =>
 
 const countSteps = ({ steps = [] }: ToolBlock): number => steps.reduce((sum, it) => sum + 1 + countSteps(it), 0);
 
-/** Changes the last call, or step of one, of this id: some models use an id again. Without one the list stays what it is. */
+/** Changes the last call or step with this id, as some models use an id again. Without one, returns the same list. */
 function changeCall<It extends Block>(
   blocks: readonly It[],
   id: string | undefined,
@@ -520,9 +520,9 @@ function appendFinalOutput(blocks: readonly Block[], output: string, message: As
   const { kept = 0 } = message;
   const texts = blocks.slice(kept).flatMap((block) => (block.type === "text" ? [block.text] : []));
   const wasStreamed = texts.some((_, index) => texts.slice(index).join("") === output);
-  // What the person is asked stands where the calls wait.
+  // The questions to the user are shown with the waiting calls.
   const questions = questionsOf(waitingCalls({ blocks }), "\n");
-  // Only empty lines part an answer from what was said before a tool of which nothing is shown.
+  // If a tool is not shown, only empty lines separate the text before and after it.
   const isPart = wasStreamed || texts.at(-1)?.endsWith(`\n\n${output}`);
   if (output === "" || isPart || output === questions) return blocks;
   const first = Math.max(kept, blocks.findLastIndex(({ type }) => type === "tool") + 1);

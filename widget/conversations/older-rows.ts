@@ -1,11 +1,11 @@
-/** What an older version of the chat has kept, before version 5 in one database for all servers of a site. */
+/** Data that older versions of the chat have stored, before version 5 in one database for all servers of a site. */
 
 import { databaseNames } from "./database-names.ts";
 import { completed, open, partsOf, settled, TABLES } from "./idb.ts";
 
 type Tables = readonly (readonly object[])[];
 
-/** What it has of a server, by table. It stays there: the older version may come back, or be on another page. */
+/** The rows of a server, by table. They stay there, too: the older version may come back, or be on another page. */
 export async function rowsOf(server: string): Promise<Tables> {
   const [newest = []] = (await inOlder(server, (older) => readAll(older, server))).reverse();
   return newest;
@@ -20,7 +20,7 @@ async function readAll(older: IDBDatabase, server: string): Promise<Tables> {
   return all.map((rows) => rows.filter(({ id }) => ids.has(id.replace(/ .*/, ""))));
 }
 
-/** What the person deletes must not come back with that version. */
+/** A conversation that the user deletes must not come back with that version. */
 export async function deleteFrom(server: string, id: string): Promise<void> {
   await inOlder(server, (older) => {
     const transaction = older.transaction(TABLES, "readwrite");
@@ -30,7 +30,7 @@ export async function deleteFrom(server: string, id: string): Promise<void> {
   });
 }
 
-/** Works with each database of an older version that there is; the newest comes last. */
+/** Calls `work` with each database of an older version; the newest comes last. */
 async function inOlder<Result>(server: string, work: (older: IDBDatabase) => Promise<Result>): Promise<Result[]> {
   const names = await databaseNames();
   const results: Result[] = [];

@@ -1,6 +1,6 @@
 /**
- * A conversation that is shown or runs. What happens here is applied at once and then appended to the store, behind what other
- * tabs have appended meanwhile; in that order it is applied again, so that all tabs come to the same.
+ * A conversation that is shown or running. Operations are applied here at once, and then appended to the store behind
+ * those of other tabs. They are applied again in the order of the store, so that all tabs reach the same value.
  */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
@@ -12,19 +12,19 @@ import { type Entry, entryOf, type Owner, rowOf, summaryOf } from "./row.ts";
 import { SentFiles } from "./sent-files.ts";
 import type { Apply, Change, ConversationStore, Fill, Found, Loaded } from "./store.ts";
 
-/** While an answer comes, what has come of it is stored so often. */
+/** How often an answer is stored while it is running. */
 const SAVE_EVERY_MS = 1_000;
 
-/** After so many operations, the whole row is written again. */
+/** Number of stored operations after which the whole row is written again. */
 const MAX_ENTRIES = 40;
 
 /** A clock that no row has, and a count that no tab has. */
 const UNKNOWN = -1;
 
-/** What is kept for a tab is saved again after so long, so that it is not taken for one of a closed tab. */
+/** A tab's conversation is saved again after this time, so that it is not mistaken for that of a closed tab. */
 const TOUCH_AFTER_MS = 60 * 60_000;
 
-/** What other tabs are sent: they follow it where they have the same row, and as many operations behind it. Else they look. */
+/** Sent to other tabs. They apply it if they have the same row and number of operations; otherwise they read the store. */
 export interface Appended {
   readonly clock: number | undefined;
   readonly count: number;
@@ -37,27 +37,27 @@ export interface OpenConversationOptions {
   /** Absent while nothing is to be kept. */
   readonly store: () => ConversationStore | undefined;
   readonly owner: () => Owner;
-  /** For a save that the browser has no room for. Resolves with whether it may be tried again. */
+  /** Called when the browser has no room for a save. Resolves with whether to try again. */
   readonly makeRoom: (chars: number) => Promise<boolean>;
-  /** Something was appended here. */
+  /** Called when something was appended here. */
   readonly onAppend: (id: string, appended: Appended) => void;
 }
 
-/** What is done only where no other tab has gone on meanwhile. */
+/** An operation that is applied only if no other tab has continued the conversation in the meantime. */
 interface Attempt {
   readonly operation: Operation;
   readonly isStill: (now: Conversation) => boolean;
 }
 
-/** What the store was asked has come to its end. */
+/** The result of an update of the store. */
 interface Answered {
-  /** What stands here with what was attempted, if that was done. */
+  /** The conversation with the attempted operation; absent if that was not applied. */
   readonly made: Conversation | undefined;
 }
 
-/** What is about to be stored, and what stands there then. */
+/** A change to be stored, and the stored conversation after it. */
 interface Written {
-  /** Absent where another tab has stored the same. */
+  /** Absent if another tab has stored the same. */
   readonly change: Change | undefined;
   readonly base: Conversation;
   readonly entries: readonly Entry[];
@@ -65,35 +65,35 @@ interface Written {
 
 export class OpenConversation {
   readonly id: string;
-  /** All that has happened: another value after each change. */
+  /** The conversation with all operations so far: a new value after each. */
   value: Conversation = conversationOf(EMPTY_DATA);
   readonly files = new SentFiles();
-  /** Whether a reload will not find what should be kept. */
+  /** Whether a reload will lose what should be stored. */
   isNotKept = false;
-  /** What stands here is another value, or it is kept or not kept any more. */
+  /** Called when `value` or `isNotKept` may have changed. */
   onChange: () => void = () => {};
-  /** Another tab has changed it: what stood here before, and what stands here with that. */
+  /** Called when another tab has changed the conversation, with the values before and after. */
   onRebase: (before: Conversation, after: Conversation) => void = () => {};
-  /** Resolves when what has happened so far is in the store, or could not be. */
+  /** Resolves when all operations so far are stored, or storing them has failed. */
   stored: Promise<unknown> = Promise.resolve();
   readonly #options: OpenConversationOptions;
   readonly #writer = randomId().slice(0, 12);
-  /** How many operations there were here. */
+  /** Number of operations made here. */
   #number = 0;
-  /** What is not stored yet, as far as it is known. */
+  /** Operations made here that are not known to be stored. */
   #own: NumberedOperation[] = [];
-  /** What is stored, as far as it is known: the row with its clock, the operations behind it, and all of it together. */
+  /** The stored part, as far as known: the row with its clock, the operations after it, and the result of both. */
   #row = this.value;
   #clock: number | undefined;
   #entries: readonly Entry[] = [];
   #base = this.value;
-  /** The clock of what was written here last: no two rows have the same, also where all of it was deleted meanwhile. */
+  /** Clock of the last write here: no two rows have the same, even if the conversation was deleted in between. */
   #newest = 0;
-  /** When it was written last. */
+  /** When it was last written, in milliseconds. */
   #savedAt = 0;
-  /** Applies what other tabs have written, once its code is loaded. */
+  /** Applies the operations of other tabs; absent until its code is loaded. */
   #applyFound: Apply | undefined;
-  /** When the page was left last, up to which of the operations here were appended: another object each time. */
+  /** Number of the last operation that was appended when the page was left: a new object each time. */
   #left = { number: 0 };
   #hasEndedStoring = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -108,7 +108,7 @@ export class OpenConversation {
     return this.#clock !== undefined;
   }
 
-  /** Whether the store was given all that has happened here, and it is not taken for that of a closed tab. */
+  /** Whether all operations were passed to the store, and it is not about to be mistaken for that of a closed tab. */
   get isSaved(): boolean {
     return this.#own.every(({ number }) => number <= this.#left.number) && !this.isNotKept && !this.#isOld;
   }
@@ -117,7 +117,7 @@ export class OpenConversation {
     return this.#options.owner().kept === "tab" && Date.now() > this.#savedAt + TOUCH_AFTER_MS;
   }
 
-  /** What was read of it comes before all that has happened here, which has no files yet. */
+  /** Puts what was read before all operations made here, none of which has files yet. */
   open({ row, entries, apply }: Loaded): void {
     this.#applyFound = apply;
     this.#row = conversationOf(row);
@@ -126,7 +126,7 @@ export class OpenConversation {
     this.#rebase(entries, true);
   }
 
-  /** Takes over the data of files that was read later, behind what is being written: that was made without it. */
+  /** Adds the data of files, which is read later. Waits for the current write, which was made without that data. */
   fill(fill: Fill): Promise<unknown> {
     this.stored = this.stored.then(() => {
       this.#row = fill(this.#row, this.files);
@@ -137,7 +137,7 @@ export class OpenConversation {
     return this.stored;
   }
 
-  /** The data of the files of the last message. */
+  /** Adds the data of the files of the last message. */
   addFiles(attachments: readonly Attachment[]): void {
     this.files.keep(lastQuestionOf(this.value)?.id, attachments);
     this.#keepFiles();
@@ -147,7 +147,7 @@ export class OpenConversation {
     const before = this.value;
     this.#apply(operation);
     if (this.value === before) return;
-    // The beginning and the end of an answer are stored at once: a browser that crashes does not say so before.
+    // The beginning and the end of an answer are stored at once, in case the browser crashes.
     const isGrowing = operation.type === "event" && before.run?.after !== 0 && this.value.run !== undefined;
     if (isGrowing) this.#timer ??= setTimeout(() => void this.save(), SAVE_EVERY_MS);
     else void this.save();
@@ -159,7 +159,7 @@ export class OpenConversation {
     if (next === this.value) return;
     const own = this.#numbered(operation);
     this.value = withSeen(next, own);
-    // Where nothing is kept, or not yet, all of it will be in a row.
+    // As long as there is no store, older operations are dropped: the first row will contain their result.
     if (!this.isStored && !this.#options.store()) this.#own = [];
     this.#own.push(own);
   }
@@ -170,8 +170,8 @@ export class OpenConversation {
   }
 
   /**
-   * Does what was meant for what stands here, and resolves with what it makes of it: without where another tab has gone on
-   * meanwhile, or where `isStill` says that what stands there by now is not it any more.
+   * Applies an operation that was meant for the current value. Resolves with the result, or with `undefined` if another
+   * tab has continued the conversation in the meantime or `isStill` no longer accepts the value.
    */
   async commit(
     operation: Operation,
@@ -181,7 +181,7 @@ export class OpenConversation {
     const isSame = (now: Conversation) => now.head === head && now.run?.run === run?.run && isStill(now);
     const answered = this.isStored && (await this.#save({ operation, isStill: isSame }));
     if (answered) return answered.made;
-    // Without the store no other tab knows of it.
+    // Without the store, no other tab can have changed it.
     if (!isSame(this.value)) return undefined;
     this.#apply(operation);
     const made = this.value;
@@ -190,14 +190,14 @@ export class OpenConversation {
     return made;
   }
 
-  /** Resolves when what has happened is in the store, or could not be, and what other tabs have done is here. */
+  /** Resolves when all operations are stored, or storing them has failed, and those of other tabs are applied here. */
   save(): Promise<unknown> {
     return this.#save();
   }
 
   /**
-   * The page is left: there is no time to look what other tabs have done, or what becomes of that which is being stored. What
-   * is appended twice counts once.
+   * To be called when the page is left: there is no time to read what other tabs have stored, or to wait for a pending
+   * write. An operation that is appended twice counts once.
    */
   leave(): void {
     this.#endTimer();
@@ -225,20 +225,20 @@ export class OpenConversation {
     this.onChange();
   }
 
-  /** It was deleted to make room: what this tab shows is stored again. */
+  /** It was deleted to make room, but is shown here: stores it again. */
   restore(): void {
     this.#clock = undefined;
     this.#entries = [];
     this.change({ type: "rename", name: this.value.name });
   }
 
-  /** Stores nothing of it any more. */
+  /** Stops storing it. */
   endStoring(): void {
     this.#endTimer();
     this.#hasEndedStoring = true;
   }
 
-  /** Resolves without an answer where the store has none. */
+  /** Resolves with `undefined` if there is no store, or it has failed. */
   #save(attempt?: Attempt): Promise<Answered | undefined> {
     this.#endTimer();
     const saved = this.stored.then(() => this.#update(attempt));
@@ -261,7 +261,7 @@ export class OpenConversation {
     let rebased: readonly [before: Conversation, after: Conversation] | undefined;
     const change = (found: Found) => {
       made = written = undefined;
-      // A first row that was written as the page was left takes the place of this.
+      // The page was left in the meantime, which has written the first row.
       if (this.#hasEndedStoring || (!this.isStored && left !== this.#left)) return undefined;
       this.#applyFound ??= found.apply;
       if (!this.#applyFound && found.entries.some(({ writer }) => writer !== this.#writer)) return "unread";
@@ -288,7 +288,7 @@ export class OpenConversation {
     return hasFailed ? undefined : { made };
   }
 
-  /** Whether what is stored of it says that it is another's, or is about to be taken for that of a closed tab. */
+  /** Whether the summary must be written again: it still says `tab`, or soon looks like that of a closed tab. */
   #isDue({ summary }: Found): boolean {
     const { kept } = summaryOf(this.id, this.value, this.#options.owner(), 0);
     return summary !== undefined && (this.#isOld || (kept === "browser" && kept !== summary.kept));
@@ -310,31 +310,31 @@ export class OpenConversation {
     if (row || !isKnown) this.#rebase(entries, row !== undefined);
   }
 
-  /** What has happened here comes behind `entries`. */
+  /** Applies the operations made here after `entries`. */
   #rebase(entries: readonly Entry[], isRowNew = false): void {
     const known = this.#entries;
     const isLonger = !isRowNew && areFirst(known, entries);
     const [from, added] = isLonger ? [this.#base, entries.slice(known.length)] : [this.#row, entries];
-    // Without it, all of them are of this tab.
+    // Until the code for other tabs' operations is loaded, all entries are this tab's own.
     this.#base = (this.#applyFound ?? fold)(from, added);
     this.#entries = entries;
     this.#applyOwn();
   }
 
-  /** What is not stored comes behind what is. */
+  /** Applies the operations that are not stored after those that are. */
   #applyOwn(): void {
     this.#own = this.#own.filter((it) => !hasSeen(this.#base, it));
     this.value = fold(this.#base, this.#own);
   }
 
-  /** All of it stands in a row from now on. */
+  /** From now on the row contains all operations. */
   #compact(clock: number): void {
     this.#row = this.#base;
     this.#clock = clock;
     this.#entries = [];
   }
 
-  /** What is written so that all of `value` stands there. Without `found`, other tabs may have written what is not known here. */
+  /** The write after which all of `value` is stored. Without `found`, other tabs may have written something unknown here. */
   #write(own: readonly NumberedOperation[], value: Conversation, found?: Found): Written {
     const clocks = this.#entries.map((entry) => entry.clock).filter(Number.isFinite);
     const clock = 1 + Math.max(this.#newest, this.#clock ?? 0, ...clocks);
@@ -344,12 +344,12 @@ export class OpenConversation {
     const hasEnded = this.#base.run !== undefined && !value.run;
     const hasFiles = own.some(({ operation: it }) => it.type === "ask" && it.message.files.length > 0);
     const isLong = hasEnded || hasFiles || this.#entries.length + entries.length > MAX_ENTRIES;
-    // A row takes the place of all that stands there.
+    // A row replaces all that is stored, which must be known for that.
     const isRowDue = !this.isStored || (isLong && found !== undefined);
     const owner = this.#options.owner();
     const row = isRowDue ? rowOf(this.id, value, owner, clock) : undefined;
     const now = summaryOf(this.id, value, owner, (found && (row?.clock ?? this.#clock)) ?? UNKNOWN);
-    // A new name leaves it in its place in the list, and so does a look at it.
+    // Renaming a conversation, or reading it, does not move it in the list.
     const isSame = ({ operation }: NumberedOperation) => /^(rename|read)$/.test(operation.type);
     const updatedAt = (!isDue && own.every(isSame) && found?.summary?.updatedAt) || now.updatedAt;
     const summary = { ...now, updatedAt };
@@ -358,7 +358,7 @@ export class OpenConversation {
     return { change: isNew ? change : undefined, base: value, entries };
   }
 
-  /** What was written is in the store. */
+  /** To be called when the write has succeeded. */
   #acknowledge({ change, base, entries }: Written): void {
     const row = change?.row;
     this.#savedAt = change?.summary.updatedAt ?? this.#savedAt;
@@ -371,7 +371,7 @@ export class OpenConversation {
     if (row) this.#keepFiles();
   }
 
-  /** Has the store keep the data of files, too, and of the pictures of tools. */
+  /** Has the store keep the data of files and of the pictures of tools, too. */
   #keepFiles(): void {
     const attachments = this.files.all;
     const { tree, states, root } = this.#base;

@@ -1,6 +1,6 @@
 /**
- * What can happen in a conversation, as values, and what each makes of it. Ids and times stand in the operation, and the same
- * operations in the same order make the same conversation, in whichever tab. One that has nothing to change any more, because
+ * The operations on a conversation, as values, and their effects. Ids and times are part of the operation: the same
+ * operations in the same order make the same conversation in every tab. An operation that no longer applies, because
  * another tab was quicker, changes nothing.
  */
 
@@ -40,32 +40,32 @@ import {
 
 type Sent = Pick<UserMessage, "text" | "files">;
 
-/** What begins a run: its id, and when. */
+/** The id of a run, and when the operation was made. */
 interface Start {
   readonly run: string;
   readonly at: number;
 }
 
-/** The person has sent a message: behind the last one, or as a new branch in place of another one. */
+/** The user has sent a message: after the last one, or as a new branch in place of another one. */
 interface Ask extends Start {
   readonly type: "ask";
   readonly message: Sent & Pick<UserMessage, "queued">;
   readonly replaces?: string | undefined;
 }
 
-/** The last message is answered once more; with `first`, as it is sent then, as the first of a new conversation. */
+/** The last message is answered once more; with `first`, it is sent as given there, first in a new conversation. */
 interface AnswerAgain extends Start {
   readonly type: "answer_again";
   readonly first?: Sent;
 }
 
-/** An event of a run. `reference` names a run that fails; `state` stands in place of the event's. */
+/** An event of a run. `reference` names a run that fails; `state` replaces that of the event. */
 interface Received extends Start {
   readonly type: "event";
   readonly event: RunEvent;
   readonly reference: string;
   readonly state?: StoredState;
-  /** The events before it that stand in one entry with it. */
+  /** Earlier events that are stored in the same entry. */
   readonly before?: readonly Pick<Received, "event" | "at">[];
 }
 
@@ -73,36 +73,36 @@ export type Operation =
   | Ask
   | AnswerAgain
   | Received
-  /** The last answer goes on. */
+  /** The last answer is continued. */
   | (Start & { readonly type: "reopen"; readonly goesOn: GoingOn })
-  /** The page has added a message behind the last one. */
+  /** The page has added a message after the last one. */
   | { readonly type: "add"; readonly message: Pick<PageMessage, "text" | "name">; readonly at: number }
-  /** The answer of a run is awaited, or not any more as long as its message waits. */
+  /** `await`: the run gets an empty answer; `pause`: it is removed for as long as the message waits. */
   | { readonly type: "await" | "pause"; readonly run: string }
-  /** A run ends without a terminal event: the person has stopped it, or it has failed. */
+  /** A run ends without a terminal event: the user has stopped it, or it has failed. */
   | (Start & { readonly type: "end"; readonly failure?: Failure })
-  /** The answer is as it was before it was to go on, of which the server has not heard. */
+  /** Restores the answer as it was before a continuation that the server never received. */
   | { readonly type: "close_again"; readonly run: string; readonly answer: AssistantMessage }
-  /** The person stops a run: no tool runs any more. */
+  /** The user stops a run: none of its tools run any more. */
   | { readonly type: "stop"; readonly run: string }
-  /** The message of a run is taken back, which was not sent: what was there before is in sight again. */
+  /** The message of a run is withdrawn before it was sent: what was there before is shown again. */
   | { readonly type: "withdraw"; readonly run: string }
-  /** `run`: that of the answer; ids of answers from before runs were kept are all that there is. */
+  /** Rates an answer, by its run. Answers from before runs were stored have only an id. */
   | { readonly type: "rate"; readonly id: string; readonly run?: string; readonly feedback: Feedback | undefined }
-  /** The person has decided about a call of the last answer, or takes that back. */
+  /** The user has decided about a call of the last answer, or takes the decision back. */
   | { readonly type: "mark"; readonly callId: string; readonly decision: ToolBlock["decision"] }
-  /** Shows the branch with a message, as it was last added to. */
+  /** Shows the branch that contains a message; of several, the one that was added to last. */
   | { readonly type: "switch"; readonly id: string }
   | { readonly type: "rename"; readonly name: string | undefined }
-  /** The last answer has ended while another conversation was shown; or it is shown now. */
+  /** `unread`: the last answer has ended while another conversation was shown; `read`: it is shown now. */
   | { readonly type: "unread" | "read" }
   /** A message waits for the end of the answer. */
   | { readonly type: "queue"; readonly message: QueuedMessage }
-  /** Messages wait no longer: the person has taken them out. */
+  /** The user has removed messages from the queue. */
   | { readonly type: "unqueue"; readonly ids: readonly string[] }
-  /** Nothing that is queued is sent unasked. */
+  /** Queued messages are only sent on request from now on. */
   | { readonly type: "hold" }
-  /** These may be sent; those that are `lacking` without their files, which are gone. */
+  /** These messages may be sent; those in `lacking` without their files, which are gone. */
   | { readonly type: "release"; readonly ids: readonly string[]; readonly lacking: readonly string[] };
 
 export function apply(conversation: Conversation, operation: Operation): Conversation {
@@ -165,12 +165,12 @@ export interface NumberedOperation {
 }
 
 /**
- * Of so many tabs it is known what was seen. What was seen of a tab can come again only as long as that tab lives and has not
- * looked at the store since it was left; browsers keep such pages for minutes, and only a few.
+ * The last seen operation is known for this many tabs. An operation can arrive twice only while its tab is alive and
+ * has not read the store since the page was left; browsers keep such pages for minutes, and only a few.
  */
 const MAX_WRITERS = 50;
 
-/** Applies operations in their order. One that the conversation has seen already changes nothing. */
+/** Applies operations in their order, except those that the conversation has seen already. */
 export function fold(from: Conversation, operations: readonly NumberedOperation[]): Conversation {
   let conversation = from;
   for (const it of operations) {
@@ -188,15 +188,15 @@ export function fold(from: Conversation, operations: readonly NumberedOperation[
 export const hasSeen = ({ seen }: Conversation, { writer, number }: NumberedOperation): boolean =>
   number <= (seen[writer] ?? 0);
 
-/** The tab that was seen last comes last. */
+/** Marks an operation as seen. The tab that was seen last comes last. */
 export function withSeen(conversation: Conversation, { writer, number }: NumberedOperation): Conversation {
   const others = Object.entries(conversation.seen).filter(([other]) => other !== writer);
   return { ...conversation, seen: Object.fromEntries([...others.slice(1 - MAX_WRITERS), [writer, number]]) };
 }
 
 /**
- * As few operations as come to the same behind what is stored: without those that change nothing there, such as events that
- * another tab has received, too, and with events that follow each other in one.
+ * The fewest operations with the same effect on `stored`: without those that change nothing, such as events that
+ * another tab has received, too, and with successive events of a run in one operation.
  */
 export function merged<It extends NumberedOperation>(stored: Conversation, operations: readonly It[]): readonly It[] {
   const groups: It[][] = [];
@@ -219,7 +219,7 @@ export function merged<It extends NumberedOperation>(stored: Conversation, opera
   });
 }
 
-/** The run that an event is of. */
+/** The run of an event. */
 const runOf = (it: NumberedOperation | undefined) => it?.operation.type === "event" && it.operation.run;
 
 type QueueOperation = Extract<Operation, { readonly type: "queue" | "unqueue" | "hold" | "release" }>;
@@ -252,13 +252,13 @@ const isMadeOf = (message: Message, ids: readonly string[]): boolean =>
 const held = (conversation: Conversation): Conversation =>
   conversation.queued.length === 0 ? conversation : apply(conversation, { type: "hold" });
 
-/** Whether a run goes on here. */
+/** Whether this run is in progress. */
 export const isOf = ({ run }: Conversation, id: string): boolean => run?.run === id;
 
 function ask(conversation: Conversation, { message, replaces, run, at }: Ask): Conversation {
-  // It may be out of sight: another tab can have shown another branch meanwhile.
+  // It may be in a hidden branch: another tab may have switched in the meantime.
   const replaced = findMessage(conversation, replaces);
-  // What is asked waits in its own branch, to be decided there.
+  // If a message is replaced, the calls that wait in the old branch can still be decided there.
   const before = replaced ? show(held(conversation), replaced.parent) : changeAnswer(conversation, stopTools);
   const queued = before.queued.filter(({ id }) => !message.queued?.includes(id));
   return started({ ...append(before, { ...message, role: "user", at }), queued }, run);
@@ -271,7 +271,7 @@ function answerAgain(conversation: Conversation, { first: message, run, at }: An
   const rest = answer?.blocks.length === 0 ? remove(conversation, answer.id) : conversation;
   const before = show(rest, question.id);
   if (!message) return started(before, run);
-  // Its earlier answers belong to the state that it was sent with.
+  // If it was answered, those answers belong to the state of then: it is added again, as a new branch.
   const isAnswered = childrenOf(before, question.id).length > 0;
   const first = isAnswered ? append(show(before, question.parent), { ...message, role: "user", at }) : before;
   return started({ ...first, states: { ...first.states, [first.head ?? ""]: { rest: {} } } }, run);
@@ -286,7 +286,7 @@ function reopen(conversation: Conversation, { goesOn, run, at }: Start & { reado
 const started = (conversation: Conversation, run: string): Conversation =>
   awaited({ ...conversation, run: { run, after: 0 } });
 
-/** With an empty answer to the last message, unless one has begun. */
+/** Adds an empty answer to the last message, unless the run has one. */
 function awaited(conversation: Conversation): Conversation {
   const { run } = conversation;
   if (!run || run.answer !== undefined) return conversation;
@@ -326,7 +326,7 @@ function end(conversation: Conversation, run: string, change: (answer: Assistant
   return changeMessage({ ...before, run: undefined }, answer, (it) => change(it as AssistantMessage));
 }
 
-/** Without a run: what another tab has begun, which could not store it, ends here. */
+/** Ends a run in progress: another tab has begun it, but could not store it. */
 const idle = (conversation: Conversation, at: number): Conversation =>
   conversation.run ? end(conversation, conversation.run.run, (answer) => stopAnswer(answer, at)) : conversation;
 
@@ -335,14 +335,14 @@ function stop(conversation: Conversation): Conversation {
   return stopped.run ? { ...stopped, run: { ...stopped.run, isStopped: true } } : stopped;
 }
 
-/** What was still on its way when the person stopped the run asks for nothing. */
+/** Calls that arrive after the user has stopped the run do not wait for a decision. */
 const withStop = (answer: AssistantMessage, run: CurrentRun | undefined): AssistantMessage =>
   run?.isStopped ? stopTools(answer) : answer;
 
 function withdraw(conversation: Conversation): Conversation {
   const question = lastQuestionOf(conversation);
   const answer = lastAnswerOf(conversation);
-  // Where something stands behind its answer, that stays as one that was stopped.
+  // An answer that has messages after it is not removed: it stays as a stopped one.
   const ended = changeAnswer(conversation, (it) => stopAnswer(it, question?.at ?? 0));
   const rest = { ...(answer ? remove(ended, answer.id) : ended), run: undefined };
   if (!question) return rest;
@@ -383,7 +383,7 @@ function changeMessage(conversation: Conversation, id: string, change: (message:
 
 type New<Role extends Message> = Role extends Message ? Omit<Role, "id" | "parent"> : never;
 
-/** Adds a message behind the last one, under an id of its own. */
+/** Appends a message after the last one, with a new id. */
 function append(conversation: Conversation, message: New<Message>): Conversation {
   const count = conversation.count + 1;
   const added = { ...message, id: `m${count}`, parent: conversation.head } as Message;
@@ -394,7 +394,7 @@ function append(conversation: Conversation, message: New<Message>): Conversation
   return { ...conversation, count, tree, messages, head: added.id };
 }
 
-/** Without the last message of a branch. One that something follows stays. */
+/** Removes the last message of a branch. A message with others after it stays. */
 function remove(conversation: Conversation, id: string): Conversation {
   if (childrenOf(conversation, id).length > 0) return conversation;
   const { [id]: _, ...states } = conversation.states;

@@ -1,6 +1,6 @@
 /**
- * Makes conversations of what is stored. Loaded with the first that is read. Scripts of the site, tools of the browser and
- * other versions of the chat can have changed what is stored: all of it is checked before it is shown.
+ * Reads stored conversations. Loaded when the first one is read. Scripts of the site, tools of the browser and other
+ * versions of the chat may have changed what is stored: all of it is validated before it is shown.
  */
 
 import { MEDIA_TYPES, TEXT_TYPES } from "../../server/protocol/attachments.ts";
@@ -19,14 +19,14 @@ import { fold } from "./operations.ts";
 import { type Entry, type Row, type StoredConversation, type Summary, UNREADABLE, VERSION } from "./row.ts";
 import type { Loaded, ReadRow } from "./store.ts";
 
-// What else the store needs only where something is kept already.
+// Further code that the store needs only if something is stored already.
 export { deleteFrom, rowsOf } from "./older-rows.ts";
 export { shrink } from "./shrink.ts";
 
-/** The last moment of which there is a date. */
+/** The latest time that a `Date` can have, in milliseconds. */
 const MAX_TIME = 8.64e15;
 
-/** So many characters are kept of all conversations together. */
+/** Maximum size of all stored conversations together, in characters. */
 export const MAX_SIZE = 60_000_000;
 
 export async function read(transact: Transact, id: string): Promise<Loaded | typeof UNREADABLE | undefined> {
@@ -42,7 +42,7 @@ export async function read(transact: Transact, id: string): Promise<Loaded | typ
   const entries = rows.filter((it) => it.id.startsWith(`${id} op `));
   const answer = rows.find((it) => it.id === `${id} answer`);
   if (!row && entries.length > 0) {
-    // A page was left with something to say here after another tab had deleted it.
+    // A page that was left has appended something here after another tab had deleted the conversation.
     await transact("readwrite", TABLES, (transaction) => {
       for (const name of TABLES) transaction.objectStore(name).delete(partsOf(id));
       return completed(transaction);
@@ -64,10 +64,10 @@ export async function read(transact: Transact, id: string): Promise<Loaded | typ
   };
 }
 
-/** Applies operations of other tabs. What is damaged takes nothing else with it. */
+/** Applies the operations of other tabs, except damaged ones. */
 export function applySound(from: Conversation, entries: readonly Entry[]): Conversation {
   const whole = fold(from, entries);
-  // What the page or the server has made damaged hides nothing of what others do.
+  // If `from` is damaged already, by the page or the server, the operations of others are not left out.
   if (isSound(whole) || !isSound(from)) return whole;
   return entries.reduce((now, entry) => {
     const next = fold(now, [entry]);
@@ -75,14 +75,14 @@ export function applySound(from: Conversation, entries: readonly Entry[]): Conve
   }, from);
 }
 
-/** In version 5 the answer that came, and what was queued, stood beside the row. */
+/** Version 5 stored the running answer and the queue beside the row. */
 interface Answer {
   readonly revision?: number;
   readonly run?: Row["run"];
   readonly answer?: Message;
 }
 
-/** What makes rows of each version that can be read those of this one. */
+/** Converts a row of an older version, if that can be read, to the current one. */
 export function migrated(row: Row, answer: Answer | undefined, queue: unknown): Row {
   if (row.version !== 5 || !Array.isArray(row.tree)) return row;
   const { revision = 0 } = row as Row & { readonly revision?: number };
@@ -97,14 +97,14 @@ export function migrated(row: Row, answer: Answer | undefined, queue: unknown): 
   const run = isNewer ? answer?.run : row.run;
   const last = tree.find((it) => it?.id === row.head);
   const position = run && { ...run, ...(last?.role === "assistant" && { answer: last.id }) };
-  // A tab may not have lived to take out of the queue what it had sent.
+  // A tab may have been closed before it took sent messages out of the queue.
   const sent = new Set(tree.flatMap((it) => (it?.role === "user" && it.queued) || []));
   const queued = queuedIn(isRecord(queue) ? queue.pending : undefined).filter(({ id }) => !sent.has(id));
   const whole = { ...row, version: VERSION, clock: 0, queued, run: position, tree };
   return isReadable(whole) || !isNewer ? whole : migrated(row, undefined, queue);
 }
 
-/** What is queued, without what is damaged of it. */
+/** The queued messages, without damaged ones. */
 function queuedIn(list: unknown): readonly QueuedMessage[] {
   const hasText = (it: Json, name: string) => typeof it[name] === "string";
   return records(list)
@@ -112,14 +112,14 @@ function queuedIn(list: unknown): readonly QueuedMessage[] {
     .map((it) => ({ ...it, files: records(it.files).filter((file) => hasText(file, "name")) }) as never);
 }
 
-/** Resolves with what puts all of it there again, as it is. */
+/** Resolves with a function that restores all of it as it was. */
 export async function copy(transact: Transact, id: string): Promise<() => Promise<void>> {
   const found = await transact("readonly", TABLES, (transaction) =>
     Promise.all(TABLES.map((name) => settled<object[]>(transaction.objectStore(name).getAll(partsOf(id))))),
   );
   return () =>
     transact("readwrite", TABLES, (transaction) => {
-      // What another element has stored there meanwhile stays.
+      // `add`: what another element has stored in the meantime is not overwritten.
       TABLES.forEach((name, index) => {
         for (const row of found[index] ?? []) transaction.objectStore(name).add(row);
       });
@@ -128,8 +128,8 @@ export async function copy(transact: Transact, id: string): Promise<() => Promis
 }
 
 /**
- * Scripts of the site and tools of the browser can change what is stored. What cannot be is left out: nothing is deleted
- * because of it.
+ * Scripts of the site and tools of the browser can change what is stored. Impossible values are replaced, so that
+ * nothing is deleted because of them.
  */
 export function soundSummary(summary: Summary): Summary {
   const { title, updatedAt, size } = summary;
@@ -143,7 +143,7 @@ export function soundSummary(summary: Summary): Summary {
 
 const isWithin = (value: unknown, max: number) => typeof value === "number" && value >= 0 && value <= max;
 
-/** `UNREADABLE` for a row of a version that is not known, and for a damaged one. */
+/** `UNREADABLE` for a row of an unknown version, and for a damaged one. */
 export function fromRow(stored: Row): StoredConversation | typeof UNREADABLE {
   const row = withKnownBlocks(stored);
   if (row.version !== VERSION || !isReadable(row)) return UNREADABLE;
@@ -155,9 +155,9 @@ export function fromRow(stored: Row): StoredConversation | typeof UNREADABLE {
     if (stored === null || (lost.has(parent) && (stored === undefined || !!stored.from))) lost.add(id);
   }
   if (lost.size === 0) return rest;
-  // The agent knows nothing of a branch whose state could not be stored: it goes on as a new conversation.
+  // The agent knows nothing of a branch whose state could not be stored: it continues as a new conversation.
   const parents = new Set<string | undefined>();
-  // What the page has added goes on with no state.
+  // Messages of the page do not continue a branch: they have no state.
   for (const { role, id, parent } of row.tree.toReversed()) if (role !== "page" || parents.has(id)) parents.add(parent);
   const ends = row.tree.filter(({ id, role }) => role === "assistant" && lost.has(id) && !parents.has(id));
   return {
@@ -167,7 +167,7 @@ export function fromRow(stored: Row): StoredConversation | typeof UNREADABLE {
   };
 }
 
-/** Absent where it cannot be read. */
+/** `undefined` if it cannot be read. */
 export function readRow(row: Row): ReadRow | undefined {
   const conversation = fromRow(row);
   if (conversation === UNREADABLE) return undefined;
@@ -206,7 +206,7 @@ const valuesAre =
   (value) =>
     isRecord(value) && Object.values(value).every(check);
 
-/** Messages and states never change: what is sound stays so. */
+/** Messages and states never change: they are checked until they are found sound. */
 function once(check: Check): Check {
   const sound = new WeakSet();
   return (value) => {
@@ -240,12 +240,12 @@ const APPROVAL = has({
   schema: maybe(isRecord),
 });
 
-/** Every field of a block, but its type. */
+/** Every field of a block except its type. */
 type Fields<It> = { readonly [Name in Exclude<keyof It, "type">]-?: Check };
 
 const SOURCES = { sources: maybe(listOf(isRecord)) };
 
-/** What each kind of block is made of. */
+/** The fields of each kind of block. */
 const BLOCKS: { readonly [Type in Block["type"]]: Fields<Extract<Block, { type: Type }>> } = {
   text: { ...SOURCES, text: isText, continues: maybe(isFlag) },
   thinking: { ...SOURCES, text: isText, startedAt: isTime, endedAt: maybe(isTime) },
@@ -278,7 +278,7 @@ const BLOCK = either(...Object.entries(BLOCKS).map(([type, fields]) => has({ typ
 
 const isUnknown: Check = (block) => isRecord(block) && isText(block.type) && !Object.hasOwn(BLOCKS, `${block.type}`);
 
-/** A newer version of the chat can have kinds of blocks that this one does not know: they are left out. */
+/** A newer version of the chat may have kinds of blocks that this one does not know: they are left out. */
 function withKnownBlocks(row: Row): Row {
   if (!Array.isArray(row.tree)) return row;
   const known = (blocks: readonly Block[]) => blocks.filter((block) => !isUnknown(block));
@@ -329,7 +329,7 @@ const MESSAGE = either(
   has({ ...PLACE, role: oneOf("page"), text: isText, name: maybe(isText), at: isTime }),
 );
 
-/** What the server has made, no more of it than is read here. */
+/** The server's part: only what is read here is checked. */
 const HISTORY = listOf(has({ role: isText, content: either(isAbsent, isNull, isText, listOf(PART)) }));
 const OPEN = maybe(has({ messages: HISTORY, sealed: maybe(isText) }));
 const STATE = has({ rest: has({ open: OPEN }), from: maybe(isNumber), added: maybe(HISTORY) });
@@ -353,7 +353,7 @@ const isSound = (conversation: ConversationData): boolean => CONVERSATION(conver
 
 const isReadable = (row: Row): boolean => ROW(row) && isTree(row);
 
-/** Each message stands behind its parent: nothing goes round in circles. */
+/** Whether each message follows its parent, so that there are no cycles. */
 function isTree({ tree, head }: ConversationData): boolean {
   const known = new Set<string | undefined>([undefined]);
   return tree.every(({ id, parent }) => known.has(parent) && known.add(id)) && known.has(head);

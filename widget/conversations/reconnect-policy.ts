@@ -35,7 +35,7 @@ export class ReconnectPolicy {
     return Math.max(1, Math.ceil(((this.#retryAt ?? 0) - Date.now()) / 1_000));
   }
 
-  /** To be called when a connection is open. It may still break at once, as with a proxy that drops each. */
+  /** To be called when a connection is open. It may still break at once, as with a proxy that drops each one. */
   opened(): void {
     this.#isOpen = true;
     if (this.#failures > 0) this.#onChange();
@@ -54,7 +54,7 @@ export class ReconnectPolicy {
     return this.#waiting;
   }
 
-  /** Ends the waiting: the network is back, the page is in view, the person asks for it, or the run was stopped. */
+  /** Ends the wait: the network is back, the page is in view, the user asks for it, or the run was stopped. */
   retryNow(): void {
     this.#wake?.();
   }

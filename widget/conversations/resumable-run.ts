@@ -19,7 +19,7 @@ export interface RunOptions {
   readonly start: Omit<StartRequest, "run"> | undefined;
   /** The position of a run that an earlier page load started. */
   readonly position?: RunPosition | undefined;
-  /** What goes with each message. */
+  /** The metadata sent with each message. */
   readonly metadata?: () => Pick<StartRequest, "metadata">;
 }
 
@@ -43,17 +43,17 @@ export class ResumableRun {
     this.wasSent = position !== undefined;
   }
 
-  /** The run, and its last event that was reported. */
+  /** The run, and the number of its last event that was reported. */
   get position(): RunPosition {
     return { run: this.id, after: this.#after };
   }
 
-  /** How the server's log names the run: only the start of the id, because all of it would open the run. */
+  /** How the server's log names the run: only the start of the id, because the whole id gives access to the run. */
   get reference(): string {
     return this.id.slice(0, 8);
   }
 
-  /** Whether it is a message that the server has not taken. */
+  /** Whether it is a message that the server has not accepted. */
   get isUnsent(): boolean {
     const { start } = this.#options;
     return start !== undefined && !start.approvals && !start.continue && !this.wasSent;
@@ -66,7 +66,7 @@ export class ResumableRun {
     this.#options.reconnect.retryNow();
   }
 
-  /** Opens no connection until `resume`. The run goes on at the server, which keeps its events for a while. */
+  /** Opens no connection until `resume`. The run continues at the server, which keeps its events for a while. */
   pause(): void {
     if (this.#endPause) return;
     this.#resumed = new Promise((resolve) => {
@@ -79,7 +79,7 @@ export class ResumableRun {
     this.#endPause = undefined;
   }
 
-  /** Follows it no longer: it goes on at the server. The connection is the caller's to close. */
+  /** Stops following the run, which continues at the server. The caller has to close the connection. */
   leave(): void {
     this.#isLeft = true;
     this.resume();
@@ -87,9 +87,9 @@ export class ResumableRun {
   }
 
   /**
-   * Reports each event once and in order, and resolves after `done` or `error`, or after `stop` without one. Waits
-   * out lost connections, however long that takes. May be called again after an error that another key makes good.
-   * Throws `TransportError` only for `unreadable`.
+   * Reports each event once and in order, and resolves after `done` or `error`, or after `stop` without one. Waits out
+   * lost connections, however long that takes. May be called again after an error that another key can fix. Throws
+   * `TransportError` only for `unreadable`.
    */
   async follow(onEvent: (event: RunEvent) => void): Promise<void> {
     const { transport, reconnect } = this.#options;

@@ -1,6 +1,6 @@
 /**
- * What is stored of a conversation: a row, which is all of it at one moment, and behind it the operations since, each in a
- * row of its own. `read-row.ts` makes it one again. Data of files is kept beside it (`kept-files.ts`), keys never.
+ * The stored form of a conversation: a row, which is all of it at one moment, and the operations since then, each in a
+ * row of its own. `read-row.ts` joins them again. The data of files is stored apart (`kept-files.ts`), keys never.
  */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
@@ -10,13 +10,13 @@ import { branchOf, type Conversation, type ConversationData, dataOf, type Queued
 import { type Message, textOf } from "./messages.ts";
 import type { NumberedOperation, Operation } from "./operations.ts";
 
-/** Whose a conversation is. */
+/** The owner of a conversation. */
 export interface Owner {
   /** Another agent at the same address must not get it. */
   readonly agent: string;
   /** As `/api/info` names them; empty or absent without a user. */
   readonly user?: string;
-  /** For the tab that has it, or for the browser, which lists it. */
+  /** Whether it belongs to one tab, or to the browser, which lists it. */
   readonly kept: "tab" | "browser";
 }
 
@@ -25,18 +25,18 @@ export interface StoredConversation extends ConversationData, Owner {
   readonly id: string;
   /** When it was saved, in milliseconds. */
   readonly updatedAt: number;
-  /** That of the last operation that is in it. */
+  /** The clock of the last operation that it contains. */
   readonly clock: number;
   /** The files of messages, as far as they are here, by the id of the message. */
   readonly attachments?: ReadonlyMap<string, readonly Attachment[]>;
 }
 
-/** Grows when older versions of the chat could misread what is written. */
+/** Incremented when older versions of the chat could misread what is written. */
 export const VERSION = 6;
 
 export type Row = StoredConversation & { readonly version: number };
 
-/** An operation behind the row. `id` puts all of a conversation in one order: by clock, tab, and number in the tab. */
+/** An operation after the row. `id` orders all of a conversation: by clock, tab, and number in the tab. */
 export interface Entry extends NumberedOperation {
   readonly id: string;
   /** Larger than that of all entries that the tab knew. */
@@ -48,19 +48,19 @@ export interface Summary extends Owner {
   readonly id: string;
   readonly updatedAt: number;
   readonly title: string;
-  /** Whether its answer was not received to its end. */
+  /** Whether its answer was not received completely. */
   readonly isRunning: boolean;
-  /** Whether it has ended while another conversation was shown, and was not read since. Absent before version 6. */
+  /** Whether its answer has ended while another conversation was shown, and is unread. Absent before version 6. */
   readonly isUnread?: boolean | undefined;
-  /** Whether something that the person wrote waits in it. Absent where an earlier version has stored it. */
+  /** Whether messages of the user wait in it. Absent if an earlier version has stored it. */
   readonly isQueued?: boolean | undefined;
   /** In characters, about. */
   readonly size: number;
-  /** The clock of its row: another tab may have written a new one. -1 where a tab was left without looking. */
+  /** The clock of its row: another tab may have written a new one. -1 if a tab was left without reading the store. */
   readonly clock: number;
 }
 
-/** What is read in the place of a conversation that another version has written, or that is damaged. It stays stored. */
+/** Returned for a conversation that another version has written, or that is damaged. It stays stored. */
 export const UNREADABLE = "unreadable";
 
 const TITLE_CHARS = 60;
@@ -73,7 +73,7 @@ export function entryOf(conversation: string, clock: number, own: NumberedOperat
 
 const digits = (value: number) => `${value}`.padStart(9, "0");
 
-/** Pictures are read from the data of the files. */
+/** Pictures are not stored: they are read from the data of the files. */
 function withoutPicturesOf(operation: Operation): Operation {
   if (operation.type !== "ask" && operation.type !== "queue") return operation;
   return { ...operation, message: withoutPictures(operation.message) } as Operation;
@@ -82,14 +82,14 @@ function withoutPicturesOf(operation: Operation): Operation {
 export function summaryOf(id: string, conversation: Conversation, owner: Owner, clock: number): Summary {
   const { tree, states, root, run, isUnread, queued } = conversation;
   const { agent, user = "" } = owner;
-  // What a page adds before the person has said anything, such as a greeting, would fill the list.
+  // A conversation with only the page's messages, such as a greeting, is not listed.
   const kept = tree.some(({ role }) => role === "user") ? owner.kept : "tab";
   const size = charsOf([...tree, ...Object.values(states), root]);
   const shown = { title: titleOf(conversation), isRunning: !!run, isUnread, isQueued: queued.length > 0 };
   return { id, agent, user, kept, updatedAt: Date.now(), ...shown, size, clock };
 }
 
-/** What the person calls it, else the agent, else their first message. */
+/** The user's name for it, else the agent's title, else the first message of the user. */
 function titleOf({ name, title, tree, head }: ConversationData): string {
   const branch = branchOf(tree, head);
   const first = branch.find(({ role }) => role === "user") ?? branch[0];

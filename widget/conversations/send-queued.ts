@@ -1,47 +1,47 @@
-/** Sends what was written while an answer was running, when that has ended, or takes it out. Loaded with the first message that is queued. */
+/** Sends queued messages when the answer has ended, or takes them out of the queue. Loaded when the first message is queued. */
 
 import type { ChatSession, SendOutcome, SendResult } from "./chat-session.ts";
 import type { OutgoingMessage, QueuedMessage } from "./conversation.ts";
 
-/** Something queued is about to be sent, until it is, or cannot be. */
+/** Queued messages that are being sent. */
 interface Sending {
   readonly ended: Promise<void>;
-  /** Ids of what the person sends in place of an answer, which is stopped for it: it asks for nothing more. */
+  /** Ids of messages that the user sends in place of the rest of an answer: they need no further request. */
   readonly following: readonly string[];
 }
 
 const sending = new WeakMap<ChatSession, Sending>();
 
 export interface QueueSender {
-  /** Ids of what the person wants to be sent now, in place of the rest of the answer, or after one that is not as it should be. */
+  /** Ids of messages that the user wants to send now: in place of the rest of the answer, or after one that ended badly. */
   readonly asked?: readonly string[] | undefined;
-  /** Whether the server takes messages of this person, and the element is in the page. */
+  /** Whether the server accepts messages from this user, and the element is in the page. */
   readonly isReady: () => boolean;
   /** Resolves with the reason why nothing can be sent now, if there is one. */
   readonly admit: () => Promise<SendOutcome | undefined>;
   readonly send: (message: OutgoingMessage) => Promise<SendResult>;
 }
 
-/** Where a message is changed before it is sent. */
+/** The field in which a queued message is changed. */
 export interface MessageField {
-  /** Whether a message can join what is being written there. If not, says so. */
+  /** Whether a message can be added to the draft there. If not, tells the user. */
   canJoin(message: OutgoingMessage): Promise<boolean>;
   restoreUnsent(message: OutgoingMessage): void;
 }
 
-/** Takes a queued message out; to be changed, it goes into `field`, or stays if it has too many files for that. */
+/** Takes a queued message out; to be changed, it is put into `field`, or stays if it has too many files for that. */
 export async function takeOut(session: ChatSession, id: string, field: MessageField | undefined): Promise<void> {
   const find = () => session.queued.find((it) => it.id === id);
   const attachments = session.queuedFiles.get(id) ?? [];
   const message = find();
   if (field && message && !(await field.canJoin({ ...message, attachments }))) return;
-  // It may have been sent meanwhile.
+  // It may have been sent in the meantime.
   if (!message || !find()) return;
   session.changeQueue({ type: "unqueue", ids: [id] });
   field?.restoreUnsent({ ...message, attachments });
 }
 
-/** Sends what comes next, if it is time, or the person asks for it. */
+/** Sends the next messages, if they are due or the user asks for it. */
 export async function sendQueued(session: ChatSession, sender: QueueSender): Promise<void> {
   const { asked } = sender;
   const before = sending.get(session);
@@ -49,7 +49,7 @@ export async function sendQueued(session: ChatSession, sender: QueueSender): Pro
     if (!asked) return;
     await before.ended;
     if (!session.busy) return sendQueued(session, sender);
-    // A message was sent alone: the other messages that the person asked for follow it.
+    // A message was sent alone: the others that the user asked for follow it.
     release(session, asked);
     return;
   }
@@ -57,7 +57,7 @@ export async function sendQueued(session: ChatSession, sender: QueueSender): Pro
   if (!(asked ? isAsked : isDue(session, sender))) return;
   const ended = sendAll(session, sender).finally(() => {
     sending.delete(session);
-    // What could not be sent asks again.
+    // Updates the view: messages that could not be sent wait for the user again.
     session.wake();
   });
   sending.set(session, { ended, following: (session.busy && asked) || [] });
@@ -65,7 +65,7 @@ export async function sendQueued(session: ChatSession, sender: QueueSender): Pro
 }
 
 async function sendAll(session: ChatSession, sender: QueueSender): Promise<void> {
-  // Where another tab was quicker, something may be left: nothing else would say that it is time.
+  // If another tab was quicker, some messages may be left, and nothing else would send them.
   while ((await sendNext(session, sender)) === "elsewhere" && !sender.asked && isDue(session, sender));
 }
 
@@ -97,24 +97,24 @@ function nextOf(session: ChatSession, list: readonly QueuedMessage[]): readonly 
   return ready.slice(0, end < 0 ? undefined : Math.max(end, 1));
 }
 
-/** Whether something is to be sent now. */
+/** Whether a message is to be sent now. */
 function isDue(session: ChatSession, { isReady }: QueueSender): boolean {
   return isReady() && !session.goesOn && isOver(session) && nextOf(session, session.queued).length > 0;
 }
 
-/** Whether the last answer is as it should be: what was cut can go on, and what has failed be asked again. */
+/** Whether the last answer is complete: one that was cut off can be continued, and a failed one retried. */
 function isOver({ lastAnswer }: ChatSession): boolean {
   return lastAnswer?.status === "done" && lastAnswer.finishReason === "stop" && !lastAnswer.forgotten;
 }
 
-/** Whether a message is sent only if the person says so. */
+/** Whether a message is only sent if the user asks for it. */
 export function asks(session: ChatSession, message: QueuedMessage): boolean {
   const isStuck = !session.busy && session.waitingCalls.length === 0 && !isOver(session);
   const isFollowing = sending.get(session)?.following.includes(message.id);
   return (!isFollowing && (isStuck || message.isHeld === true)) || lacksFiles(session, message);
 }
 
-/** Whether there is something of it to send. */
+/** Whether there is anything of the message to send. */
 export function isSendable(session: ChatSession, message: QueuedMessage): boolean {
   return message.text !== "" || !lacksFiles(session, message);
 }
@@ -124,7 +124,7 @@ export function lacksFiles({ queuedFiles }: ChatSession, { id, files }: QueuedMe
   return files.length > 0 && !queuedFiles.has(id);
 }
 
-/** These may be sent, also without files that are gone. */
+/** Allows these messages to be sent, even without files that are gone. */
 function release(session: ChatSession, ids: readonly string[]): void {
   const lacking = session.queued.filter((it) => it.text && lacksFiles(session, it)).map(({ id }) => id);
   session.changeQueue({ type: "release", ids, lacking });

@@ -1,10 +1,10 @@
-/** The bytes of files that were sent, and what is shown of them, as long as their messages can be sent again here. */
+/** The bytes of files that were sent, as long as their messages can be sent again here. */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
 import type { OutgoingMessage } from "./conversation.ts";
 import type { SentFile, UserMessage } from "./messages.ts";
 
-/** The files of so many messages are kept: each may have some 64 MiB of them. */
+/** Number of messages whose files are kept: each may have some 64 MiB of them. */
 const MESSAGES_WITH_FILES = 3;
 
 type Attachments = ReadonlyMap<string, readonly Attachment[]>;
@@ -26,7 +26,7 @@ export class SentFiles {
     this.#attachments.set(id, attachments);
   }
 
-  /** Like `add`, for a message that was sent here: the oldest ones give way to it. */
+  /** Like `add`, for a message that was sent here: the files of the oldest one are dropped if there are too many. */
   keep(id = "", attachments: readonly Attachment[]): void {
     this.#attachments.set(id, attachments);
     const [oldest] = this.#attachments.keys();
@@ -44,7 +44,7 @@ export class SentFiles {
   }
 }
 
-/** A file of the composer holds its bytes: a message has only what it shows. */
+/** Leaves out the bytes that a file of the composer has: a message contains only what it shows. */
 export function shownOf({ text, files }: OutgoingMessage): Pick<UserMessage, "text" | "files"> {
   return { text, files: files.map(({ attachment: _, ...file }: SentFile & { attachment?: Attachment }) => file) };
 }

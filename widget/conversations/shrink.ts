@@ -1,12 +1,12 @@
-/** Makes a conversation small enough to be stored. Loaded with what reads conversations. */
+/** Makes a conversation small enough to be stored. Loaded with `read-row.ts`. */
 
 import { branchOf, type ConversationData, stateAt } from "./conversation.ts";
 import type { Message } from "./messages.ts";
 import { charsOf, sizeOf } from "./row.ts";
 
 /**
- * Leaves out other branches, the oldest ends first, and then the beginning of the branch in sight, until the messages
- * have no more characters together. The state of the branch in sight stays.
+ * Leaves out other branches, the oldest ends first, and then the beginning of the shown branch, until the messages have
+ * at most `maxChars` characters together. The state of the shown branch stays.
  */
 export function shrink<Data extends ConversationData>(data: Data, maxChars: number): Data {
   const shown = new Set(branchOf(data.tree, data.head).map(({ id }) => id));

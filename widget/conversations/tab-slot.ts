@@ -1,10 +1,10 @@
-/** What a tab keeps of a chat: which conversation it shows, what is being written in which, and where its reader is. */
+/** What a tab stores of a chat: which conversation it shows, the drafts, and the scroll position. */
 
 import { isRecord, toJson } from "../../server/protocol/json.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
 import type { RunPosition } from "../transport/transport.ts";
 
-/** A text that is being written, as it is kept: of its files the names alone. */
+/** A draft as it is stored: of its files, only the names. */
 export interface Written {
   readonly text: string;
   readonly files: readonly string[];
@@ -12,14 +12,14 @@ export interface Written {
   readonly putBack?: () => void;
 }
 
-/** Names a message that is being changed. */
+/** Identifies a message that is being changed. */
 export interface EditedMessage {
-  /** In the store; absent where nothing is stored. */
+  /** Its id in the store; absent if nothing is stored. */
   readonly conversation: string | undefined;
   readonly id: string;
 }
 
-/** What is in the composer, and in the place of a message that is being changed. */
+/** The draft in the composer, and that of a message that is being changed. */
 export interface Draft extends Written {
   readonly edit?: Edit | undefined;
 }
@@ -30,22 +30,22 @@ export const NOTHING_WRITTEN: Written = { text: "", files: [] };
 
 export const isEmpty = ({ text, files }: Written): boolean => text === "" && files.length === 0;
 
-/** Where a reader is in a conversation. */
+/** The scroll position in a conversation. */
 export interface Place {
   /** Id of a message. */
   readonly message: string;
-  /** The first block of it that is in view, by its number. */
+  /** The index of its first block that is in view. */
   readonly block: number;
-  /** How much of the block is above the view, of 1. */
+  /** The part of the block that is above the view, from 0 to 1. */
   readonly part: number;
 }
 
 export interface SlotContent {
-  /** Names the conversation in the store; absent before the first message. */
+  /** Id of the conversation in the store; absent before the first message. */
   readonly id?: string | undefined;
   /** Its user, as `/api/info` names them; empty without one. */
   readonly user: string;
-  /** By the id of the conversation; that of a new one under an empty text. */
+  /** By the id of the conversation; that of a new one under an empty string. */
   readonly drafts: Readonly<Record<string, Written>>;
   /** The message that is being changed, in any conversation: there is one at a time. */
   readonly edit?: Edit | undefined;
@@ -74,7 +74,7 @@ function parse(text: string): SlotContent | undefined {
     return {
       id: known,
       user: String(user ?? ""),
-      // Before version 6 there was one for all conversations, with what was being changed.
+      // Before version 6 there was one draft for all conversations, which included the message being changed.
       drafts: writtenIn(drafts ?? { [known ?? ""]: draft }),
       edit: editOf(edit ?? draft?.edit),
       reported: isRecord(reported) ? { run: String(reported.run), after: Number(reported.after) } : undefined,
@@ -87,7 +87,7 @@ function parse(text: string): SlotContent | undefined {
   }
 }
 
-/** What is damaged takes nothing else with it. */
+/** A damaged draft does not affect the others. */
 function writtenIn(drafts: unknown): SlotContent["drafts"] {
   const entries = isRecord(drafts) ? Object.entries(drafts) : [];
   return Object.fromEntries(entries.map(([id, draft]) => [id, writtenOf(draft) ?? NOTHING_WRITTEN]));

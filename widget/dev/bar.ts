@@ -1,6 +1,6 @@
 /**
- * Under `parley dev`: shows above the text field why the agent cannot be loaded, and what a new agent calls itself; chooses
- * which of the module's `devUsers` asks.
+ * For `parley dev`: shows above the text field why the agent cannot be loaded, updates the page's title with the
+ * agent's name, and lets the developer choose which of the module's `devUsers` asks.
  */
 
 import { SseDecoder } from "../../server/protocol/sse.ts";
@@ -15,7 +15,7 @@ const MAX_EVENT_CHARS = 1_000_000;
 /** In `sessionStorage`: the page reads it before the chat asks for the user. */
 const DEV_USER = "parley-dev-user";
 
-/** Follows what the server says about the agent's files, until the server was restarted and no longer knows this token. */
+/** Follows the server's events about the agent's files, until the server was restarted and no longer knows this token. */
 export async function followAgent(chat: AgentChat, token: string): Promise<void> {
   const bar = addBar(chat);
   for (;;) {
@@ -34,7 +34,7 @@ function addBar(chat: AgentChat): HTMLElement {
   bar.slot = "before-composer";
   bar.className = "dev-bar";
   bar.lang = "en";
-  // There from the start, and empty: only what changes in it is spoken.
+  // Present from the start, and empty: screen readers announce only what changes in it.
   const status = document.createElement("div");
   status.role = "status";
   bar.append(status);
@@ -72,7 +72,7 @@ function offerUsers(chat: AgentChat, bar: HTMLElement, users: readonly { token: 
   if (users.length === 0) return;
   const select = document.createElement("select");
   for (const { token, label } of users) select.add(new Option(label, token));
-  // A token that names none of them is the first one's, as for the server.
+  // An unknown token selects the first user, as on the server.
   const index = users.findIndex(({ token }) => token === chosen);
   select.selectedIndex = Math.max(index, 0);
   // This tab asks as the user until another one is chosen.

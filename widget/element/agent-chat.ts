@@ -67,40 +67,39 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     isKeyPromptMissing: { state: true },
   };
 
-  /** In the order in which they win over each other. Those of messages come before the last one. */
+  /** In cascade order: later sheets win. `Talk` inserts the sheets of messages before the last one. */
   static override styles = [tokenStyles, surfaceStyles, baseStyles, screenStyles, composerStyles].map(unsafeCSS);
 
   /**
-   * The server of elements without the attribute `server`: the one that the script was loaded from. Empty if that is
-   * not known.
+   * URL of the server for elements without a `server` attribute: where the script was loaded from. Empty if unknown.
    */
   static defaultServer = "";
 
-  /** @internal What the page of the server knows of its agent from the start. */
+  /** @internal The description of the agent, which the server's own page contains. */
   pageInfo: AgentInfo | undefined;
-  /** @internal What the agent's owner wants, and who is signed in; absent where there is neither. */
+  /** @internal The owner's settings (`chat` of `/api/info`) and who is signed in; absent if there is neither. */
   own: OwnersView | undefined;
   /** @internal See `ChatContext`. */
   images: ChatContext["images"] = "ask";
-  /** @internal What the page offers to say next. */
+  /** @internal Messages that the page suggests to send next. */
   suggested: readonly string[] = [];
   /** @internal See `ActionsHost`. */
   editor: Composer | undefined;
   /** @internal See `ListView`. */
   list: ListView = { count: 0, others: 0, isOpen: false };
-  /** @internal What shows a conversation; absent in an empty chat, until there is time to load it. */
+  /** @internal Draws the conversation; absent until its code is loaded. */
   talk: Talk | undefined;
   #talkLoaded!: (talk: Talk) => void;
-  /** @internal For `ElementActions`: resolves with it. */
+  /** @internal For `ElementActions`: resolves to `talk`. */
   readonly talkReady = new Promise<Talk>((resolve) => {
     this.#talkLoaded = resolve;
   });
-  /** Resolves when it is there, or cannot be loaded for now. */
+  /** Resolves when `talk` is loaded, or the first attempt has failed. */
   #talkTried: Promise<void> | undefined;
   #owner: Owner | undefined;
-  /** Resolves when it is there, or cannot be loaded for now. */
+  /** Resolves when `#owner` is there, or the first attempt to load it has failed. */
   #ownerTried: Promise<void> | undefined;
-  /** The answer that has begun before. */
+  /** The answer that began streaming before `talk` was loaded. */
   #begun: AssistantMessage | undefined;
   /** Whether the form that asks for a key could not be loaded. */
   private isKeyPromptMissing = false;
@@ -126,7 +125,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     onPrepare: () => void this.#needTalk(),
   });
   readonly #actions = new ElementActions(this, { announcer: this.#announcer, theme: this.#theme });
-  /** For this element alone: its `style` belongs to the site. */
+  /** Declarations of this element alone: its `style` attribute belongs to the site. */
   readonly #sheet = sheetOf(":host{}");
   readonly #renderers = new PageTable<BlockRenderers>();
   readonly #toolRenderers = new PageTable<ToolRenderers>();
@@ -134,9 +133,9 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   readonly #messageHeader = new PageTable<{ draw?: MessageHeader | undefined }>();
   #context!: ChatContext;
   #isConnectionLost = false;
-  /** Resolves when the form that asks for a key is there, or cannot be loaded. */
+  /** Resolves when the form that asks for a key is loaded, or has failed to load. */
   #keyPrompt: Promise<void> | undefined;
-  /** How often the answer was stopped: a message that is about to be sent is stopped, too. */
+  /** Number of calls of `stop`: `send` also stops an answer that was about to start. */
   #stops = 0;
 
   constructor() {
@@ -145,7 +144,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     new FocusKeeper(this);
   }
 
-  // `public-types.ts` says what the public methods do.
+  // `public-types.ts` documents the public methods.
 
   async send(text: string): Promise<void> {
     const stops = this.#stops;
@@ -196,7 +195,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   }
 
   async signOut(): Promise<void> {
-    // A launcher around the element would hand the token on again. What a site has around it is its own.
+    // A launcher around the element would set its token again. Any other host belongs to the site.
     const { host } = this.getRootNode() as ShadowRoot;
     if (host?.localName === "agent-chat-launcher")
       (host as HTMLElement & Pick<this, "userToken">).userToken = undefined;
@@ -204,7 +203,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     await this.client?.signOut();
   }
 
-  /** @internal For `ElementActions`: like `reset`, for a person, who may have meant something else. */
+  /** @internal For `ElementActions`: like `reset`, but the user can undo it. */
   closeConversation(): void {
     this.#clear();
     this.client?.library.close();
@@ -297,7 +296,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     return root;
   }
 
-  /** The first drawing waits for the language. While an answer streams, once per frame is enough. */
+  /** The first drawing waits for the language's texts. While an answer streams, one drawing per frame is enough. */
   protected override async scheduleUpdate(): Promise<void> {
     if (!this.hasUpdated) await this.#locale.ready;
     else if (this.client?.session.busy) await nextFrame();
@@ -306,7 +305,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     super.scheduleUpdate();
   }
 
-  /** Resolves when the parts have been drawn, too. */
+  /** Also waits until the parts have been drawn. */
   protected override async getUpdateComplete(): Promise<boolean> {
     let isComplete = await super.getUpdateComplete();
     if (this.#hasConversation && !this.talk) {
@@ -346,7 +345,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   protected override updated(): void {
     if (!this.asksForKey) this.#keyPrompt = undefined;
     else this.#keyPrompt ??= this.loadKeyPrompt();
-    // The page of the server: its language is not known before the browser is asked.
+    // The server's own page: its language is known only in the browser.
     const { lang } = this.#context.strings;
     const root = document.documentElement;
     // Written only if the value has changed, because a change makes the browser style the whole page again.
@@ -377,7 +376,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     useKey(event, (pressed) => this.#commandOf(pressed));
   };
 
-  /** Escape leaves the message that is being changed, if the focus is there, or else stops the answer, or moves the focus. */
+  /** Escape ends the edit that has the focus; otherwise it stops the answer; otherwise it moves the focus. */
   #commandOf(event: KeyboardEvent): (() => void) | undefined {
     const isEscape = event.key === "Escape";
     if (isEscape && this.editor?.contains(event.target as Node)) return () => void this.#actions.endEdit();
@@ -393,7 +392,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   #connect(): void {
     const hadClient = this.client !== undefined;
-    // An attribute that was removed, or a value that a framework does not have.
+    // The attribute was removed, or a framework has set no value.
     this.server ||= AgentChat.defaultServer || siteServer();
     const client = this.#clients.connect(this.server, this.pageInfo);
     this.pageInfo = undefined;
@@ -411,31 +410,31 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (isLost === this.#isConnectionLost) return;
     this.#isConnectionLost = isLost;
     const { strings } = this.#context;
-    // In place of the greeting stands an alert that says the same.
+    // An alert in place of the greeting says the same.
     const isSaid = isLost && phase === "unreachable" && this.#messages.length === 0;
     if (!isSaid) this.#announcer.say(isLost ? strings.unreachable : strings.connected);
   }
 
-  /** Has an answer spoken; from its beginning, also where what speaks of it is still to come. */
+  /** Announces an answer to screen readers, from its beginning even if `talk` is loaded later. */
   #watch(answer: AssistantMessage | undefined): void {
     if (this.talk) this.talk.announcer.watch(answer);
     else if (answer?.status === "streaming") this.#begun ??= answer;
     else if (!answer) this.#begun = undefined;
   }
 
-  /** Whether there are messages, or will be as soon as they have been read. */
+  /** Whether there are messages, or a stored conversation is being read. */
   get #hasConversation(): boolean {
     return this.#messages.length > 0 || this.client?.library.isRestoring === true;
   }
 
-  /** Loads what shows a conversation, however often that has to be tried, and what keeps it. Resolves after the first time. */
+  /** Loads the code that draws and stores a conversation, with retries. Resolves after the first attempt. */
   #needTalk(): Promise<void> {
     this.#talkTried ??= tried(talks, (module) => this.#begin(module));
     this.client?.library.prepare();
     return this.#talkTried;
   }
 
-  /** Loads what makes the chat its owner's, and what signs people in and out. Resolves after the first time. */
+  /** Loads the code for the owner's settings and for signing in, with retries. Resolves after the first attempt. */
   #needOwner(): Promise<void> {
     this.#ownerTried ??= tried(owners, ({ Owner }) => {
       this.#owner = new Owner(this, { theme: this.#theme, locale: this.#locale, clients: this.#clients });
@@ -461,7 +460,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     whenIdle(() => void this.#needTalk());
   }
 
-  /** Forgets with the conversation what was being changed, offered and spoken. */
+  /** Discards the edit, the suggestions and the announcements of a conversation that is removed. */
   #clear(): void {
     this.editor = undefined;
     this.suggested = [];
@@ -469,7 +468,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.#announcer.say(this.#context.strings.startedOver);
   }
 
-  /** A user has left: what they have written and seen goes. */
+  /** The user has signed out or changed: removes what they have written and seen. */
   #forget(wasShown: boolean): void {
     if (wasShown) {
       this.#watch(undefined);
@@ -480,14 +479,14 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.dispatchEvent(new Event(USER_LEFT));
   }
 
-  /** Before the first drawing there is no composer: what is asked of it waits. */
+  /** Waits for the first drawing if necessary: before it there is no composer. */
   async #withComposer<Result>(use: (composer: Composer) => Result): Promise<Awaited<Result> | undefined> {
     if (!this.composer) await this.updateComplete;
     const composer = this.composer;
     return composer ? await use(composer) : undefined;
   }
 
-  /** As `#restored`, for what is to be sent. Rejects where the server would not know the user. */
+  /** Like `#restored`, before something is sent. Rejects if the server would not know the user. */
   async #admitted(method: string): Promise<void> {
     await this.updateComplete;
     const refusal = await this.client?.admit();
@@ -497,13 +496,13 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     }
   }
 
-  /** Resolves when what an earlier page load has kept is there: it would undo what is asked of the element before. */
+  /** Resolves when the conversation of an earlier page load is restored, which would undo earlier calls. */
   async #restored(): Promise<void> {
     await this.updateComplete;
     await this.client?.library.restored;
   }
 
-  /** @internal Loads the form that asks for a key: at first, and when a person tries again. */
+  /** @internal Loads the form that asks for a key: at first, and when the user tries again. */
   async loadKeyPrompt(): Promise<void> {
     try {
       await loadPart("agent-chat-key-prompt");
@@ -518,7 +517,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const { strings } = this.#locale;
     const modes: ChatModes = {
       thinking: this.thinking,
-      // The author of an agent wants to see what it does; people elsewhere read what it says of it.
+      // On this machine, the agent's author wants to see the tools' data; elsewhere people read only their titles.
       tools: this.tools === "auto" && !LOOPBACK.test(this.client?.server.hostname ?? "") ? "titles" : this.tools,
       feedback: this.feedback ?? this.own?.feedback ?? this.client?.info?.feedback === true,
     };
@@ -540,7 +539,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (!known || !hasSameEntries(known, context)) this.#context = context;
   }
 
-  /** A card that replaces a message is drawn separately. */
+  /** Sets the properties of the editor that replaces a message, which no template does. */
   #updateEditor(): void {
     const { editor, client } = this;
     if (!editor?.edits || !client) return;
@@ -552,21 +551,21 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
 
   #updateSheet(isAccentNew: boolean): void {
     const { style } = this.#sheet.cssRules[0] as CSSStyleRule;
-    // Which side is the end: everything inside follows.
+    // Everything inside inherits the direction.
     const { direction } = this.#locale;
     if (style.direction !== direction) style.setProperty("direction", direction, "important");
     if (isAccentNew) style.setProperty("--_accent", this.accent && `var(--agent-chat-accent, ${this.accent})`);
   }
 }
 
-/** Resolves with what an empty chat is shown without. */
+/** Draws conversations. An empty chat does not need it. */
 const talks = lazy(() => import("../ui/talk.ts"), "Talk");
 
 const owners = lazy(() => import("./owner.ts"), "Owner");
 
 const transcripts = lazy(() => import("../ui/export.ts"), "exportTranscript");
 
-/** Uses a part, however often it has to be loaded for that. Resolves after the first time. */
+/** Loads a part, with retries, and uses it. Resolves after the first attempt. */
 function tried<Module>(part: Lazy<Module>, use: (module: Module) => void): Promise<void> {
   return new Promise((resolve) => {
     void part.loadEventually(undefined, resolve).then((module) => {
@@ -578,11 +577,11 @@ function tried<Module>(part: Lazy<Module>, use: (module: Module) => void): Promi
 
 const warnings = lazy(() => import("./warnings.ts"));
 
-/** Puts the initial value of a property in the place of a wrong one. */
+/** Replaces an invalid value of a property by its initial value, and warns. */
 function checkProperty(chat: AgentChat, name: string): void {
   const row = CHAT[name] ?? {};
   const value: unknown = Reflect.get(chat, name);
-  // A token is a text, but not one for everybody who can read the page's source.
+  // A token may be a string, but not in an attribute, which everybody can read in the page's source.
   const isText =
     row.kind === "object" && typeof value === "string" && (name !== "userToken" || chat.hasAttribute(name));
   if (isValid(row, value) && !isText) return;
@@ -592,7 +591,7 @@ function checkProperty(chat: AgentChat, name: string): void {
   Reflect.set(chat, name, initialValue(row));
 }
 
-/** Where a script that a site has bundled finds its server. */
+/** The server of elements whose script a site has bundled: the page's origin, with a warning. */
 function siteServer(): string {
   const { origin } = location;
   console.warn(
@@ -601,12 +600,12 @@ function siteServer(): string {
   return `${origin}/`;
 }
 
-/** Names of this machine. */
+/** Host names of this machine. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1])$/;
 
 const NO_ACTIONS: readonly never[] = [];
 
-/** For the launcher's panel. */
+/** Events for the launcher's panel. */
 const USER_LEFT = "user-left";
 const MESSAGE_ADDED = "message-added";
 

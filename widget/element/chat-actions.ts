@@ -1,4 +1,4 @@
-/** What the parts of the interface ask for, done with the element's session, composer and controllers. */
+/** Carries out what the parts of the interface ask for, with the element's session, composer and controllers. */
 
 import { Composer } from "../composer/composer.ts";
 import type { SendOptions, SendOutcome, SendResult } from "../conversations/chat-session.ts";
@@ -24,14 +24,14 @@ import type { EditHost, EditInPlace } from "./edit-in-place.ts";
 import { fireEvent } from "./events.ts";
 import type { ThemeWatcher } from "./theme.ts";
 
-/** The element: what of it the actions use. */
+/** The members of the element that the actions use. */
 export interface ActionsHost extends EditHost {
   readonly texts: Strings;
   readonly follow: "question" | "end";
-  /** What the page offers to say next. */
+  /** Messages that the page suggests to send next. */
   suggested: readonly string[];
   list: ListView;
-  /** What shows the conversation, once it is loaded. */
+  /** Draws the conversation; absent until its code is loaded. */
   readonly talk: Talk | undefined;
   readonly talkReady: Promise<Talk>;
   /** Whether the browser keeps all conversations. */
@@ -47,7 +47,7 @@ interface Controllers {
   readonly theme: ThemeWatcher;
 }
 
-/** Much else is new then, and to be read. */
+/** How long the note about another tab stays: the user first has to read what is new. */
 const ELSEWHERE_FOR_MS = 12_000;
 
 const NOT_SENT: SendResult = { outcome: "busy", ended: Promise.resolve() };
@@ -55,29 +55,29 @@ const NOT_SENT: SendResult = { outcome: "busy", ended: Promise.resolve() };
 /** For messages that wait for the end of an answer. */
 const queue = lazy(() => import("../conversations/send-queued.ts"), "sendQueued");
 
-/** For messages that are changed. */
+/** For editing messages. */
 const editing = lazy(() => import("./edit-in-place.ts"), "EditInPlace");
 
-/** For the element and its parts. What the methods mean: `ChatActions`. */
+/** The actions for the element and its parts. `ChatActions` documents the methods. */
 export class ElementActions implements ChatActions {
   readonly #host: ActionsHost;
   readonly #controllers: Controllers;
   #editing: EditInPlace | undefined;
-  /** Brings back what was closed last. */
+  /** Brings back the conversation that was closed last. */
   #reopen = () => {};
   /** How often another conversation was opened. */
   #opened = 0;
-  /** The same, for the conversation whose decisions are about to be sent: as they stand then. */
+  /** `#opened` for the conversation whose decisions are about to be sent. They can still change until then. */
   #deciding: number | undefined;
 
   constructor(host: ActionsHost, controllers: Controllers) {
     this.#host = host;
     this.#controllers = controllers;
-    // A press opens a message at once, also without a network: the keyboard of a screen comes only right after one.
+    // Preloaded: a press must open an editor at once, even offline. Screen keyboards open only right after a press.
     void host.talkReady.then(() =>
       whenIdle(() => {
         void editing.loadEventually();
-        // A file may be refused, and an answer fail, because nothing can be loaded any more.
+        // Preloaded, too: a file may be refused, or an answer fail, because nothing can be loaded any more.
         void fileNotes.loadEventually();
         void waysOn.loadEventually();
         void lateStyles.loadEventually().then((it) => it && adoptSheets(host.shadowRoot as ShadowRoot, it.lateSheets));
@@ -85,15 +85,15 @@ export class ElementActions implements ChatActions {
     );
   }
 
-  /** What an earlier page load has kept comes first: it would take the place of the message. */
+  /** Waits until an earlier conversation is restored, which would otherwise replace the message. */
   async send(message: OutgoingMessage, options?: SendOptions): Promise<SendOutcome> {
     const { client } = this.#host;
-    // What is busy at the press is busy: an answer may end while storage is asked.
+    // The state at the press counts: an answer may end while storage is read.
     if (client?.session.busy) {
       if (options?.replaces !== undefined) return "busy";
       if (client.session.status !== "stopping") {
         if (!client.session.queue(message)) return "full";
-        // Until it is kept there, the text field keeps it.
+        // The text field keeps the message until it is stored.
         await client.library.stored;
         return "accepted";
       }
@@ -101,7 +101,7 @@ export class ElementActions implements ChatActions {
     }
     const reason = await this.#admit();
     if (reason) {
-      // Where people have to sign in.
+      // The button to sign in, if there is one.
       void this.#focus(".way-in");
       return reason;
     }
@@ -117,7 +117,7 @@ export class ElementActions implements ChatActions {
     const { session } = client;
     const isReady = () => session === client.session && client.isReady;
     const admit = async () => {
-      // What has ended is said first.
+      // The end of the previous answer is announced first.
       await this.#host.updateComplete;
       return this.#admit();
     };
@@ -131,7 +131,7 @@ export class ElementActions implements ChatActions {
     if (client && composer) await module?.takeOut(client.session, id, toChange ? composer : undefined);
   }
 
-  /** Resolves with the reason why the session can do nothing now, if there is one, and says it. */
+  /** Resolves to the reason if nothing can be sent now. Announces a refusal of the server. */
   async #admit(): Promise<SendOutcome | undefined> {
     const { client, texts } = this.#host;
     const opened = this.#opened;
@@ -146,7 +146,7 @@ export class ElementActions implements ChatActions {
     return refusal && "refused";
   }
 
-  /** Says, in place and aloud, where another tab has gone on with what stood here. */
+  /** If another tab has continued the conversation: shows that at the text field, and announces it. */
   #said(outcome: SendOutcome | undefined): void {
     if (outcome !== "elsewhere") return;
     const { texts, composer } = this.#host;
@@ -155,8 +155,8 @@ export class ElementActions implements ChatActions {
   }
 
   /**
-   * Sends a message, with its event, when an earlier conversation has been restored. See `ChatSession.send`. One that
-   * goes `isUnasked` does not take the reader away from an answer of which they have not seen the end.
+   * Sends a message and fires its event. To be called once an earlier conversation is restored. See `ChatSession.send`.
+   * With `isUnasked`, a reader who has not seen the end of the previous answer stays there.
    */
   async sendNow(
     message: OutgoingMessage,
@@ -176,7 +176,7 @@ export class ElementActions implements ChatActions {
 
   sendSuggestion(text: string): void {
     void this.send({ text, attachments: [], files: [] });
-    // Its keyboard would cover the answer.
+    // A screen keyboard would cover the answer.
     if (hasTouchKeyboard()) this.#host.composer?.blur();
     else this.#host.focusComposer();
   }
@@ -206,11 +206,11 @@ export class ElementActions implements ChatActions {
   }
 
   async edit(message: UserMessage): Promise<void> {
-    // Without a connection nothing more can be loaded, and nothing is needed for that.
+    // Taking back an unsent message needs no further code, so it also works offline.
     if (!(await this.takeBack())) await (await this.#editInPlace())?.edit(message);
   }
 
-  /** Has a message that was not sent yet in the composer again. Resolves with it, if there is one. */
+  /** Moves a message that was not sent yet back into the composer. Resolves to the message, if there is one. */
   async takeBack(): Promise<OutgoingMessage | undefined> {
     await this.#host.client?.library.filled;
     const { client, composer } = this.#host;
@@ -231,7 +231,7 @@ export class ElementActions implements ChatActions {
     (await this.#editInPlace())?.giveUp(editor);
   }
 
-  /** Absent where its code cannot be loaded for now. */
+  /** Resolves to `undefined` if its code cannot be loaded now. */
   async #editInPlace(): Promise<EditInPlace | undefined> {
     const module = await editing.load().catch(() => undefined);
     if (module) this.#editing ??= new module.EditInPlace(this.#host, this);
@@ -247,7 +247,7 @@ export class ElementActions implements ChatActions {
     return editor;
   }
 
-  /** An earlier page load has left a message that was being changed. */
+  /** Reopens the editor that an earlier page load has left open. */
   restoreEdit(edit: Draft["edit"]): void {
     if (!edit || this.#host.editor) return;
     const { text, files, ...edits } = edit;
@@ -269,11 +269,11 @@ export class ElementActions implements ChatActions {
   async openConversation(id: string | undefined): Promise<void> {
     const host = this.#host;
     this.#opened += 1;
-    // Another server may have come since it was written.
+    // The draft may have been written before the server changed, so it is saved again.
     this.saveDraft();
     host.leaveConversation();
     if (id === undefined) this.announce(host.texts.startedOver);
-    // What lay over it is gone then. A keyboard on the screen would cover what has been opened.
+    // After the drawing the list no longer covers the field. A screen keyboard would cover an opened conversation.
     const find = id !== undefined && hasTouchKeyboard() ? ".scroller" : "";
     void (find ? this.#focus(find) : host.updateComplete.then(() => host.focusComposer()));
     await host.client?.library.show(id);
@@ -285,7 +285,7 @@ export class ElementActions implements ChatActions {
   closeConversation(): void {
     const host = this.#host;
     if (host.keepsAll) {
-      // Nothing ends: it is the first one in the list.
+      // The conversation is not removed: it becomes the first one in the list.
       if (!host.client?.library.isNotKept) return void this.openConversation(undefined);
     }
     const { suggested, editor, client } = host;
@@ -304,7 +304,7 @@ export class ElementActions implements ChatActions {
     if (list.isOpen) void this.#focus('[part="list"]');
   }
 
-  /** Once what has changed is drawn. */
+  /** Moves the focus after the next drawing. */
   async #focus(selector: string): Promise<void> {
     await this.#host.updateComplete;
     this.#host.shadowRoot?.querySelector<HTMLElement>(selector)?.focus({ preventScroll: true });
@@ -342,7 +342,7 @@ export class ElementActions implements ChatActions {
 
   async decide(callId: string, decision: ToolBlock["decision"]): Promise<void> {
     const { client } = this.#host;
-    // A page's own card may be quicker than the end of the run that asks.
+    // A page's own card may decide before the run that asks has ended.
     await client?.session.ended;
     const session = client?.session;
     session?.mark(callId, decision);
@@ -351,7 +351,7 @@ export class ElementActions implements ChatActions {
     this.#deciding = opened;
     const refused = await this.#admit();
     if (this.#deciding === opened) this.#deciding = undefined;
-    // The person may have changed their mind while the page or another tab was asked, or another user may be here.
+    // Meanwhile the user may have changed their mind, or another user may have signed in.
     if (refused || !session.decisions) return;
     this.#said((await session.decide(session.decisions)).outcome);
   }
@@ -384,7 +384,7 @@ export class ElementActions implements ChatActions {
     this.#host.talk?.scroll.hold();
   }
 
-  /** Has the message at the top whose answer begins, or goes on after a reload. */
+  /** Moves the message whose answer begins, or resumes after a reload, to the top if `follow` is `question`. */
   async showNewAnswer(options?: { readonly glides: boolean }): Promise<void> {
     const { scroll } = await this.#host.talkReady;
     await this.#host.updateComplete;
@@ -392,13 +392,13 @@ export class ElementActions implements ChatActions {
     if (follow === "question" && client?.session.isAnswerNew) scroll.anchorLastExchange(options);
   }
 
-  /** After a reload: the message whose answer goes on, or the place that was left. */
+  /** After a reload: scrolls to the message whose answer resumes, or to where the reader was. */
   async showRestored(place: Place | undefined): Promise<void> {
     await this.showNewAnswer({ glides: false });
     if (place && !this.#host.client?.session.busy) this.#host.talk?.scroll.returnTo(place);
   }
 
-  /** `isNextUnseen`: the end of the answer before has not been read, and nothing moves. */
+  /** `isNextUnseen`: the end of the previous answer has not been read, so nothing moves. */
   async #showNewExchange(isNextUnseen = false): Promise<void> {
     const { scroll } = await this.#host.talkReady;
     scroll.isNextUnseen = isNextUnseen;

@@ -10,7 +10,7 @@ import { parseServer } from "../session/server.ts";
 import { fireEvent } from "./events.ts";
 import type { ChatProperties } from "./public-types.ts";
 
-/** The element: what of it a client is made with. */
+/** The members of the element that a client is made with. */
 export interface ClientHost
   extends ReactiveControllerHost,
     HTMLElement,
@@ -22,15 +22,15 @@ export interface ClientHost
 export interface ClientListener extends Pick<ClientOptions, "onDraft" | "onSwitch" | "onForget" | "place"> {
   /** The conversation, the connection or what is known of the server has changed. */
   readonly onChange: (client: Client) => void;
-  /** A message that was not taken. */
+  /** Gives back a message that was not accepted. */
   readonly onUnsent: (message: OutgoingMessage) => void;
-  /** A message may come soon. */
+  /** The user may send a message soon. */
   readonly onPrepare: () => void;
 }
 
-/** The client of an element: another one for another server, and open while the element is in a page. */
+/** The client of an element: one per server, open while the element is in a page. */
 export class ClientController implements ReactiveController {
-  /** Absent until the element is in a page, and where its server is no address. */
+  /** Absent until the element is in a page, and if `server` is not a valid URL. */
   client: Client | undefined;
   readonly #host: ClientHost;
   readonly #listener: ClientListener;
@@ -46,7 +46,7 @@ export class ClientController implements ReactiveController {
     this.#listeners = new AbortController();
     const { signal } = this.#listeners;
     window.addEventListener("online", () => this.client?.networkChanged(), { signal });
-    // The status is drawn from what the browser says about its network, and from what is known of parts.
+    // The status line depends on the browser's network state, and on parts that could not be loaded.
     for (const type of ["online", "offline", MISSING_PARTS]) {
       window.addEventListener(type, () => this.#lookAtNetwork(), { signal });
     }
@@ -71,8 +71,8 @@ export class ClientController implements ReactiveController {
   }
 
   /**
-   * Leaves the server, and begins with the one at an address. `undefined`, with an error in the console, where it is
-   * none.
+   * Closes the client of the previous server, and creates one for `address`. Returns `undefined`, and logs an error, if
+   * `address` is not a valid URL.
    */
   connect(address: string, info?: AgentInfo): Client | undefined {
     this.#leave();
@@ -96,7 +96,7 @@ export class ClientController implements ReactiveController {
         const changed = () => {
           if (this.client === client) this.#listener.onChange(client);
         };
-        // Why the page is refused is drawn once there are words for it.
+        // The reason for a refusal is drawn once its text is loaded.
         if (client.refusal) void explain(client.refusal, this.#host.texts).then(changed);
         else changed();
       },
@@ -121,7 +121,7 @@ export class ClientController implements ReactiveController {
     return client;
   }
 
-  /** To be called when the element says otherwise whether the conversation outlives a reload. */
+  /** To be called when the settings about keeping conversations have changed. */
   persistChanged(): void {
     const { library } = this.client ?? {};
     if (!this.#persists) void library?.erase();
@@ -130,7 +130,7 @@ export class ClientController implements ReactiveController {
     library?.save();
   }
 
-  /** Leaves a server permanently. */
+  /** Closes the client permanently. */
   #leave(): void {
     this.client?.close();
     this.client = undefined;
@@ -146,7 +146,7 @@ export class ClientController implements ReactiveController {
     return this.#host.persist !== "none";
   }
 
-  /** The server's page puts the cursor into the field itself, which does not mean that a message comes. */
+  /** Not before the user has done anything: the server's own page focuses the text field by itself. */
   #prepare(): void {
     if (navigator.userActivation?.hasBeenActive === false) return;
     this.#listener.onPrepare();

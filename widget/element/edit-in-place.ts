@@ -1,4 +1,4 @@
-/** Changing a message in its place. Loaded when there is time, as soon as messages can be shown. */
+/** Edits a message in its place. Loaded when the page is idle, once messages can be shown. */
 
 import { toJson } from "../../server/protocol/json.ts";
 import type { Composer } from "../composer/composer.ts";
@@ -10,31 +10,31 @@ import type { ChatActions } from "../ui/context.ts";
 import { hasTouchKeyboard } from "../ui/controls.ts";
 import type { MessageElement } from "../ui/message.ts";
 
-/** The element: what of it an edit uses. */
+/** The members of the element that an edit uses. */
 export interface EditHost extends HTMLElement {
   readonly updateComplete: Promise<boolean>;
   readonly client: Client | undefined;
   readonly composer: Composer | null | undefined;
-  /** The attribute: what people can do with messages. */
+  /** The attribute `actions`: what users can do with messages. */
   readonly actions: string;
-  /** Stands in the place of the message that is being changed; where that is out of sight, it waits. */
+  /** Drawn in place of the message that is being edited, while that message is shown. */
   editor: Composer | undefined;
   focusComposer(): void;
 }
 
 export interface EditActions extends Pick<ChatActions, "holdScroll" | "saveDraft" | "takeOut"> {
   takeBack(): Promise<OutgoingMessage | undefined>;
-  /** Has an empty editor stand in the place of a message. */
+  /** Opens an empty editor in place of a message. */
   openEditor(edits: EditedMessage): Composer;
 }
 
-/** What the methods mean: `ChatActions`. */
+/** `ChatActions` documents the methods. */
 export class EditInPlace {
   readonly #host: EditHost;
   readonly #actions: EditActions;
-  /** What was opened last. An editor that an earlier page load has left is another one. */
+  /** The editor that this class opened last; an editor restored from an earlier page load is another one. */
   #opened: Composer | undefined;
-  /** What it began with. */
+  /** Its initial content, as JSON. */
   #begun = "";
   /** Whether it was opened from the composer. */
   #isRecalled = false;
@@ -70,7 +70,7 @@ export class EditInPlace {
     editor.focusEnd();
   }
 
-  /** The message is gone that was being changed, or another one is now: what was written goes to the composer. */
+  /** Closes an editor whose message is gone, or when another one is edited. A changed text goes to the composer. */
   giveUp(editor: Composer | undefined): void {
     if (!editor || editor !== this.#host.editor) return;
     this.#host.editor = undefined;
@@ -79,7 +79,7 @@ export class EditInPlace {
 
   async recall(): Promise<void> {
     const { client, actions, composer } = this.#host;
-    // What was typed while this was loaded goes on.
+    // The user has typed something while this code was loaded.
     if (composer?.draft) return;
     const last = client?.session.queued.at(-1);
     if (last) {

@@ -2,7 +2,7 @@ import type {} from "./public-types.ts";
 
 type ChatEventName = Extract<keyof GlobalEventHandlersEventMap, `agent-chat-${string}`>;
 
-/** Fires an event of `public-types.ts`, with the fields that it has there. It bubbles and crosses shadow roots. */
+/** Fires an event of `public-types.ts` with the fields declared there. It bubbles and crosses shadow roots. */
 export function fireEvent<Name extends ChatEventName>(
   target: EventTarget,
   name: Name,

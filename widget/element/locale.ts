@@ -7,22 +7,22 @@ import { PageTable } from "./page-table.ts";
 /** How long the first drawing waits for a language, in milliseconds; after that it begins in English. */
 const WAIT_MS = 3_000;
 
-/** In which language an element speaks, and in which direction that is written. */
+/** The language of an element's texts, and its direction. */
 export class LocaleController implements ReactiveController {
-  /** Another object means other texts. */
+  /** Replaced by another object when the texts change. */
   strings: Strings = en;
   direction: "ltr" | "rtl" = "ltr";
   /**
-   * Resolves when the texts are there, cannot be loaded or take too long: to draw before would flash in English. And
-   * not in the same task: to run the script and to draw at once would hold a phone up for longer than a person should
-   * notice.
+   * Resolves when the texts are loaded, cannot be loaded or take too long: drawing earlier would flash in English.
+   * Never in the same task: running the script and drawing in one task would block a phone for longer than a person
+   * should notice.
    */
   ready: Promise<unknown> = Promise.resolve();
   readonly #host: ReactiveControllerHost & HTMLElement;
   readonly #watcher = new MutationObserver(() => this.#update());
   #locale: Locale = en;
   readonly #override = new PageTable<StringsOverride>();
-  /** The reader's language, which may be one that we have no texts in. */
+  /** The reader's language tag, even if the chat has no texts in that language. */
   tag = "";
   #loading = new AbortController();
 
@@ -35,22 +35,22 @@ export class LocaleController implements ReactiveController {
     this.#update();
     const options = { attributeFilter: ["lang", "dir"], subtree: true };
     this.#watcher.observe(document, options);
-    // Inside another element's shadow root, changes of the document are not seen.
+    // Inside another element's shadow root, the observer of the document does not see changes.
     this.#watcher.observe(this.#host, options);
   }
 
   hostDisconnected(): void {
     this.#watcher.disconnect();
     this.#loading.abort();
-    // Is found again when the element is back in a page.
+    // Determined again when the element is back in a page.
     this.tag = "";
   }
 
-  /** Texts of the site's own, for what it wants to say differently. */
+  /** Sets the site's own texts, which replace the built-in ones. */
   override(texts: StringsOverride | undefined): void {
     const isAnother = this.#override.set(texts);
     const strings = stringsOf(this.#locale, this.#override.table);
-    // A function of the site may say something else now.
+    // A function of the site may return another text now.
     const isSame = Object.entries(this.strings).every(
       ([name, text]) => typeof text === "function" || strings[name as keyof Strings] === text,
     );
@@ -58,7 +58,7 @@ export class LocaleController implements ReactiveController {
     if (isAnother) void this.#needPartTexts();
   }
 
-  /** A site's text replaces one of ours as a text or as a function, as ours is one. English comes in two parts. */
+  /** Loads the texts of lazy parts if the site replaces one: it becomes a text or a function, as ours is. */
   async #needPartTexts(): Promise<void> {
     const isKnown = (name: string) => Object.hasOwn(this.strings, name);
     if (Object.keys(this.#override.table).every(isKnown)) return;
@@ -67,7 +67,7 @@ export class LocaleController implements ReactiveController {
     this.#host.requestUpdate();
   }
 
-  /** The nearest element that names a language decides, and without one the browser's setting. */
+  /** The nearest element with `lang` decides, or else the browser's language. */
   #update(): void {
     const [tag, direction] = languageAt(this.#host);
     if (direction !== this.direction) {

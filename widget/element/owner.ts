@@ -1,6 +1,6 @@
 /**
- * Has an element speak, look and behave as the agent's owner wants it (`chat` of `/api/info`), where the page says nothing
- * else. Loaded where an agent has that, and where people sign in or are signed in.
+ * Applies the owner's texts, looks and defaults (`chat` of `/api/info`) to an element, where the page sets nothing
+ * else. Loaded if an agent has them, and if users sign in or are signed in.
  */
 
 import { html, type TemplateResult } from "lit";
@@ -20,7 +20,7 @@ import type { ThemeWatcher } from "./theme.ts";
 
 const sheet = sheetOf(ownerStyles);
 
-/** The way in and out. */
+/** Draws the card to sign in, and the name with the button to sign out. */
 const ways = lazy(() => import("./sign-in.ts"));
 
 /** Properties whose defaults an owner sets. */
@@ -30,18 +30,18 @@ interface OwnedElement extends HTMLElement, ChatProperties {
   requestUpdate(): void;
   signOut(): Promise<void>;
   readonly renderRoot: Node;
-  /** What the client reads of what the owner wants. */
+  /** The result of `update`, which the element and its client use. */
   own: OwnersView | undefined;
 }
 
-/** What an element has of its own. */
+/** Controllers of the element. */
 interface OwnerParts {
   readonly theme: Pick<ThemeWatcher, "theme" | "hostConnected">;
   readonly locale: Pick<LocaleController, "tag" | "override" | "strings">;
   readonly clients: Pick<ClientController, "persistChanged">;
 }
 
-/** What is shown of the agent, and what else its owner wants. */
+/** The agent as it is shown, and the owner's other settings. */
 export interface OwnersView extends ShownAgent {
   readonly conversations?: boolean | undefined;
   readonly feedback?: boolean | undefined;
@@ -50,12 +50,12 @@ export interface OwnersView extends ShownAgent {
 export class Owner {
   readonly #host: OwnedElement;
   readonly #parts: OwnerParts;
-  /** The site's style sheets win over it, and so does the page's `accent`. */
+  /** The owner's colours and font. The site's style sheets and the page's `accent` win over them. */
   readonly #sheet = sheetOf(":host{}");
-  /** The defaults that were set. A property that has another value by now is the page's, or the person's. */
+  /** The defaults that were set here. A property with another value by now was changed by the page or the user. */
   readonly #set = new Map<string, unknown>();
   #key: readonly unknown[] = [];
-  /** Draws the way in and out, once somebody has needed it. */
+  /** Draws the sign-in card and the user's name; absent until it is needed and loaded. */
   #ways: typeof import("./sign-in.ts") | undefined;
   #waysLoading: Promise<void> | undefined;
   #userName: string | undefined;
@@ -66,10 +66,10 @@ export class Owner {
     adoptSheets(host.renderRoot, [sheet, this.#sheet]);
   }
 
-  /** To be called before each drawing: looks for what has changed. */
+  /** To be called before each drawing. Updates `own` and the texts if anything has changed. */
   update({ info, server, phase, isHidden }: Pick<Client, "info" | "server" | "phase" | "isHidden">): void {
     const isSignedOut = phase === "login_required";
-    // While the server cannot say which user is there, it is the one of before.
+    // While the server has not identified the user, the previous name stays.
     if (!info?.user_pending) this.#userName = info?.user_name;
     const userName = isHidden ? undefined : this.#userName;
     if (isSignedOut || userName) this.#needWays();
@@ -104,14 +104,14 @@ export class Owner {
     });
     try {
       const view: OwnersView = chat ? this.#drawn(info, chat, server, tag) : info;
-      // Nothing can be sent.
+      // Nothing can be sent, so nothing is suggested.
       if (isSignedOut)
         return { ...view, suggestions: [], signIn: this.#ways?.renderSignIn(this.#host, wayOf(chat?.signIn), strings) };
       if (!userName) return chat && view;
       const out = chat?.signOut && wayOf(chat.signOut);
       return { ...view, who: this.#ways?.renderUser(this.#host, userName, out, strings) };
     } catch (error) {
-      // A server of another version may say it in another form: its plain texts are shown.
+      // A server of another version may use another format. The chat then shows the server's plain texts.
       console.warn("<agent-chat> cannot read what the server says of the chat:", error);
       return undefined;
     }
@@ -160,18 +160,18 @@ export class Owner {
   }
 }
 
-/** Where an image of the server is; nothing from anywhere else. */
+/** URL of an image of the server; `undefined` for an image from anywhere else. */
 function imageAt(image: ByTheme, theme: "light" | "dark", server: URL): string | undefined {
   const { href } = new URL(image[theme], server);
   return href.startsWith(`${server.href}chat/`) ? href : undefined;
 }
 
-/** It stands beside the name, so it says nothing of its own. One that does not come leaves no torn picture. */
+/** Without an alternative text, because the name is beside it. Hidden if it cannot be loaded. */
 function renderLogo(src: string): TemplateResult {
   const leave = ({ target }: Event) => {
     (target as HTMLElement).hidden = true;
   };
-  // A wide one says the name in letters, and leaves no room for it in a narrow header.
+  // A wide logo contains the name in letters, and leaves no room for it in a narrow header.
   const measure = ({ target }: Event) => {
     const { naturalWidth, naturalHeight, classList } = target as HTMLImageElement;
     classList.toggle("wide", naturalWidth > 2 * naturalHeight);
@@ -179,7 +179,7 @@ function renderLogo(src: string): TemplateResult {
   return html`<img part="logo" class="logo" alt="" src=${src} @load=${measure} @error=${leave} />`;
 }
 
-/** An address of http or https, wherever the server's own page is. */
+/** The absolute URL of a link, relative to the server; `undefined` if it is neither http nor https. */
 function addressOf(url: string, server: URL): string | undefined {
   const address = URL.canParse(url, server) ? new URL(url, server) : undefined;
   return /^https?:$/.test(address?.protocol ?? "") ? address?.href : undefined;

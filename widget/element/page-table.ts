@@ -1,9 +1,9 @@
 type Entries = Readonly<Record<string, unknown>>;
 
 /**
- * Functions and texts by name, as a page sets them: `renderers`, `toolRenderers`, `strings`. A framework makes a new
- * object with new functions at each of its renders. So `table` is another object only when a name or a text is another
- * one, and its functions call those that were set last.
+ * Functions and texts by name, as a page sets them: `renderers`, `toolRenderers`, `strings`. Frameworks make a new
+ * object with new functions on each render. So `table` becomes another object only when a name or a text has changed,
+ * and its functions call those that were set last.
  */
 export class PageTable<Table extends object> {
   table = {} as Table;

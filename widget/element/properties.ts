@@ -1,6 +1,6 @@
 /**
- * How the properties of the two elements behave: their attributes, and the values that they take. What their types are
- * and what they mean says `public-types.ts`, against which `tsc` holds these tables. Those of the launcher alone are in
+ * How the properties of the two elements behave: their attributes and their allowed values. Types and meanings are in
+ * `public-types.ts`, against which `tsc` checks these tables. Properties of the launcher alone are in
  * `launcher/properties.ts`.
  */
 
@@ -9,25 +9,25 @@ import type { ChatProperties, SharedProperties } from "./public-types.ts";
 
 export interface Row<Value = unknown> {
   /**
-   * Default: a text. `switch` is on or `off`, or unset: then it is as the agent's owner wants it. `words` is a list with spaces between, or the first of the choices alone; `time` a number of
-   * milliseconds, or `null`; `color` one of CSS. `object` has no attribute.
+   * Default: a text. `switch`: on, `off`, or unset (the agent's owner decides). `words`: choices separated by spaces.
+   * `time`: milliseconds or `null`. `color`: a CSS colour. `object`: has no attribute.
    */
   readonly kind?: "boolean" | "color" | "object" | "switch" | "time" | "words";
-  /** Name of its attribute, where that is not the name of the property; `false` if it has none. */
+  /** Name of the attribute, if it differs from that of the property; `false` if there is none. */
   readonly attribute?: string | false;
   /** The first one is the default. */
   readonly choices?: readonly Value[];
-  /** Whether style sheets ask for it, so that the attribute follows the property of `<agent-chat>`. */
+  /** Whether the property of `<agent-chat>` is reflected to its attribute, because style sheets select by that. */
   readonly reflect?: true;
 }
 
-/** `lang` and `dir` are the browser's own. */
+/** Without `lang` and `dir`, which every element has from the browser. */
 export type RowsOf<Properties> = {
   readonly [Name in Exclude<keyof Properties, "lang" | "dir">]: Row<Properties[Name]>;
 };
 export type Rows = Readonly<Record<string, Row>>;
 
-/** The launcher hands these on to its chat. */
+/** Properties that the launcher passes on to its chat. */
 export const SHARED: RowsOf<SharedProperties> = {
   server: {},
   apiKey: { attribute: "api-key" },
@@ -59,7 +59,7 @@ const CHAT_ONLY: RowsOf<Omit<ChatProperties, keyof SharedProperties>> = {
   embed: { kind: "boolean", reflect: true },
 };
 
-/** `PURE`: the greeting leaves it out. */
+/** `PURE`: lets the build leave it out of the launcher's `greeting.ts`. */
 export const CHAT: Rows = /* @__PURE__ */ Object.assign({}, SHARED, CHAT_ONLY);
 
 /** The name of the attribute, if it has one. */
@@ -68,15 +68,15 @@ export function attributeOf(name: string, { kind, attribute }: Row): string | un
 }
 
 /**
- * For Lit's `static properties` of `<agent-chat>`. An object's attribute is watched to warn of it. A default is not
- * reflected (`useDefault`): a framework that takes over what its server has rendered would find an attribute too many.
+ * Lit's `static properties` of `<agent-chat>`. Attributes of objects are observed only to warn of them. Defaults are
+ * not reflected (`useDefault`): a framework that hydrates HTML of its server would find an extra attribute.
  */
 export function litProperties(): Record<string, PropertyDeclaration> {
   const rows = Object.entries(CHAT).map(([name, row]) => {
     const type = row.kind === "boolean" ? Boolean : String;
     const attribute = attributeOf(name, row) ?? name.toLowerCase();
     const { reflect = false } = row;
-    // Also to set the same again has a meaning.
+    // Setting the same value again has a meaning, too.
     const again = name === "userToken" && { hasChanged: () => true };
     return [
       name,
@@ -93,7 +93,7 @@ export function initialValues(): object {
   return Object.fromEntries(Object.entries(CHAT).map(([name, row]) => [name, initialValue(row)]));
 }
 
-/** The value of a new element, and the one that takes the place of a wrong value. */
+/** The value in a new element, which also replaces a wrong value. */
 export function initialValue({ kind, choices }: Row): unknown {
   if (choices) return choices[0];
   if (kind === "boolean") return false;
@@ -101,7 +101,7 @@ export function initialValue({ kind, choices }: Row): unknown {
   return kind === "object" || kind === "switch" ? undefined : "";
 }
 
-/** Whether a property takes a value. Without one its attribute was removed, or a framework has none: that is no mistake. */
+/** Whether a property accepts a value. Callers do not warn of an empty one: its attribute may have been removed. */
 export function isValid({ kind, choices }: Row, value: unknown): boolean {
   const text = String(value);
   if (kind === "time") return /^\d{1,9}$/.test(text);

@@ -1,6 +1,6 @@
 /**
- * The public face of the elements: what `parley-agent/widget` declares. It names no class of ours and nothing of Lit,
- * so a site needs neither to compile. The classes implement these interfaces.
+ * The public types of the elements: what `parley-agent/widget` declares. They refer to no internal class and to nothing
+ * of Lit, so a site can compile without them. The classes implement these interfaces.
  */
 
 import type { AgentInfo, ApprovalDecision, FinishReason } from "../../server/protocol/chat.ts";
@@ -196,7 +196,7 @@ export interface LauncherProperties extends SharedProperties {
 export interface AddedMessage {
   /** Markdown. */
   readonly text: string;
-  /** The name of the one who says it, shown above it. Default: the agent, without a name. */
+  /** The name of the speaker, shown above the message. Default: the agent, without a name. */
   readonly name?: string | undefined;
 }
 
@@ -264,49 +264,49 @@ export interface AgentChatLauncher extends HTMLElement, LauncherProperties {
 
 /** The server has described its agent; the chat can be used. */
 export interface AgentChatReadyEvent extends Event {
-  /** What the server says of itself: the answer of `GET /api/info`. */
+  /** The server's description of its agent: the answer of `GET /api/info`. */
   readonly info: AgentInfo;
 }
 
-/** The person sent a message. */
+/** The user sent a message. */
 export interface AgentChatMessageEvent extends Event {
   /** As it was sent. */
   readonly text: string;
-  /** How many files go with it. */
+  /** Number of attached files. */
   readonly attachmentCount: number;
 }
 
 /** A piece of the answer's text has arrived, as the server sent it. */
 export interface AgentChatTokenEvent extends Event {
   /**
-   * Markdown. The pieces of an answer make its text, unless the server corrects it in the end: `agent-chat-done` has
-   * it whole.
+   * Markdown. The pieces of an answer together are its text, unless the server corrects it at the end:
+   * `agent-chat-done` has the whole text.
    */
   readonly text: string;
-  /** Names the answer within its conversation, like that of `agent-chat-feedback`. */
+  /** Identifies the answer within its conversation, like the `messageId` of `agent-chat-feedback`. */
   readonly messageId: string;
 }
 
 /**
- * A tool was called (`status` is `running`), its call needs approval (`waiting`), or is over: `completed`, `failed` or
- * `stopped`.
+ * A tool was called (`status` is `running`), its call needs approval (`waiting`), or the call has ended (`completed`,
+ * `failed` or `stopped`).
  */
 export interface AgentChatToolEvent extends Event {
-  /** The call's id: the same in both events. */
+  /** The call's id: the same in all events of the call. */
   readonly callId: string;
   /** The tool's name. */
   readonly tool: string;
-  /** What people read in its place: a text, or texts by language. */
+  /** Shown to users in place of the tool's name: a text, or texts by language. */
   readonly title: string | Readonly<Record<string, string>> | undefined;
-  /** `stopped`: the answer ended before the tool did. `waiting`: the call needs the person's approval. */
+  /** `stopped`: the answer ended before the tool did. `waiting`: the call needs the user's approval. */
   readonly status: "running" | "completed" | "failed" | "stopped" | "waiting";
   /** JSON, as the model wrote it. */
   readonly arguments: string;
   /** Absent while the call runs, and when it was stopped. */
   readonly output: string | undefined;
-  /** Present where the call needs approval: what the person is asked, and until when (a date as in ISO 8601). */
+  /** Present if the call needs approval: what the user is asked, and until when (an ISO 8601 date). */
   readonly approval: ToolCall["approval"];
-  /** Present where the call waits again because the server has refused its changed arguments: what does not fit in them. */
+  /** Present if the call waits again because the server refused its changed arguments: what is wrong with them. */
   readonly problems: ToolCall["problems"];
 }
 
@@ -314,55 +314,55 @@ export interface AgentChatToolEvent extends Event {
 export interface AgentChatDoneEvent extends Event {
   /** The whole answer, as Markdown. */
   readonly text: string;
-  /** `stopped` when the person stopped it; `approval_required` when tool calls wait for their approval. */
+  /** `stopped` when the user stopped it; `approval_required` when tool calls wait for their approval. */
   readonly finishReason: FinishReason | "approval_required";
-  /** What the agent offers to say next, below the answer; empty where it offers nothing. */
+  /** Messages that the agent suggests to send next, shown below the answer; empty if there are none. */
   readonly suggestions: readonly string[];
 }
 
 /** An answer failed. */
 export interface AgentChatErrorEvent extends Event {
-  /** A code of the server, or what the element itself has met. */
+  /** An error code of the server, or one of the element's own: `connection_lost`, `unreachable`, `unreadable`. */
   readonly code: ErrorCode | "connection_lost" | "unreachable" | "unreadable";
-  /** A sentence for people. */
+  /** A sentence for users. */
   readonly message: string;
-  /** What the server's log calls the run (`run_id`); absent when the server did not answer. */
+  /** The id of the run in the server's log (`run_id`); absent when the server did not answer. */
   readonly reference: string | undefined;
 }
 
-/** The person rated an answer, said why, or took the rating back. The last event about an answer counts. */
+/** The user rated an answer, gave a reason, or took the rating back. The last event about an answer counts. */
 export interface AgentChatFeedbackEvent extends Event {
-  /** Names the answer within its conversation, also after a reload. */
+  /** Identifies the answer within its conversation, also after a reload. */
   readonly messageId: string;
-  /** `null` when the person took the rating back. */
+  /** `null` when the user took the rating back. */
   readonly rating: "up" | "down" | null;
-  /** Only with `down`, in the second event about it, and only if the person chose one. */
+  /** Only with `down`, in the second event about it, and only if the user chose one. */
   readonly reason: FeedbackReason | undefined;
-  /** The person's own words, if any: at most 2,000 characters. */
+  /** The user's own words, if any: at most 2,000 characters. */
   readonly comment: string | undefined;
   /** The answer, as Markdown. */
   readonly answer: string;
 }
 
-/** What `<agent-chat>` takes in a JSX template: its attributes and properties. */
+/** Attributes and properties of `<agent-chat>` in a JSX template. */
 export interface AgentChatProps extends Partial<ChatProperties> {
   "heading-level"?: ChatProperties["headingLevel"];
   "api-key"?: string;
 }
 
-/** What `<agent-chat-launcher>` takes in a JSX template: its attributes and properties. */
+/** Attributes and properties of `<agent-chat-launcher>` in a JSX template. */
 export interface AgentChatLauncherProps extends Partial<LauncherProperties> {
   "auto-open"?: number | string;
   "preview-after"?: number | string;
 }
 
-/** What each element takes in a template, by its tag. */
+/** Attributes and properties of each element in a template, by its tag. */
 export interface ElementProps {
   "agent-chat": AgentChatProps;
   "agent-chat-launcher": AgentChatLauncherProps;
 }
 
-/** Listeners for the events of an element, under the names that a framework makes of a prefix and the event's. */
+/** Listeners for the events of an element. Their names are a framework's prefix followed by the event's name. */
 export type EventListeners<Prefix extends string> = {
   [Name in keyof GlobalEventHandlersEventMap as Name extends `agent-chat-${string}` ? `${Prefix}${Name}` : never]?: (
     event: GlobalEventHandlersEventMap[Name],

@@ -1,6 +1,6 @@
 /**
- * The card with which visitors sign in and, for those who are signed in, their name with the button to sign out. Loaded
- * when somebody is signed out, or has a name.
+ * The card to sign in, and the name of a signed-in user with the button to sign out. Loaded when the user is signed out
+ * or has a name.
  */
 
 import "../i18n/add-part-texts.ts";
@@ -9,7 +9,7 @@ import type { Strings } from "../i18n/strings.ts";
 import { fireEvent } from "./events.ts";
 
 export interface Way {
-  /** Where it leads; absent where the page itself signs people in and out. */
+  /** URL to sign in or out; absent if the page itself does that. */
   readonly href: string | undefined;
   readonly label: string | undefined;
 }
@@ -21,7 +21,7 @@ interface Host extends HTMLElement {
 
 /** A card below the greeting. */
 export function renderSignIn(host: Host, { href, label }: Way, strings: Strings): TemplateResult {
-  // No page of a site hears the event there: people have to sign in elsewhere.
+  // On the server's own page no site listens to the event: users have to sign in elsewhere.
   const isElsewhere = host.page && !href;
   const text = label ?? strings.signInNow;
   const press = () => fireEvent(host, "agent-chat-login-required", {});
@@ -32,7 +32,7 @@ export function renderSignIn(host: Host, { href, label }: Way, strings: Strings)
         isElsewhere
           ? html`<button type="button" part="sign-in-button" class="small-button filled way-in" @click=${() => location.reload()}>${strings.reload}</button>`
           : href
-            ? // A frame in another site's page is no place for a password.
+            ? // `_top`: a frame in another site's page is no place for a password.
               html`<a part="sign-in-button" class="small-button filled way-in" href=${href} target="_top" dir="auto" @click=${press}>${text}</a>`
             : html`<button type="button" part="sign-in-button" class="small-button filled way-in" dir="auto" @click=${press}>${text}</button>`
       }
@@ -40,7 +40,7 @@ export function renderSignIn(host: Host, { href, label }: Way, strings: Strings)
   `;
 }
 
-/** A line below everything. */
+/** The line with the user's name, below everything else. */
 export function renderUser(host: Host, name: string, out: Way | undefined, strings: Strings): TemplateResult {
   const leave = async () => {
     await host.signOut();

@@ -4,19 +4,19 @@ import { recall, remember } from "../storage/storage.ts";
 /** `auto` follows the `color-scheme` around the element. */
 type Theme = "auto" | "light" | "dark";
 
-/** Followed by what the site asks for, if that is not `auto`: of two chats, one may be dark and the other light. */
+/** Followed by the site's theme, unless that is `auto`: one chat may be dark by default, and another one light. */
 const STORAGE_NAME = "agent-chat-theme";
 
-/** Set by `styles/screen.css`: black in a light element, white in a dark one. */
+/** The CSS property that `styles/screen.css` sets to black in a light element, and to white in a dark one. */
 const PROBE = "column-rule-color";
 
 /** The watchers of all elements in the page. */
 const watchers = new Set<ThemeWatcher>();
 
 /**
- * Knows whether an element is dark, whatever decided it: its theme, the site's style sheets or the system. What the
- * person chooses holds for all elements of this origin of which the site asks the same, in other frames and tabs as
- * well, and on later visits.
+ * Knows whether an element is dark, no matter whether its theme, the site's style sheets or the system decided that.
+ * The user's choice applies to all elements of this origin for which the site sets the same theme, also in other frames
+ * and tabs and on later visits.
  */
 export class ThemeWatcher implements ReactiveController {
   readonly #host: LitElement & { theme: Theme };
@@ -24,7 +24,7 @@ export class ThemeWatcher implements ReactiveController {
   #seenTheme: Theme | undefined;
   #storageName = STORAGE_NAME;
   #chosen: Theme | undefined;
-  /** What `auto` was when it was left. */
+  /** The theme that `auto` resulted in when the user chose another one. */
   #around: Theme = "light";
 
   constructor(host: LitElement & { theme: Theme }) {
@@ -38,14 +38,14 @@ export class ThemeWatcher implements ReactiveController {
     return this.#isDark ? "dark" : "light";
   }
 
-  /** What `toggle` chooses: the other theme, and after both of them `auto`, where the site asks for that. */
+  /** The theme that `toggle` chooses: the other one, or after both of them `auto` if that is the site's theme. */
   get next(): Theme {
     const { theme } = this;
     if (this.#chosen && theme === this.#around && this.#storageName === STORAGE_NAME) return "auto";
     return theme === "dark" ? "light" : "dark";
   }
 
-  /** Remembers the next one as the person's choice. */
+  /** Stores the next theme as the user's choice, and applies it. */
   toggle(): void {
     remember(this.#storageName, this.next);
     for (const watcher of watchers) watcher.#takeChoice({ key: this.#storageName });
@@ -56,7 +56,7 @@ export class ThemeWatcher implements ReactiveController {
     this.#takeChoice({ key: this.#storageName });
     watchers.add(this);
     window.addEventListener("storage", this.#takeChoice);
-    // Only a transition reports the change.
+    // Only a transition event reports that the colours have changed.
     this.#host.renderRoot.addEventListener("transitionrun", this.#look);
     this.#look();
   }
@@ -72,7 +72,7 @@ export class ThemeWatcher implements ReactiveController {
     window.removeEventListener("storage", this.#takeChoice);
   }
 
-  /** Takes the person's choice, if it is the one that a `storage` event is about. */
+  /** Applies the user's stored choice, if `key` is its name. */
   readonly #takeChoice = ({ key }: Pick<StorageEvent, "key">): void => {
     const value = key === this.#storageName && recall(key);
     if (value !== "light" && value !== "dark" && value !== "auto") return;
@@ -81,7 +81,7 @@ export class ThemeWatcher implements ReactiveController {
     this.#host.theme = value;
   };
 
-  /** Finds the choice that belongs to what the site asks for. */
+  /** Finds the name under which the choice for the site's theme is stored. */
   #followSite(): void {
     const { theme } = this.#host;
     if (theme === this.#chosen) return;

@@ -1,6 +1,6 @@
 /**
- * Imported by every file that says one of these texts, so that it is there before the file draws anything; and loaded for a
- * failure that is explained by one of them.
+ * Adds the texts of lazy parts. Imported by every file that uses one of them, so that they are there before it draws;
+ * also loaded for a failure that one of them explains.
  */
 
 import type { FinishReason } from "../../server/protocol/chat.ts";
@@ -9,7 +9,7 @@ import { panelTexts } from "./panel-texts.ts";
 import { partTexts } from "./part-texts.ts";
 import { en, endNotes, failures, type TextName } from "./strings.ts";
 
-/** Which of these texts is said of which failure. */
+/** Texts of the failures that are not in `strings.ts`. */
 const others: Record<Exclude<Refusal["code"], keyof typeof failures>, TextName> = {
   login_required: "signInNeeded",
   unauthorized: "siteKeyRefused",
@@ -45,7 +45,7 @@ const others: Record<Exclude<Refusal["code"], keyof typeof failures>, TextName> 
   method_not_allowed: "serverError",
 };
 
-/** What is said of answers that were cut. */
+/** Notes below answers that were cut off. */
 const cuts: Record<Exclude<FinishReason, keyof typeof endNotes>, TextName> = {
   length: "stoppedAtLengthLimit",
   content_filter: "stoppedByFilter",

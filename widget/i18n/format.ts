@@ -22,12 +22,12 @@ export function formatSeconds(seconds: number, lang: string): string {
   return whole < 60 ? rest : `${formatUnit(Math.floor(whole / 60), "minute", lang)} ${rest}`;
 }
 
-/** "14:02": when something was, in milliseconds. */
+/** "14:02", of a time in milliseconds. */
 export function formatTime(time: number, lang: string): string {
   return new Date(time).toLocaleTimeString(lang, { timeStyle: "short" });
 }
 
-/** Days since then, as calendars count them. */
+/** Calendar days since a time in milliseconds. */
 export function daysSince(time: number): number {
   const today = new Date().setHours(0, 0, 0, 0);
   return Math.max(0, Math.round((today - new Date(time).setHours(0, 0, 0, 0)) / 86_400_000));
@@ -45,7 +45,7 @@ export function formatRecent(time: number, lang: string): string {
   return `${new Intl.RelativeTimeFormat(lang, { numeric: "auto" }).format(-days, "day")} ${formatTime(time, lang)}`;
 }
 
-/** One digit after the point at most, and `digits` at least. Times are written closely, but for Japanese ones, which have no such form. */
+/** At most one fraction digit, and at least `digits`. Times have the narrow form, except in Japanese, which has none. */
 export function formatUnit(value: number, unit: string, lang: string, digits = 0): string {
   return value.toLocaleString(lang, {
     style: "unit",

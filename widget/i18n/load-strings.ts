@@ -14,19 +14,18 @@ const locales: Readonly<Record<string, Lazy<{ readonly locale: Locale }>>> = {
   zh: lazy(() => import("./locales/zh.ts"), "locale"),
 };
 
-/** English texts of parts, for a page that has its own in place of some of them, and for what the server says of failures. */
+/** English texts of lazy parts, also needed when a page replaces one of them, or to explain a failure. */
 export const partTexts = lazy(() => import("./add-part-texts.ts"));
 
-/** See `failureText`. Resolves when the text is there, or cannot be loaded. */
+/** Like `failureText`, but loads the text first if it is missing. Never rejects. */
 export async function explain(failure: Refusal, strings: Strings): Promise<string> {
   if (!(failure.code in failures)) await partTexts.load().catch(() => undefined);
   return failureText(failure, strings);
 }
 
 /**
- * The texts for a language tag such as `de-CH`; English where there is no translation. Resolves when they are there,
- * however often that has to be tried, and to English when the signal aborts. `onFailure` is called when they could not
- * be loaded.
+ * The texts for a language tag such as `de-CH`; English if there is no translation, or when the signal aborts. Loading
+ * is retried until it succeeds; `onFailure` is called after each failed attempt.
  */
 export async function loadLocale(tag: string, signal?: AbortSignal, onFailure?: () => void): Promise<Locale> {
   // Readers of traditional characters get English rather than simplified ones.

@@ -1,11 +1,11 @@
-/** What a page says about a place in it: its language and its direction. */
+/** The language and the direction at a place in a page. */
 
-/** Languages that are written from right to left, among those that browsers are set to. */
+/** Right-to-left languages, among those that browsers can be set to. */
 const RIGHT_TO_LEFT = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)\b/i;
 
 /**
- * The tag that the nearest element names, such as `de-CH`, or the browser's setting; and the direction that the nearest
- * element states which names a language or a direction, or else that in which the language is written.
+ * The `lang` of the nearest element that has one, such as `de-CH`, or the browser's language; and the `dir` of the
+ * nearest element that has a `lang` or a `dir`, or else the direction of that language.
  */
 export function languageAt(element: Element): [tag: string, direction: "ltr" | "rtl"] {
   const tag = nearest(element, "[lang]")?.getAttribute("lang") || navigator.language;
@@ -14,7 +14,7 @@ export function languageAt(element: Element): [tag: string, direction: "ltr" | "
   return [tag, isRtl ? "rtl" : "ltr"];
 }
 
-/** Like `closest`, and out of shadow roots. */
+/** Like `closest`, but also searches outside of shadow roots. */
 function nearest(element: Element, selector: string): Element | null {
   const root = element.getRootNode();
   const found = element.closest(selector);

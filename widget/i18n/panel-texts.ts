@@ -1,7 +1,7 @@
-/** English texts of a launcher, which an empty chat does not say. Its panel brings them along; the script of its button has its own. */
+/** English texts of the launcher's panel, loaded with it. An empty chat does not need them; the button's script has its own. */
 
 export const panelTexts = {
-  /** The call needs the person's approval. */
+  /** The call needs the user's approval. */
   toolWaiting: "waiting for approval",
   openChat: "Open chat",
   closeChat: "Close chat",

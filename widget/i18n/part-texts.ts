@@ -1,7 +1,7 @@
-/** English texts that only the lazy parts say. They bring them along: see `add-part-texts.ts`. */
+/** English texts of the lazy parts, loaded with them: see `add-part-texts.ts`. */
 
 export const partTexts = {
-  // Why an answer has ended before its end.
+  // Why an answer was cut off.
   stoppedAtLengthLimit: "This answer was cut off because it reached the length limit.",
   stoppedByFilter: "This answer was cut off by the content filter.",
   stoppedAtTurnLimit: "The agent stopped because it reached its limit of steps.",
@@ -16,7 +16,7 @@ export const partTexts = {
   signOutNow: "Sign out",
   userUnknown: "The server could not check who you are. Please try again.",
 
-  // Why the server has not answered, where it said nothing, or in another language.
+  // Why the server has not answered, if its own text is missing or in another language.
   requestTooLarge: "The message is too large for this server.",
   rateLimited: "Too many messages in a short time. Try again in a moment.",
   conversationTooLong: "This conversation is too long. Start a new one, or send less.",
@@ -31,17 +31,17 @@ export const partTexts = {
   approvalExpired: "This request is no longer valid.",
 
   // What can be done about that.
-  /** Copies what the owner of the site needs to find a failure. */
+  /** Copies what the owner of the site needs to trace a failure. */
   copyReport: "Copy report",
   startOver: "Send without the earlier messages",
 
   /** Above messages that were written while an answer is running. */
   pending: (agent: string) => `Sent when ${agent} is done`,
-  /** On a button that shows them, where there is room for one line. */
+  /** On the button that shows these messages, where there is room for one line. */
   pendingCount: (count: number) => `${count} waiting`,
-  /** On a button: the answer was stopped, or has failed. */
+  /** On a button, after the answer was stopped or has failed. */
   sendAnyway: "Send anyway?",
-  /** Answers to one message, and a message as it was changed: which one is shown. */
+  /** Which one is shown of several answers to a message, or of several versions of a message. */
   answerOf: (number: number, count: number) => `Answer ${number} of ${count}`,
   messageOf: (number: number, count: number) => `Message ${number} of ${count}`,
   previous: "Previous",
@@ -51,11 +51,11 @@ export const partTexts = {
   closeList: "Close the list",
   searchConversations: "Search",
   nothingFound: "Nothing found.",
-  /** Below that, before a button that ends the search. */
+  /** Below `nothingFound`, before the button that ends the search. */
   searchedAll: "Names and messages were searched.",
   endSearch: "Show all",
   conversationsFound: (count: number) => `Results: ${count}`,
-  /** The dot beside a conversation whose answer has come while another one was shown, or was left in another tab. */
+  /** Label of the dot beside a conversation with an unread answer, or with one that another tab left unfinished. */
   unreadAnswer: "Answer not read yet",
   conversationOptions: (title: string) => `Options for “${title}”`,
   rename: "Rename",
@@ -67,7 +67,7 @@ export const partTexts = {
   forgetAllSure: (count: number) =>
     count === 1 ? "Delete this conversation for good?" : `Delete all ${count} conversations for good?`,
   keepConversations: "Keep",
-  /** There are too many: old ones were deleted. */
+  /** Old conversations were deleted because there were too many. */
   conversationsDropped: (count: number) =>
     count === 1
       ? "The oldest conversation was deleted to make room."
@@ -78,34 +78,34 @@ export const partTexts = {
   previousImage: "Previous image",
   nextImage: "Next image",
   footnotes: "Footnotes",
-  /** Opens the list of what an answer rests on. */
+  /** Opens the list of an answer's sources. */
   sourcesCount: (count: number) => (count === 1 ? "1 source" : `${count} sources`),
-  /** The name of a mark in the text. */
+  /** Accessible name of a source mark in the text. */
   sourceOf: (number: number, title: string) => `Source ${number}: ${title}`,
-  /** From a footnote to where the text refers to it: "2", or "2-3" for the third place. */
+  /** Link from a footnote to its reference in the text: "2", or "2-3" for the third reference. */
   backToText: (number: string) => `Back to the text, footnote ${number}`,
 
   // Thoughts and tool calls.
   thinking: "Thinking",
-  /** Thoughts and tool calls in a row, folded into one line. At least three. */
+  /** Consecutive thoughts and tool calls, folded into one line. At least three. */
   steps: (count: number) => `${count} steps`,
-  /** How many of them failed, beside their number. At least one. */
+  /** How many of these steps failed, beside their number. At least one. */
   stepsFailed: (count: number) => `${count} failed`,
   thoughtBriefly: "Thought briefly",
   thoughtFor: (duration: string) => `Thought for ${duration}`,
-  /** `size` is that of the whole text, of which only the beginning is shown. */
+  /** `size`: of the whole text, of which only the beginning is shown. */
   showAll: (size: string) => `Show all (${size})`,
   toolArguments: "Arguments",
   toolOutput: "Output",
   toolError: "Error",
   emptyOutput: "(empty)",
-  /** Pictures of a tool's result that the agent has, and the browser has not. */
+  /** Pictures of a tool's result that the agent has but the browser does not. */
   picturesNotHere: (count: number) => (count === 1 ? "1 picture is not shown." : `${count} pictures are not shown.`),
   /** Spoken when the agent calls a tool. */
   toolStarted: (tool: string) => `Using ${tool}…`,
-  /** Spoken when it calls several together. */
+  /** Spoken when the agent calls several tools at once. */
   toolsStarted: (count: number) => `Using ${count} tools…`,
-  /** Spoken when they are over. */
+  /** Spoken when these calls have ended. */
   toolsEnded: (completed: number, failed: number) =>
     failed > 0 ? `${completed} done, ${failed} failed` : `${completed} done`,
   toolRunning: "running",
@@ -118,33 +118,33 @@ export const partTexts = {
   decline: "Decline",
   approveAll: "Approve all",
   whyDeclined: "Why? (optional)",
-  /** The button and the field of a question that wants words. */
+  /** The button and the field of a question that is answered with a text. */
   answer: "Answer",
   yourAnswer: "Your answer",
   details: "Details",
   back: "Back",
-  /** Above what a tool's author calls dangerous. */
+  /** Above a call of a tool that its author has marked as dangerous. */
   cannotBeUndone: "Cannot be undone",
-  /** Below the name of a list, of which each line is an element. */
+  /** Below the name of a list: each line is one element. */
   onePerLine: "One per line",
   /** The button below a list, with its name. */
   addTo: (name: string) => `Add to ${name}`,
-  /** Why a value does not fit. `limit` is a number, or `characters`. */
+  /** Why a value is invalid. `limit` is a number, or the text `characters`. */
   atLeast: (limit: string) => `At least ${limit}.`,
   atMost: (limit: string) => `At most ${limit}.`,
   characters: (count: number) => (count === 1 ? "1 character" : `${count} characters`),
   /** What `true` and `false` are called. */
   yes: "Yes",
   no: "No",
-  /** Has the agent ask once more what can no longer be decided. */
+  /** Asks the agent to repeat a question that can no longer be decided. */
   askMeAgain: "Ask again",
-  /** What is sent for that. */
+  /** The message that `askMeAgain` sends. */
   pleaseAskAgain: "Please ask me again.",
-  // In place of what would push the end of a value out of view. At least three, and more than a line has.
+  // In place of white space that pushes the end of a value out of view: at least three lines, or over one in width.
   emptyLines: (count: number) => `${count} empty lines`,
   spaces: (count: number) => `${count} spaces`,
   needsDecision: (agent: string) => `${agent} needs your decision`,
-  /** Beside the tool's name. `time` is that of a clock, such as "14:02". */
+  /** Beside the tool's name. `time` is a clock time, such as "14:02". */
   approvedAt: (time: string) => `approved by you at ${time}`,
   declinedAt: (time: string) => `declined by you at ${time}`,
   answeredAt: (time: string) => `answered by you at ${time}`,
@@ -159,16 +159,16 @@ export const partTexts = {
   copyAsCsv: "Copy as CSV",
   /** Accessible name of a table's scroll box. */
   table: "Table",
-  /** The same of a formula's. */
+  /** Accessible name of a formula's scroll box. */
   formula: "Formula",
-  /** Shows a wide table or program in the whole window. */
+  /** Shows a wide table or code block in the whole window. */
   enlarge: "Enlarge",
 
-  // Files, and why some are not taken.
+  // Files, and why some are refused.
   attachedFiles: "Attached files",
   uploading: "Sending the files…",
   remove: (name: string) => `Remove ${name}`,
-  /** On a long text that was pasted. */
+  /** On a long pasted text, which is attached as a file. */
   unfoldText: "Show in the text field",
   noFilesTaken: (agent: string) => `${agent} does not take files.`,
   fileTooLarge: (names: string, limit: string) => `${names}: larger than ${limit}.`,
@@ -179,13 +179,13 @@ export const partTexts = {
   fileTypeFalse: (names: string, type: string) => `${names}: not a ${type} file, whatever the name says.`,
   /** A text file has another encoding, or is no text at all. */
   fileNotUtf8: (names: string) => `${names}: not text in UTF-8.`,
-  /** `limit` is what is left for the files of the message, which may be less in a long conversation. */
+  /** `limit` is the size that remains for the message's files; a long conversation may leave less. */
   filesTooLarge: (names: string, limit: string) =>
     `${names}: not attached, the files of this message may have ${limit} together.`,
   tooManyFiles: (names: string, limit: number) =>
     `${names}: not attached, a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
 
-  // What a person thinks of an answer.
+  // Ratings of answers.
   rateUp: "Good answer",
   rateDown: "Bad answer",
   feedbackQuestion: "What was wrong? (optional)",

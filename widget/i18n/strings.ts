@@ -1,19 +1,19 @@
-/** Every text that a person can read or hear, in English. A text that depends on something is a function. */
+/** Texts that users read or hear, in English; more are in `part-texts.ts`. A text with parameters is a function. */
 
 import type { FinishReason } from "../../server/protocol/chat.ts";
 import type { Refusal } from "../conversations/messages.ts";
 import type { panelTexts } from "./panel-texts.ts";
 import type { partTexts } from "./part-texts.ts";
 
-/** At the reader's place: the morning begins at 5, the afternoon at 12, the evening at 18. */
+/** In the reader's time zone: the morning begins at 5, the afternoon at 12, the evening at 18. */
 export type PartOfDay = "morning" | "afternoon" | "evening";
 
 const texts = {
-  /** A language tag: numbers are written and screen readers pronounce the texts by it. */
+  /** The language tag by which numbers are formatted and screen readers pronounce the texts. */
   lang: "en",
 
   conversation: "Conversation",
-  /** Spoken where the keyboard enters the conversation. */
+  /** Spoken when the keyboard's focus enters the conversation. */
   conversationKeys: "Escape or F6 leads to the text field.",
   fallbackAgent: "Assistant",
   newConversation: "New conversation",
@@ -21,7 +21,7 @@ const texts = {
   toLight: "Switch to light theme",
   toAuto: "Follow the system theme",
   forgetKey: "Forget the saved key",
-  /** Where neither the agent nor the page says another one. */
+  /** The greeting, unless the agent or the page has another one. */
   welcome: (part: PartOfDay) =>
     `${{ morning: "Good morning.", afternoon: "Good afternoon.", evening: "Good evening." }[part]} How can I help?`,
 
@@ -31,20 +31,20 @@ const texts = {
   stop: "Stop answering",
   attach: "Attach files",
   jump: "Jump to latest",
-  /** On the button to the end, while the answer grows there. */
+  /** On the button that jumps to the end, while the answer grows there. */
   writing: (agent: string) => `${agent} is writing`,
   suggestions: "Suggestions",
 
   you: "You said:",
   agentSaid: (agent: string) => `${agent} said:`,
   answering: "Answering…",
-  /** In place of an answer of which nothing is there yet. */
+  /** In place of an answer that has not begun. */
   working: (agent: string) => `${agent} is working`,
-  /** Why nothing is sent, or done at all. */
+  /** Why nothing was sent or changed. */
   wentOnElsewhere: "This conversation went on in another tab. Check what is new, then try again.",
-  /** Why Enter sends nothing. */
+  /** Why Enter does not send the message. */
   pendingFull: "Three messages are waiting already. Send them now, or remove one.",
-  /** On the button to the end, while the reader is still above. */
+  /** On the button that jumps to the end, while the reader is still above. */
   nextAnswering: "Your next question is being answered",
   copy: "Copy",
   copyAnswer: "Copy answer",
@@ -54,9 +54,9 @@ const texts = {
   retry: "Try again",
   /** `clock` is a time that counts down, such as "0:18". */
   retryIn: (clock: string) => `Try again in ${clock}`,
-  /** After what a failure says: how to find it in the server's log. */
+  /** After the text of a failure: how to find it in the server's log. */
   reference: (id: string) => `(Reference: ${id})`,
-  /** Has an answer go on that was cut. */
+  /** Continues an answer that was cut off. */
   continueAnswer: "Continue",
   sendNow: "Send now",
   askAgain: "Answer again",
@@ -68,7 +68,7 @@ const texts = {
 
   /** The list of conversations that this browser keeps. */
   conversations: "Conversations",
-  /** Ends the sentence about a message that waits for the connection. */
+  /** About a message that waits for the connection. */
   queued: "Waiting to be sent",
   change: "Change",
   withdraw: "Remove",
@@ -82,7 +82,7 @@ const texts = {
   connected: "Connected again.",
   tryingAgainIn: (seconds: number) => `Trying again in ${seconds} s.`,
   tryNow: "Try now",
-  /** The server has another build by now, and no longer the files that this page still needs. */
+  /** The server has another build now, without the files that this page still needs. */
   outOfDate: "This page is out of date.",
   partsMissing: "A part of this chat could not be loaded. Something may be blocking it.",
   reload: "Reload the page",
@@ -94,13 +94,13 @@ const texts = {
   code: "Code",
   loadImage: (host: string) => `Load image from ${host}`,
   openImage: (host: string) => `Open image at ${host}`,
-  /** Name of the button that a picture without a text of its own is. */
+  /** Accessible name of an image without alternative text, which is a button. */
   enlargeImage: "Enlarge image",
   imageFailed: "The image could not be loaded",
   taskDone: "Completed task",
   taskOpen: "Open task",
 
-  // Titles of boxes in an answer.
+  // Titles of alerts in an answer.
   alertNote: "Note",
   alertTip: "Tip",
   alertImportant: "Important",
@@ -109,40 +109,40 @@ const texts = {
 
   // Tool calls that wait for approval.
   checkValue: "Please check this value.",
-  /** In the text field, while calls wait. */
+  /** Placeholder of the text field while calls wait. */
   decideOrWrite: "Decide above or write",
   writingDeclines: "If you send this, what is asked above is declined.",
 
   // Code blocks and tables.
-  /** Spoken in place of a long program; the language may be empty. */
+  /** Spoken in place of a long code block; the language may be empty. */
   spokenCode: (language: string, lines: number) => `Code, ${language && `${language}, `}${lines} lines`,
   /** Spoken in place of a long table. */
   spokenTable: (columns: number, rows: number) =>
     `Table, ${columns} ${columns === 1 ? "column" : "columns"}, ${rows} rows`,
 
-  // Files, and why some are not taken.
+  // Files, and why some are refused.
   dropHere: "Drop files to attach them",
   dismiss: "Dismiss",
 
   fileUnreadable: (names: string) => `${names}: could not be read.`,
-  /** After a reload, of a file that was to be sent. */
+  /** After a reload, about a file that was to be sent. */
   fileLost: (names: string) => `${names}: no longer here, please attach again.`,
-  /** Spoken when a file was taken. */
+  /** Spoken when a file was attached. */
   fileAttached: (name: string) => `${name} attached.`,
 
-  /** Below a message that is being changed. */
+  /** Below a message that is being edited. */
   editing: "The earlier version stays, with all that follows it.",
-  /** Leaves it as it was. */
+  /** Leaves the message as it was. */
   cancelEdit: "Cancel",
   /** Spoken when the changed message is sent. */
   edited: "The conversation goes on from the changed message.",
 
-  // What a person thinks of an answer.
-  /** Sends this, or a message that was changed. */
+  // Ratings of answers.
+  /** Sends a rating, or an edited message. */
   submit: "Send",
 
-  // A conversation that was kept.
-  /** In the place of its messages. It is damaged, or not of this version of the chat. */
+  // Stored conversations.
+  /** In place of the messages, which are damaged or from another version of the chat. */
   notShown: "This conversation was kept by another version and cannot be shown here.",
   earlierCut: "Earlier messages are no longer shown here.",
   notKept: "The browser does not keep this conversation: it is gone when you leave the page or load it again.",
@@ -159,23 +159,23 @@ type Texts<Table> = {
     : string;
 };
 
-/** English. What only a lazy part says comes with the part. */
+/** English. The texts of lazy parts are added when those parts are loaded. */
 export const en = texts as Strings;
 
-/** A translation. English stands in for what it lacks, but a test wants all of it. */
+/** A translation. English replaces missing texts, but a test requires all of them. */
 export type Locale = Partial<Strings> & Pick<Strings, "lang">;
 
-/** Texts of a site's own, in place of ours: each as a text or as a function. */
+/** A site's own texts, which replace the built-in ones: each a text or a function. */
 export type StringsOverride = {
   readonly [Name in keyof Omit<Strings, "lang">]?: Strings[Name] | string | (() => string);
 };
 
 /**
- * The texts of an element: a site's own before those of the language, and these before English. A function of the site
- * that throws must not stop the chat.
+ * The texts of an element: the site's own, else those of the language, else English. If a function of the site throws,
+ * the built-in text is used.
  */
 export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Strings {
-  // English texts that come later are found in the prototype.
+  // English texts that are loaded later are found in the prototype.
   const strings: Record<string, unknown> = Object.assign(Object.create(en), en, locale);
   for (const [name, text] of Object.entries(own ?? {})) {
     if (text === undefined || text === null || !Object.hasOwn(strings, name) || name === "lang") continue;
@@ -196,33 +196,33 @@ export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Str
 /** Names of texts without a parameter. */
 export type TextName = { [Name in keyof Strings]: Strings[Name] extends string ? Name : never }[keyof Strings];
 
-/** What is said of failures; of others, that the server could not answer. Those that come with an answer of the server: `part-texts.ts`. */
+/** Texts of failures; other codes have `serverError`. Those that a server's answer reports: `add-part-texts.ts`. */
 export const failures = {
   connection_lost: "connectionLost",
-  // The part of the answer that was missing after a lost connection.
+  // The rest of an answer could not be resumed after a lost connection.
   run_not_found: "connectionLost",
   run_expired: "connectionLost",
   unreachable: "unreachable",
   unreadable: "unreadable",
 } satisfies Partial<Record<Refusal["code"], TextName>>;
 
-/** What is said of answers that did not end by themselves; of others nothing. Those that were cut: `part-texts.ts`. */
+/** Notes below answers, by finish reason; empty for none. Notes below cut-off answers: `add-part-texts.ts`. */
 export const endNotes = {
   stop: "",
-  // The answer itself says why, or the question does.
+  // The answer itself, or the question about approval, says why.
   refused: "",
   approval_required: "",
   stopped: "stopped",
 } satisfies Partial<Record<FinishReason, TextName | "">>;
 
-/** The server's sentences about these are for those who write clients. */
+/** Codes whose sentences from the server are meant for developers of clients. */
 const TECHNICAL =
   /^(invalid|unsupported|attachment|request|approval)_|^(run_(not_found|expired)|not_found|method_not_allowed)$/;
 
 /**
- * Why an answer failed. Where the chat speaks the server's language, and the page has no text of its own, the server's
- * sentence replaces ours, because it knows more. After it, in brackets, a server on a loopback address names the cause for
- * its operator, which is kept.
+ * Why an answer failed. The server's sentence, which is more precise, replaces ours if the chat is in the server's
+ * language and the page has no text of its own. A server on a loopback address appends the cause in brackets for its
+ * operator: that is kept in any case.
  */
 export function failureText({ code, retryable, detail = "" }: Refusal, strings: Strings): string {
   const needsOwner = !retryable && /^provider_(error|rate_limited)$/.test(code);

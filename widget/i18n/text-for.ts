@@ -1,4 +1,4 @@
-/** A text of the agent's author for a reader of this language: their own, else the one of a wider tag, English, or the first. */
+/** A text of the agent's author in a language tag, else in a wider one (`de` for `de-CH`), in English, or the first one. */
 export function textFor(text: unknown, tag: string): string {
   if (typeof text !== "object" || !text) return String(text);
   const texts = text as Record<string, string>;

@@ -1,7 +1,7 @@
 /**
- * What a launcher does without a press of its button: the bubble beside it, with a few words of the site's or the
- * beginning of an answer, and opening after a time or by keys. Without Lit, since visitors that are greeted need no
- * chat yet.
+ * What a launcher does without a press of its button: it shows a bubble with a greeting or the beginning of an answer,
+ * and opens the chat after a time or by a shortcut. Written without Lit, since visitors that are greeted need no chat
+ * yet.
  */
 
 import { isValid } from "../element/properties.ts";
@@ -14,41 +14,41 @@ import { isShortcut, isTaken, shownShortcut } from "../ui/keys.ts";
 import { askOwner } from "./owned.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
-/** What the button that closes the bubble is called, by language: put here by the build. */
+/** Names of the button that closes the bubble, by language, as JSON. Inserted by the build. */
 declare const PARLEY_HIDE_PREVIEW: string;
 
-/** When the page does not say it: by then a visitor has looked around. */
+/** Used if the page sets no time: by then a visitor has looked around. */
 const DEFAULT_AFTER_MS = 3_000;
 
-/** By then a screen reader has taken over what it will say. As in `announcer.ts`, which needs Lit. */
+/** After this time a screen reader has taken over a text. As in `announcer.ts`, which needs Lit. */
 const HEARD_AFTER_MS = 1_000;
 
-/** What is shown of an answer, in characters. Each may take two of a text's units. */
+/** Number of characters shown of an answer. Each may be two UTF-16 code units. */
 const EXCERPT = 140;
 
-/** Keys without one of the first two would be pressed while somebody writes. */
+/** Ctrl or Alt is required: other keys are pressed while somebody types. */
 const SHORTCUT = /^(?=.*(?:ctrl|alt)\+)(?:(?:ctrl|alt|shift)\+)+[^+]+$/i;
 
-/** The bubble is one button: of inline Markdown, which the greeting in the chat may have, it shows the text. */
+/** Removes inline Markdown, which the greeting in the chat may have: the bubble is one button with plain text. */
 const withoutMarks = (text: string) => text.replace(/(\*\*|__|`)(.+?)\1|\[([^\]]+)\]\([^)\s]*\)/g, "$2$3");
 
-/** A wrong time is none. The panel says so, once it is there. */
+/** An invalid time counts as none. The panel warns of it, once it is loaded. */
 const timeOf = (value: number | string | null) => (isValid({ kind: "time" }, value) ? String(value) : "");
 
 /** The launcher, as its greeting needs it. */
 export interface GreetingLauncher extends AgentChatLauncher {
-  /** Around the button; its language is one that has texts. */
+  /** The element around the button. Its `lang` is a language that has texts. */
   readonly box: HTMLElement;
   readonly button: HTMLButtonElement;
   show(): Promise<void>;
 }
 
-/** Something that is done once after a time. */
+/** An action that runs once after a time. */
 class Plan {
   #key = "";
   #over = new AbortController();
 
-  /** Nothing changes while `key` is the same; an empty one cancels. */
+  /** Plans an action, unless `key` is the same as before. An empty key cancels. */
   set(key: string, milliseconds: number, act: () => void): void {
     if (key === this.#key) return;
     this.cancel();
@@ -57,7 +57,7 @@ class Plan {
     const over = new AbortController();
     const { signal } = over;
     const once = () => {
-      // In a tab that is not in view it would be neither seen nor heard.
+      // In a hidden tab nobody would see or hear it.
       if (document.visibilityState === "hidden") return;
       over.abort();
       act();
@@ -86,10 +86,10 @@ export class Greeting {
   readonly #close = create("button", "icon-button");
   /** Speaks to screen readers. */
   readonly #status = create("div", "visually-hidden");
-  /** What the site has said. */
+  /** The greeting that was shown last. */
   #greeted = "";
   #heard: ReturnType<typeof setTimeout> | undefined;
-  /** The keys that are listened for. */
+  /** The shortcut that the document listens for. */
   #shortcut: string | undefined;
 
   constructor(launcher: GreetingLauncher) {
@@ -112,15 +112,15 @@ export class Greeting {
     launcher.button.before(this.#status);
     const { defaultServer } = launcher.constructor as unknown as { readonly defaultServer: string };
     const isOwned = defaultServer && launcher.server === defaultServer;
-    // It was loaded with the panel otherwise, whose chat asks.
+    // Without these attributes this code was loaded with the panel, whose chat asks the server.
     const { preview, shortcut, autoOpen } = launcher;
     if (!isOwned && (preview || shortcut || autoOpen !== null)) void askOwner(launcher);
   }
 
-  /** Opens the chat, or closes it where the focus is in it. The page has its keys first. */
+  /** Opens the chat, or closes it if the focus is inside. The page can handle its keys first. */
   readonly #pressed = (event: KeyboardEvent): void => {
     const launcher = this.#launcher;
-    // The right Alt of many layouts says that it is Ctrl and Alt, and writes.
+    // In many layouts the right Alt key types characters, but reports Ctrl and Alt.
     if (isTaken(event) || event.repeat || event.getModifierState("AltGraph")) return;
     if (!isShortcut(event, launcher.shortcut)) return;
     event.preventDefault();
@@ -128,7 +128,7 @@ export class Greeting {
     else void launcher.open();
   };
 
-  /** To be called when a property of the launcher or the page's language has changed. */
+  /** Must be called when a property of the launcher or the page's language has changed. */
   launcherChanged(): void {
     const { autoOpen, box, preview, previewAfter, strings } = this.#launcher;
     this.#listen();
@@ -143,7 +143,7 @@ export class Greeting {
     this.#preview.set(preview.trim() && `${previewAfter} ${preview}`, after, () => this.#greet());
     this.#opening.set(timeOf(autoOpen), Number(autoOpen), () => {
       if (!this.#isWelcome || smallScreen().matches) return;
-      // What the agent's owner wants is done once for a visitor, what the page wants once in a session.
+      // The agent's owner opens the chat once for each visitor, the page once in each session.
       if (this.#launcher.getAttribute("auto-open-once") === this.#launcher.getAttribute("auto-open")) {
         if (this.#memory.hasOpened) return;
         this.#memory.hasOpened = true;
@@ -152,7 +152,7 @@ export class Greeting {
     });
   }
 
-  /** Shows the beginning of an answer that arrived while the panel was closed, and says it after `news`. */
+  /** Shows the beginning of an answer that arrived while the panel was closed, and announces it after `news`. */
   showAnswer(answer: string, news: string): void {
     const text = answer.replace(/\s+/g, " ").trim();
     const characters = [...text.slice(0, 3 * EXCERPT)];
@@ -170,7 +170,7 @@ export class Greeting {
     this.#show("");
   }
 
-  /** Ends what was planned: the launcher has left the page. */
+  /** Cancels everything planned: the launcher has left the page. */
   stop(): void {
     document.removeEventListener("keydown", this.#pressed);
     this.#shortcut = undefined;
@@ -178,7 +178,7 @@ export class Greeting {
     this.#opening.cancel();
   }
 
-  /** For the keys that open the chat. */
+  /** Listens for the shortcut that opens the chat. */
   #listen(): void {
     const { button, shortcut } = this.#launcher;
     if (shortcut === this.#shortcut) return;
@@ -191,12 +191,12 @@ export class Greeting {
     else document.removeEventListener("keydown", this.#pressed);
   }
 
-  /** Whether the person has closed a bubble: then there is no other one in this session. */
+  /** Whether the user has closed a bubble: then no other one is shown in this session. */
   get #isDismissed(): boolean {
     return this.#memory.state.preview === "dismissed";
   }
 
-  /** Whether the person has neither opened the chat nor closed a bubble yet. */
+  /** Whether the user has neither opened the chat nor closed a bubble yet. */
   get #isWelcome(): boolean {
     return this.#memory.state.open === undefined && !this.#isDismissed;
   }
@@ -216,7 +216,7 @@ export class Greeting {
     else if (this.#bubble.isConnected) this.#bubble.remove();
   }
 
-  /** For a moment: a person would find the texts a second time while browsing the page. */
+  /** Only for a moment: otherwise people would find the texts again while browsing the page. */
   #say(...texts: string[]): void {
     const paragraphs = texts.map((text) => {
       const paragraph = create("p");

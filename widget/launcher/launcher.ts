@@ -15,13 +15,13 @@ import type { Greeting, GreetingLauncher } from "./greeting.ts";
 import type { LauncherPanel, PanelLauncher } from "./panel.ts";
 import { hasNews, type OwnersAttributes, smallScreen } from "./state.ts";
 
-/** The properties by name, with the value of a new launcher; those without one have no attribute: put here by the build. */
+/** The properties with their initial values, as JSON; those without one have no attribute. Inserted by the build. */
 declare const PARLEY_LAUNCHER_PROPERTIES: string;
 
 const properties: readonly (readonly [name: string, initial?: unknown, attribute?: string])[] =
   JSON.parse(PARLEY_LAUNCHER_PROPERTIES);
 
-/** What the button is called without a label, by language: put here by the build. */
+/** Names of a button without a label, by language, as JSON. Inserted by the build. */
 declare const PARLEY_OPEN_CHAT: string;
 
 const openChat: Readonly<Record<string, string>> = JSON.parse(PARLEY_OPEN_CHAT);
@@ -55,22 +55,22 @@ export class AgentChatLauncher
 {
   static readonly observedAttributes = ["lang", "dir"];
 
-  /** Where the elements of this script find their server, unless they name one. */
+  /** Address of the server for elements of this script that name none. */
   static defaultServer: string;
 
-  /** What the owner of that server's agent wants. */
+  /** The attributes that the owner of that server's agent has set. */
   static owner: OwnersAttributes;
 
-  /** The panel with the chat, which is loaded when it is needed. */
+  /** Loads the panel with the chat. */
   static loadPanel: Lazy<typeof import("./panel.ts")>["loadEventually"];
 
-  /** @internal The script tag that it was made from: its panel says which misspelt attributes it has. */
+  /** @internal The script tag that created the launcher: the panel warns of its misspelt attributes. */
   tag: HTMLScriptElement | undefined;
 
-  /** What the launcher does by itself, where a page wants that. */
+  /** Loads what the launcher does without a press of its button. */
   static loadGreeting: Lazy<typeof import("./greeting.ts")>["loadEventually"];
 
-  /** What the button says when the panel is gone. */
+  /** Imports the texts of the button for when the panel's file is gone. */
   static importReload: () => Promise<typeof import("./reload.ts")>;
 
   static {
@@ -80,7 +80,7 @@ export class AgentChatLauncher
       Object.defineProperty(AgentChatLauncher.prototype, name, {
         get(this: AgentChatLauncher) {
           if (!hasAttribute) return this.#held[name];
-          // A wrong value is taken away by the panel, which knows the right ones.
+          // The panel, which knows the valid values, removes an invalid one.
           const text = this.getAttribute(attribute);
           if (initial === 0) return text === null ? undefined : text !== "off";
           return text || (attribute === "server" ? AgentChatLauncher.defaultServer : initial);
@@ -100,21 +100,21 @@ export class AgentChatLauncher
   readonly box = create("div", "launcher-root");
   /** @internal */
   readonly button = create("button", "launcher");
-  /** @internal There as soon as it was needed once. */
+  /** @internal Absent until it is first needed. */
   greeting: Greeting | undefined;
   /** The values of properties that have no attribute. */
   readonly #held: Record<string, unknown> = {};
   readonly #root = this.attachShadow({ mode: "open" });
   readonly #icon = svgIcon("");
   readonly #label = create("span", "label");
-  /** Direction and accent: the element's `style` belongs to the site. */
+  /** For direction and accent, because the element's `style` belongs to the site. */
   readonly #sheet = sheetOf("");
   readonly #watcher = new MutationObserver(() => this.#requestDraw());
   #connection = new AbortController();
   #drawing: Promise<boolean> | undefined;
   #loading: Promise<LauncherPanel | undefined> | undefined;
   #panel: LauncherPanel | undefined;
-  /** There where the panel could not be loaded, though there is a network. */
+  /** Present if the panel could not be loaded, though there is a network. */
   #reloadTexts: Readonly<Record<string, string>> | undefined;
 
   constructor() {
@@ -133,7 +133,7 @@ export class AgentChatLauncher
     this.#root.append(this.box);
   }
 
-  // `public-types.ts` says what the public members are.
+  // `public-types.ts` documents the public members.
 
   get opened(): boolean {
     return this.#panel?.isOpen ?? false;
@@ -147,7 +147,7 @@ export class AgentChatLauncher
     return (this.#drawing ?? Promise.resolve(true)).then(() => this.#panel?.updateComplete ?? true);
   }
 
-  /** Resolves also when the launcher has left the page. */
+  /** Also resolves if the launcher has left the page. */
   async open(): Promise<void> {
     const panel = await this.#load();
     await panel?.open();
@@ -166,14 +166,14 @@ export class AgentChatLauncher
     await (await this.#load())?.signOut();
   }
 
-  /** @internal Opens the panel where the person has not asked for it: the focus stays where it is. */
+  /** @internal Opens the panel without a request by the user: the focus stays where it is. */
   async show(): Promise<void> {
     const panel = await this.#load();
     await panel?.show();
   }
 
   connectedCallback(): void {
-    // A property that was set before the element was defined hides the one of the class.
+    // A property that was set before the element was defined hides the accessor of the class.
     const own = this as Record<string, unknown>;
     for (const [name] of properties) {
       if (!Object.hasOwn(own, name)) continue;
@@ -185,14 +185,14 @@ export class AgentChatLauncher
     this.#connection = new AbortController();
     this.#watcher.observe(document, { attributeFilter: ["lang", "dir"], subtree: true });
     this.#requestDraw();
-    // Into the top layer, where the browser has one: neither the page's transforms nor its layers reach it there.
+    // In the top layer, if the browser has one, the page's transforms and stacking order do not affect the button.
     this.popover = "manual";
     this.showPopover?.();
     addEventListener("pageshow", this.#resume, { signal: this.#connection.signal });
     this.#resume();
   }
 
-  /** Has the attributes that the owner of the agent wants, and the page does not have itself. */
+  /** Adds the attributes that the agent's owner has set, and the page has not. */
   #beOwned(): void {
     const [tag] = languageAt(this);
     if (this.server !== AgentChatLauncher.defaultServer) return;
@@ -206,7 +206,7 @@ export class AgentChatLauncher
     this.#watcher.disconnect();
     this.#connection.abort();
     this.greeting?.stop();
-    // What is still loading is for this place in the page: at another one it is asked for again.
+    // A panel that is still loading is for this place in the page: elsewhere it is requested again.
     if (!this.#panel) this.#loading = undefined;
   }
 
@@ -237,17 +237,17 @@ export class AgentChatLauncher
     if (this.#panel) {
       this.#panel.launcherChanged(tag, direction);
     } else {
-      // Later the panel names it, which knows whether it is open and what is new.
+      // Later the panel sets the name, because it knows whether it is open and what is new.
       button.ariaLabel = label || (openChat[box.lang] ?? "");
     }
     if (!this.isConnected) return;
     if (this.greeting) this.greeting.launcherChanged();
-    // After all that the page itself loads.
+    // After everything that the page itself loads.
     else if (this.preview || this.shortcut || (this.autoOpen !== null && !smallScreen().matches))
       afterLoad(() => this.#greet());
   }
 
-  /** Opens the panel, unless the person has gone on to something else by the time it can be opened. */
+  /** Opens the panel, unless the user has focused something else by the time it is loaded. */
   async #pressed(event: MouseEvent): Promise<void> {
     if (this.#panel) return this.#panel.pressed(event);
     if (this.#offeredReload) return location.reload();
@@ -261,12 +261,12 @@ export class AgentChatLauncher
     if (activeElement === this || activeElement === document.body || activeElement === before) await panel?.open();
   }
 
-  /** Only where somebody waits for the panel. */
+  /** Only while somebody waits for the panel. */
   get #offeredReload(): Readonly<Record<string, string>> | undefined {
     return this.button.ariaBusy ? this.#reloadTexts : undefined;
   }
 
-  /** The panel is open, or has news, where another page of this tab has left it so. */
+  /** Loads the panel if another page of this tab has left it open or with news. */
   readonly #resume = (): void => {
     if (hasNews(this.server)) void this.#load();
   };
@@ -285,19 +285,19 @@ export class AgentChatLauncher
 
   async #loadPanel(): Promise<LauncherPanel | undefined> {
     const { signal } = this.#connection;
-    // Shows what comes while the panel is closed.
+    // The bubble shows what arrives while the panel is closed.
     void this.#greet();
     const module = await AgentChatLauncher.loadPanel(signal, () => void this.#prepareReload());
     if (!module || signal.aborted) return undefined;
     this.#panel = new module.LauncherPanel(this);
     this.#draw();
-    // Before the button, so that a bubble is read before the button that it explains.
+    // Before everything else, so that a bubble stays right before the button that it explains.
     this.box.prepend(this.#panel);
     await this.#panel.updateComplete;
     return this.#panel;
   }
 
-  /** After a new build of the server its files have other names, and only a new page knows them. */
+  /** After a new build of the server its files have other names, which only a reloaded page knows. */
   async #prepareReload(): Promise<void> {
     const module = await AgentChatLauncher.importReload().catch(() => undefined);
     this.#reloadTexts = navigator.onLine ? module?.texts : undefined;

@@ -1,4 +1,4 @@
-/** For launchers whose script does not say what the owner of the agent wants: it says that of its own server alone. */
+/** Owner's attributes for launchers of another server than that of their script, which has only its own owner's. */
 
 import { attributesOf } from "../../server/protocol/button.ts";
 import type { OwnersPage } from "../../server/protocol/chat.ts";
@@ -6,7 +6,7 @@ import { languageAt } from "../i18n/page-language.ts";
 import { textFor } from "../i18n/text-for.ts";
 import { fetchAgentInfo, parseServer } from "../session/server.ts";
 
-/** Gives a launcher the attributes that the owner wants, and the page does not have itself. */
+/** Adds the attributes to a launcher that the agent's owner has set, and the page has not. */
 export function beOwned(launcher: HTMLElement, chat: OwnersPage): void {
   const [tag] = languageAt(launcher);
   for (const [name, value] of attributesOf(chat)) {
@@ -14,7 +14,7 @@ export function beOwned(launcher: HTMLElement, chat: OwnersPage): void {
   }
 }
 
-/** As `beOwned`, after it has asked the server. */
+/** As `beOwned`, with what the server answers. */
 export async function askOwner(launcher: HTMLElement & { readonly server: string }): Promise<void> {
   const server = parseServer(launcher.server || "/", document.baseURI);
   const info = server && (await fetchAgentInfo(server, new AbortController().signal).catch(() => undefined));

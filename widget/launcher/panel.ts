@@ -39,11 +39,11 @@ export interface PanelLauncher extends GreetingLauncher {
   tag: HTMLScriptElement | undefined;
 }
 
-/** Parts and slots of the chat that a page can reach through the launcher, which are all: put here by the build. */
+/** Names of all parts and slots of the chat: a page can reach them through the launcher. Inserted by the build. */
 declare const PARLEY_CHAT_PARTS: string;
 declare const PARLEY_CHAT_SLOTS: string;
 
-/** The last one is also the panel's own place for buttons. */
+/** Without the slot in which the panel also puts its own buttons. */
 const CHAT_SLOTS = PARLEY_CHAT_SLOTS.split(",").filter((name) => name !== "header-end");
 
 const FOLD = "M6 9.5l6 6l6-6";
@@ -62,7 +62,7 @@ const forwardFrom = directive(
     override update({ element }: ElementPart, [launcher]: [AgentChatLauncher]): unknown {
       for (const [name, { choices, kind }] of Object.entries<Row>(SHARED)) {
         const value: unknown = Reflect.get(launcher, name);
-        // An attribute that is absent keeps the setting of the agent's owner or of the person.
+        // An unchanged value is not set again: it would replace the setting of the agent's owner or of the user.
         const isKnown = (choices || kind === "switch") && this.#handed.has(name) && this.#handed.get(name) === value;
         if (!isKnown) Reflect.set(element, name, value);
         this.#handed.set(name, value);
@@ -72,7 +72,7 @@ const forwardFrom = directive(
   },
 );
 
-/** The sheets of the bubble have rules for both, and the bubble may come later, with sheets of its own. */
+/** The bubble's sheets have rules for both. The bubble may be loaded later, and then adds sheets of its own. */
 const sheets = [surfaceStyles, previewStyles, panelStyles].map(sheetOf);
 
 /** Draws into itself, so that the launcher has one shadow root and a page's `::part` rules reach the panel. */
@@ -88,12 +88,12 @@ export class LauncherPanel extends LitElement {
   readonly #viewport = new VisualViewportController(this, () => this.#dialog);
   readonly #smallScreen = smallScreen();
   readonly #unread = create("span", "unread");
-  /** The attributes of the launcher as they were seen last. */
+  /** The attributes of the launcher as last seen. */
   readonly #checked = new Map<string, string>();
   #opener: HTMLElement | null = null;
   #listening = new AbortController();
 
-  /** Takes over the launcher's button, which says now whether the panel is open and what is new. */
+  /** Takes over the launcher's button, which now shows whether the panel is open and what is new. */
   constructor(launcher: PanelLauncher) {
     super();
     this.#launcher = launcher;
@@ -114,12 +114,12 @@ export class LauncherPanel extends LitElement {
       signal,
     });
     this.#smallScreen.addEventListener("change", () => this.#fit(), { signal });
-    // "Back" shows a page as it was left, and another page may have changed the panel meanwhile.
+    // Going back shows a page as it was left, but another page may have changed the panel meanwhile.
     addEventListener("pageshow", ({ persisted }) => persisted && this.#resume(), { signal });
-    // The latter is the last moment that a phone grants.
+    // On a phone, `visibilitychange` may be the last event of a page.
     addEventListener("pagehide", this.#leave, { signal });
     document.addEventListener("visibilitychange", this.#leave, { signal });
-    // Taken out of the page, a modal panel is modal no more.
+    // A modal panel that was removed from the page is no longer modal.
     if (this.hasUpdated) this.requestUpdate();
   }
 
@@ -128,9 +128,9 @@ export class LauncherPanel extends LitElement {
     this.#listening.abort();
   }
 
-  /** To be called when a property of the launcher or the page's language has changed. */
+  /** Must be called when a property of the launcher or the page's language has changed. */
   launcherChanged(lang: string, dir: string): void {
-    // A change around the launcher is not seen in its shadow root.
+    // A change outside of the launcher cannot be observed in its shadow root.
     this.lang = lang;
     this.dir = dir;
     this.#checkAttributes();
@@ -138,10 +138,10 @@ export class LauncherPanel extends LitElement {
     this.requestUpdate();
   }
 
-  /** Warns the page's author of wrong values, once of each. The visitors must not suffer from them. */
+  /** Warns the page's author of each invalid value once, and removes it, so that visitors do not suffer from it. */
   #checkAttributes(): void {
     const known = Object.entries(LAUNCHER).flatMap(([name, row]) => attributeOf(name, row) ?? []);
-    // Others than the page's author add attributes, too: frameworks, and what asks visitors for their consent.
+    // Only names that are nearly right are reported: frameworks and consent managers add attributes as well.
     for (const { name } of this.#launcher.tag?.attributes ?? []) {
       const [, word = ""] = /^data-(?!launcher$|(?:api-)?key$)(.+)/.exec(name) ?? [];
       const meant = !known.includes(word) && known.find((it) => isNear(it, word, it.length < 5 ? 1 : 2));
@@ -162,14 +162,14 @@ export class LauncherPanel extends LitElement {
     }
   }
 
-  /** Opens the panel when it is closed, and the other way round. */
+  /** Opens the panel if it is closed, and closes it if it is open. */
   async pressed({ detail }: MouseEvent): Promise<void> {
-    // The second click of two meant the same as the first, and has taken the focus.
+    // The second click of a double click does not toggle again, but it has taken the focus.
     if (detail < 2) await this.#launcher.toggle();
     else if (this.isOpen) this.takeFocus();
   }
 
-  /** Opens the panel, and puts the cursor into it. */
+  /** Opens the panel and focuses it. */
   async open(): Promise<void> {
     const { activeElement } = document;
     this.#opener = activeElement instanceof HTMLElement ? activeElement : null;
@@ -177,7 +177,7 @@ export class LauncherPanel extends LitElement {
     this.takeFocus();
   }
 
-  /** Puts the cursor into the text field; where that would open a keyboard on the screen, the panel has the focus. */
+  /** Focuses the text field, or the panel itself if the field would open an on-screen keyboard. */
   takeFocus(): void {
     if (hasTouchKeyboard()) this.#dialog?.focus();
     else this.#launcher.chat?.focusComposer();
@@ -188,7 +188,7 @@ export class LauncherPanel extends LitElement {
     if (!this.isOpen) return;
     const hadFocus = document.activeElement === this.#launcher;
     this.isOpen = false;
-    // What is asked is still to be decided.
+    // A question still has to be decided.
     if (this.#question) this.#memory.keep({ unread: 1 });
     this.#changed("close");
     if (hadFocus) void this.updateComplete.then(() => this.#giveFocusBack());
@@ -265,7 +265,7 @@ export class LauncherPanel extends LitElement {
     `;
   }
 
-  /** In a narrow panel, what its header has no room for. */
+  /** The menu for buttons that do not fit into the header of a narrow panel. */
   #renderMore(): TemplateResult {
     const { more, expand } = this.#locale.strings;
     const theme = this.#chat?.shadowRoot?.querySelector<HTMLElement>("[part=theme-toggle]");
@@ -289,7 +289,7 @@ export class LauncherPanel extends LitElement {
     `;
   }
 
-  /** After a choice, and with Escape or the focus elsewhere. */
+  /** Closes the menu after a choice, on Escape, and when the focus leaves it. */
   readonly #closeMore = (event: Event | KeyboardEvent | FocusEvent): void => {
     const menu = event.currentTarget as HTMLDetailsElement;
     const target = event.target as Element;
@@ -302,38 +302,38 @@ export class LauncherPanel extends LitElement {
     if (!isLeft) menu.querySelector("summary")?.focus();
   };
 
-  /** Names of the page's buttons, which are also those of their parts. */
+  /** Names of the page's buttons, which are also the names of their CSS parts. */
   #ownParts(): string[] {
     const { composerActions, messageActions } = this.#launcher;
     return [composerActions, messageActions].flatMap((actions) => (actions ?? []).map(({ name }) => name));
   }
 
-  /** Keeps for the next page whether an answer is expected. */
+  /** Saves for the next page whether an answer is expected. */
   readonly #leave = (): void => {
     const awaited = this.#chat?.client?.session.lastAnswer?.status === "streaming";
     if (awaited !== this.#memory.state.awaited) this.#memory.keep({ awaited });
   };
 
-  /** Goes on as another page of this tab has left it. */
+  /** Restores the panel as another page of this tab has left it. */
   #resume(): void {
     const { open, awaited, unread } = this.#memory.state;
     // A conversation that is not kept has no news.
     if (this.#launcher.persist === "none") this.#memory.keep({ awaited: false, unread: 0 });
-    // Behind the closed panel, so that the end of the answer is announced.
-    // News are a user's, who may be another one by now.
+    // Builds the chat in the closed panel, so that the end of the answer is announced. The chat also finds out whether
+    // another user is here by now, whom the news do not concern.
     else if (awaited || unread > 0) {
       this.isBuilt = true;
-      // The mark says what is new, which the chat knows once it has found its conversation.
+      // The mark depends on the chat, which first has to restore its conversation.
       void this.updateComplete.then(() => this.#chat?.lastAnswer()).then(() => this.requestUpdate());
     }
-    // The person has not asked for it on this page: the cursor stays where it is, and a small screen shows the page.
+    // The user has not opened it on this page: the focus stays where it is, and a small screen shows the page.
     if (open && !this.#smallScreen.matches) void this.show();
     else if (!open) this.close();
     this.requestUpdate();
   }
 
   readonly #ready = ({ info }: AgentChatReadyEvent): void => {
-    // By now the reader may have chosen a theme.
+    // Without the theme, because the user may have chosen one by now.
     const { theme: _, ...chat } = info.chat ?? {};
     beOwned(this.#launcher, chat);
   };
@@ -376,7 +376,7 @@ export class LauncherPanel extends LitElement {
     this.querySelector<HTMLElement>(wide ? '[part="expand"]' : '[part="more"]')?.focus();
   }
 
-  /** Shows what has come behind the closed panel: a message of the page, or an answer that the person has not stopped. */
+  /** Shows what has arrived in a closed panel: a message of the page, or an answer that the user has not stopped. */
   readonly #answered = async (event: Event | AgentChatDoneEvent | AgentChatErrorEvent): Promise<void> => {
     if (this.isOpen || ("text" in event && event.finishReason === "stopped")) return;
     const unread = this.#memory.state.unread + 1;
@@ -390,7 +390,7 @@ export class LauncherPanel extends LitElement {
     this.#launcher.greeting?.showAnswer(question || said, question ? strings.toolWaiting : strings.unread(unread));
   };
 
-  /** What the person is asked, where calls wait. */
+  /** What the user is asked, if calls wait for a decision. */
   get #question(): string {
     return questionsOf(this.#chat?.client?.session.waitingCalls ?? []);
   }
@@ -403,7 +403,7 @@ export class LauncherPanel extends LitElement {
     return this.querySelector("dialog");
   }
 
-  /** Beside the page the panel is an ordinary dialog; where it fills the screen, the page behind it is out of reach. */
+  /** Beside the page the panel is a non-modal dialog; where it fills the screen, it is modal. */
   #fit(): void {
     const dialog = this.#dialog;
     if (!dialog) return;
@@ -419,7 +419,7 @@ export class LauncherPanel extends LitElement {
     this.#viewport.fit();
   }
 
-  /** A request to close, such as Android's gesture to go back, closes a modal panel without asking. */
+  /** The browser itself closes a modal panel on a close request, such as Android's back gesture. */
   readonly #closedByBrowser = (): void => {
     if (!this.#dialog?.open) this.close();
   };
@@ -440,7 +440,7 @@ export class LauncherPanel extends LitElement {
 
 if (!customElements.get("agent-chat-panel")) customElements.define("agent-chat-panel", LauncherPanel);
 
-/** Whether one word becomes the other when at most so many letters are added, removed or changed. */
+/** Whether one word becomes the other by adding, removing or changing at most `edits` letters. */
 function isNear(a: string, b: string, edits: number): boolean {
   const [left, right] = [a.slice(1), b.slice(1)];
   if (a[0] === b[0]) return a === "" || isNear(left, right, edits);

@@ -1,4 +1,4 @@
-/** How the properties of `<agent-chat-launcher>` behave, as `element/properties.ts` says it of those that the chat has, too. */
+/** How the properties of `<agent-chat-launcher>` behave. Those shared with the chat are in `element/properties.ts`. */
 
 import { type Rows, type RowsOf, SHARED } from "../element/properties.ts";
 import type { LauncherProperties, SharedProperties } from "../element/public-types.ts";
@@ -14,5 +14,5 @@ const LAUNCHER_ONLY: RowsOf<Omit<LauncherProperties, keyof SharedProperties>> = 
   previewAfter: { kind: "time", attribute: "preview-after" },
 };
 
-/** Its key has no attribute, which would be in the page a second time. */
+/** `apiKey` has no attribute, which would put the key into the page a second time. */
 export const LAUNCHER: Rows = { ...SHARED, ...LAUNCHER_ONLY, apiKey: { attribute: false } };

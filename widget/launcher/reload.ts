@@ -1,9 +1,9 @@
 /**
- * What the button says when its panel is gone. In a new build of the server `/widget.js` finds this file under the same
- * name. Browsers keep an older one as long, which harms nothing.
+ * Texts of the button for when its panel's file is gone. In a new build of the server `/widget.js` finds this file
+ * under the same name. Browsers cache an older one as long, which does no harm.
  */
 
-/** By language: put here by the build. */
+/** By language, as JSON. Inserted by the build. */
 declare const PARLEY_RELOAD: string;
 
 export const texts: Readonly<Record<string, string>> = JSON.parse(PARLEY_RELOAD);

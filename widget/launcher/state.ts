@@ -3,7 +3,7 @@
 import { toJson } from "../../server/protocol/json.ts";
 import { recall, remember } from "../storage/storage.ts";
 
-/** What the owner of an agent says of the button: attributes, and those that are another text, by language. */
+/** Attributes of the button set by an agent's owner, by language; under an empty one those for all languages. */
 export type OwnersAttributes = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export interface LauncherState {
@@ -14,11 +14,11 @@ export interface LauncherState {
   readonly unread: number;
   /** Whether an answer was expected when the page was left. */
   readonly awaited: boolean;
-  /** What became of the preview. */
+  /** Whether the preview was shown, or closed by the user. */
   readonly preview: "seen" | "dismissed" | undefined;
 }
 
-/** With the whole address: a relative one is another server on each page. */
+/** With the absolute address, as a relative one means another server on each page. */
 const nameFor = (server: string) => {
   const link = document.createElement("a");
   link.href = server;
@@ -28,10 +28,10 @@ const nameFor = (server: string) => {
 /** Where the panel fills the screen, is modal and never opens by itself: too small for a page beside it. */
 const SMALL_SCREEN = "(width <= 480px), (height <= 480px) and (pointer: coarse)";
 
-/** Asked when it is needed: a page that is tested without a browser has no `matchMedia`. */
+/** A function, because a page that is tested without a browser has no `matchMedia`. */
 export const smallScreen = (): MediaQueryList => matchMedia(SMALL_SCREEN);
 
-/** Whether the panel was left open in this tab, or an answer came or was expected. Cheap: every page asks. */
+/** Whether the panel was left open in this tab, or an answer came or was expected. Cheap, as every page calls it. */
 export function hasNews(server: string): boolean {
   const kept = recall(nameFor(server), "sessionStorage") ?? "";
   return /"awaited":true|"unread":[1-9]/.test(kept) || (/"open":true/.test(kept) && !smallScreen().matches);
@@ -62,14 +62,14 @@ export class LauncherMemory {
     return nameFor(this.#launcher.server).replace("agent-chat-panel:", "agent-chat-opened:");
   }
 
-  /** Keeps a change; as long as the page only, where the browser blocks storage. */
+  /** Saves a change; only until the page is left, if the browser blocks storage. */
   keep(change: Partial<LauncherState>): void {
     const { server } = this.#launcher;
     remember(nameFor(server), toJson({ ...this.state, ...change }), "sessionStorage");
   }
 }
 
-/** Reads what this version has written, and nothing of what has another form. */
+/** Reads what this version has written, and ignores values of another form. */
 function decode(text = "{}"): LauncherState {
   const { open, wide, unread, awaited, preview } = parse(text) ?? {};
   return {

@@ -1,4 +1,4 @@
-/** Parts of the element that are loaded when they are first needed, and again after they could not be loaded. */
+/** Parts of the element that are loaded when they are first needed, and again after a failure. */
 
 import { missingParts } from "./missing.ts";
 import { isBroken, retry } from "./retry.ts";
@@ -10,17 +10,17 @@ export const whenIdle: (work: () => void) => void =
 export interface Lazy<Module> {
   /** Loads it now, once for all callers. Rejects if that fails; the next call tries again, unless the file is broken or gone. */
   load(): Promise<Module>;
-  /** Loads it, however often that has to be tried. Resolves without it when the signal aborts, or if it is broken or gone. */
+  /** Loads it, trying as often as necessary. Resolves with `undefined` when the signal aborts, or if it is broken or gone. */
   loadEventually(signal?: AbortSignal, onFailure?: () => void): Promise<Module | undefined>;
 }
 
 /** `load` imports a literal address, for the build to see it; `exported` is the name of an export of that module. */
 export function lazy<Module>(load: () => Promise<Module>, exported?: keyof Module): Lazy<Module> {
   let loading: Promise<Module> | undefined;
-  /** In a row, and with a network. */
+  /** Number of failures in a row while online. */
   let failures = 0;
   let failedUrl: string | undefined;
-  /** Whether nothing would come of another request. */
+  /** Whether another request would be useless. */
   let isOver = false;
 
   async function tryOnce(): Promise<Module> {
@@ -41,13 +41,13 @@ export function lazy<Module>(load: () => Promise<Module>, exported?: keyof Modul
       missingParts.block(part);
       return;
     }
-    // A browser may never request a module again that it could not load, except under another address.
+    // After a failure a browser may never request a module again, except under another address.
     failedUrl = /module: (http[^\s#]+)\S*$/.exec(String(error))?.[1];
     failures = navigator.onLine === false ? 0 : failures + 1;
     if (failures > 0) isOver = await missingParts.failed(part, failures, /http[^\s#)]+/.exec(String(error))?.[0]);
   }
 
-  /** Bundlers shall not look for a file of this name. What some of them have written there is no module of ours. */
+  /** Bundlers must not resolve this import. Some have other files at this address, which are no modules of ours. */
   async function loadAgain(url: string): Promise<Module> {
     const module = await import(/* webpackIgnore: true */ /* @vite-ignore */ url);
     if (exported && !(exported in module)) throw new Error("module");

@@ -1,30 +1,30 @@
-/** Parts that cannot be loaded, and why: the chats of the page say it. */
+/** Parts that cannot be loaded, and why. The chats of the page show it. */
 
-/** On the window, when that has changed. */
+/** Event on the window when that has changed. */
 export const MISSING_PARTS = "agent-chat-missing-parts";
 
-/** So many failures in a row, with a network, are no accident. */
+/** Number of failures in a row, while online, after which a part counts as blocked. */
 const BLOCKED_AFTER = 3;
 
-/** What takes longer says nothing. */
+/** A response that takes longer proves nothing. */
 const ANSWERS_WITHIN_MS = 10_000;
 
 class MissingParts {
-  /** The file that this code came from, where its name says what is in it: it is gone as soon as another one is built. */
+  /** The address of the file with this code, if its name contains a hash: the next build replaces such a file. */
   ownFile = "";
   #isGone = false;
   #isDismissed = false;
   readonly #blocked = new Set<object>();
 
-  /** `gone`: the page has another build by now. `blocked`: something else keeps files away, or a file is broken. */
+  /** `gone`: there is another build by now. `blocked`: something else blocks files, or a file is broken. */
   get why(): "gone" | "blocked" | undefined {
     if (this.#isGone) return "gone";
     return this.#blocked.size > 0 && !this.#isDismissed ? "blocked" : undefined;
   }
 
   /**
-   * A file could not be loaded, so many times in a row. `url`: its address, where the browser has said it. Resolves with
-   * whether it is gone.
+   * To be called when a file could not be loaded, `failures` times in a row. `url`: its address, if the browser has
+   * named it. Resolves with whether it is gone.
    */
   async failed(part: object, failures: number, url = this.ownFile): Promise<boolean> {
     const isGone = url !== "" && (await isGoneFrom(url));
@@ -43,7 +43,7 @@ class MissingParts {
     if (this.#blocked.delete(part)) this.#changed();
   }
 
-  /** The person has read that something is blocked. */
+  /** The user has read that something is blocked. */
   dismiss(): void {
     this.#isDismissed = true;
     this.#changed();
@@ -56,7 +56,7 @@ class MissingParts {
 
 export const missingParts = new MissingParts();
 
-/** Many sites answer with a page for what they do not have. */
+/** Many sites respond with an HTML page if a file is missing. */
 async function isGoneFrom(url: string): Promise<boolean> {
   try {
     const { ok, status, headers } = await fetch(url, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });

@@ -1,16 +1,16 @@
-/** Loading a file as often as it takes. */
+/** Loads a file, trying as often as necessary. */
 
 /** The longest pause after a failure, in milliseconds: it doubles with each one, up to a minute. */
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 
-/** The page and the chat have a Lit each, and a policy for Trusted Types that allows only one of them. */
+/** The page and the chat each have a Lit of their own, and the policy for Trusted Types allows only one of them. */
 const LIT_TWICE = "Add trusted-types lit-html 'allow-duplicates'";
 
-/** How browsers and bundlers say that a file did not come; some throw an event. The rest is thrown by the file. */
+/** Errors of browsers and bundlers for a file that did not arrive; some are events. Any other is thrown by the file. */
 const UNREACHABLE = /module|chunk|load|fetch|\[object/i;
 
-/** Whether the file came, and has thrown this: it would do so again. The console says it. */
+/** Whether the file has arrived and thrown this error, which it would do again. Logs the error. */
 export function isBroken(error: unknown): boolean {
   const reason = String(error);
   if (UNREACHABLE.test(reason)) return false;
@@ -18,7 +18,7 @@ export function isBroken(error: unknown): boolean {
   return true;
 }
 
-/** `attempt` gets the number of failures so far. Resolves without a result when the signal aborts, or when `isOver` says so of an error. */
+/** `attempt` gets the number of failures so far. Resolves with `undefined` when the signal aborts, or `isOver` returns true. */
 export async function retry<Result>(
   attempt: (failures: number) => Promise<Result>,
   isOver: (error: unknown) => boolean,

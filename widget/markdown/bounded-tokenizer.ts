@@ -2,7 +2,7 @@ import { Lexer, type Rules, type Token, Tokenizer, type Tokens } from "marked";
 import { BEGINS_WITH_NAME, type DetailsToken, detailsAt } from "./html-names.ts";
 import { endsWithCjk, INLINE_RULES } from "./inline-marks.ts";
 
-/** Quotes and lists inside each other, and marks inside each other, up to this depth. Deeper ones stay text. */
+/** Maximum nesting of quotes and lists, and of inline marks. Deeper ones stay text. */
 const MAX_NESTING = 32;
 
 /** The first line of an alert. */
@@ -11,24 +11,23 @@ const ALERT = /^\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|$)/i;
 /** Lines that continue a list item or a quote without its indent or marker. marked's time grows with their square. */
 const MAX_LAZY_LINES = 100;
 
-/** Longest definition of a link, and underlined heading. Without a limit marked searches the whole message for their ends. */
+/** Maximum length of a link definition and of an underlined heading. Without it marked searches the whole message. */
 const MAX_LENGTH = 4096;
 
 const BULLET = /^ {0,3}(?:[*+-]|\d{1,9}[.)])(?=\s|$)/;
 
-/** The bullet of an item at the very start of a line: nothing inside an item stands there. */
+/** The bullet of an item at the very start of a line, where nothing inside an item can begin. */
 const OUTER_BULLET = /^(?:([*+-])|\d{1,9}([.)]))(?=\s|$)/;
 
 /** Text that may be an underlined heading. */
 const UNDERLINE = /^.+(\n.+)*?\n {0,3}[=-]+[ \t]*(\n|$)/;
 
-/** Where marked's rule for a table goes on from the head to the rows. */
+/** Where marked's rule for tables continues from the head to the rows. */
 const TABLE_ROWS = "(?:\\n((?:(?!";
 
 /**
- * marked's paragraph rule looks for a table at every line, and then reads the whole of it: quadratic for lines that
- * only look like tables. Two lines decide, so the look-ahead ends there. If marked changes the rule, it is used as it
- * is.
+ * marked's paragraph rule looks for a table at every line, and reads it to its end: quadratic for lines that only look
+ * like tables. Two lines decide, so the look-ahead ends there. If marked's rule has changed, it is used unmodified.
  */
 function boundedRules(rules: Rules["block"]): Rules["block"] {
   const { paragraph, table } = rules;
@@ -40,14 +39,14 @@ function boundedRules(rules: Rules["block"]): Rules["block"] {
 const BLOCK_RULES = boundedRules(Lexer.rules.block.gfm);
 
 /**
- * marked's tokenizer with limits, so that hostile text costs neither the stack nor seconds. Rules that few answers need
- * are tried only where they can match: browsers take a phone's frame to compile each of them.
+ * marked's tokenizer with limits, so that hostile text neither overflows the stack nor takes seconds. Rules that few
+ * answers need are tried only where they can match: compiling each of them takes a phone about a frame.
  */
 export class BoundedTokenizer extends Tokenizer {
   #blocks = 0;
   #inlines = 0;
 
-  /** To be called when the lexer has been made, which sets its own rules. */
+  /** To be called after the constructor of the lexer, which sets its own rules. */
   useOwnRules(): void {
     this.rules = { ...this.rules, block: BLOCK_RULES, inline: INLINE_RULES };
   }
@@ -55,14 +54,14 @@ export class BoundedTokenizer extends Tokenizer {
   override blockquote(src: string): Tokens.Blockquote | undefined {
     if (this.#blocks >= MAX_NESTING || !/^ {0,3}>/.test(src)) return undefined;
     return this.#nestBlock(() => {
-      // marked would read the quote's text in the light of the token before it, and throw when that forbids a list.
+      // marked would let the token before the quote affect its text, and throw if that token forbids a list.
       delete this.lexer.state.lastToken;
       const quote = super.blockquote(src.slice(0, quoteEnd(src)));
       return quote && this.#asAlert(quote);
     });
   }
 
-  /** GitHub's alerts: the first line of a quote names its kind, and is no text of it. */
+  /** GitHub's alerts: the first line of a quote names its kind, and is removed from the text. */
   #asAlert(quote: Tokens.Blockquote): Tokens.Blockquote {
     const [first, ...others] = quote.tokens;
     const [line = "", kind] = ALERT.exec((first as Tokens.Paragraph | undefined)?.text ?? "") ?? [];
@@ -82,7 +81,7 @@ export class BoundedTokenizer extends Tokenizer {
 
   override table(src: string): Tokens.Table | undefined {
     if (!/^.+\n[ |:-]+(\n|$)/.test(src)) return undefined;
-    // The head decides, so a table with an invalid one is not read to its end first.
+    // The head decides: a table with an invalid head must not be read to its end first.
     const secondLine = src.indexOf("\n", src.indexOf("\n") + 1);
     if (secondLine > 0 && super.table(src.slice(0, secondLine)) === undefined) return undefined;
     return super.table(src);
@@ -90,7 +89,7 @@ export class BoundedTokenizer extends Tokenizer {
 
   override html(src: string): Tokens.HTML | undefined {
     if (!/^ {0,3}</.test(src) || BEGINS_WITH_NAME.test(src)) return undefined;
-    // marked takes any token for one of HTML.
+    // For the types only: marked accepts any token here.
     return (this.#details(src) as Token | undefined as Tokens.HTML | undefined) ?? super.html(src);
   }
 
@@ -107,7 +106,7 @@ export class BoundedTokenizer extends Tokenizer {
 
   override tag(src: string): Tokens.Tag | undefined {
     const token = super.tag(src);
-    // Between these marked reads no references to characters.
+    // Inside `<kbd>`, marked would not decode character references.
     if (token?.raw === "<kbd>") this.lexer.state.inRawBlock = false;
     return token;
   }
@@ -119,7 +118,7 @@ export class BoundedTokenizer extends Tokenizer {
 
   override def(src: string): Tokens.Def | undefined {
     if (!/^ {0,3}\[/.test(src)) return undefined;
-    // Neither label nor title goes past a blank line.
+    // Neither a label nor a title contains a blank line.
     const near = firstLines(src);
     const blank = near.search(/\n[ \t]*\n/);
     return super.def(blank === -1 ? near : near.slice(0, blank));
@@ -153,7 +152,7 @@ export class BoundedTokenizer extends Tokenizer {
       return tokenize();
     } finally {
       this.#blocks -= 1;
-      // marked forgets that it is in an item after a list in it, so the rest would depend on the text above it.
+      // After a nested list marked forgets that it is in an item, so the rest would depend on the text above it.
       state.top = top;
     }
   }
@@ -169,25 +168,23 @@ export class BoundedTokenizer extends Tokenizer {
   }
 }
 
-/** The lines that a source begins with, up to a limit. */
+/** The first lines of a source, up to `MAX_LENGTH` characters. */
 function firstLines(src: string): string {
   return src.length <= MAX_LENGTH ? src : src.slice(0, src.lastIndexOf("\n", MAX_LENGTH) + 1);
 }
 
-/** The character before a mark; none behind a CJK character, where a mark opens as at the start of a text. */
+/** The character before a mark; empty after a CJK character, where a mark opens as at the start of a text. */
 function beforeMark(src: string, maskedSrc: string, previous: string | undefined): string | undefined {
   return previous && endsWithCjk(maskedSrc.slice(0, maskedSrc.length - src.length).slice(-2)) ? "" : previous;
 }
 
-/** The character that the items of a list have in common: their bullet, or the mark behind their number. */
+/** The character that all items of a list share: their bullet, or the delimiter after their number. */
 function kindOf(line: string): string | undefined {
   const [, character, delimiter] = OUTER_BULLET.exec(line) ?? [];
   return character ?? delimiter;
 }
 
-/**
- * Where to stop reading a list: before another one, or before too many lines that belong to an item only by laziness.
- */
+/** Where to stop reading a list: before another list, or before too many lazy continuation lines. */
 function listEnd(src: string): number {
   const kind = kindOf(src);
   const indent = (BULLET.exec(src)?.[0].length ?? 1) + 1;
@@ -200,12 +197,12 @@ function listEnd(src: string): number {
       lazy = 0;
       if (kind && (kindOf(line) ?? kind) !== kind) return start;
     } else if (!isBlank && line.search(/\S/) < indent) {
-      // After a blank line nothing is lazy: the list is over.
+      // There are no lazy lines after a blank line: the list has ended.
       if (afterBlank) return src.length;
       lazy += 1;
       if (lazy > MAX_LAZY_LINES) return start;
     }
-    // An item that begins with two blank lines is empty, and the list over.
+    // An item that begins with two blank lines is empty, and ends the list.
     if (isBlank && afterBlank && isEmpty) return start;
     if (!isBlank) isEmpty = /^(?:[*+-]|\d{1,9}[.)])[ \t]*$/.test(line);
     afterBlank = isBlank;

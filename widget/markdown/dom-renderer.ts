@@ -1,7 +1,7 @@
 /**
- * Draws blocks into the page. A block that was drawn before is compared with its source first: where that is the same,
- * the element stays untouched, and where it has grown, only the new items, rows, lines or words are drawn. So the cost
- * of a piece does not grow with the block, and every node that can stay is kept.
+ * Draws blocks into the page. If the source of a drawn block has not changed, its element stays untouched; if it has
+ * grown, only the new items, rows, lines or words are drawn. So the cost of a piece does not grow with the block, and
+ * every node that can stay is kept.
  */
 
 import type { Links, MarkedToken, Token, Tokens } from "marked";
@@ -18,11 +18,11 @@ import { appendInline, type InlineContext } from "./render-inline.ts";
 import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
 import { appendText } from "./text.ts";
 
-/** Cells of more characters hold sentences, which need room; those of so few hold a price or a name, which stays in one line. */
+/** Longer cells contain sentences, which need room; cells up to `SHORT_CELL` a price or a name, kept in one line. */
 const LONG_CELL = 24;
 const SHORT_CELL = 12;
 
-/** Blocks without Markdown inside: brackets in them are no links, and what a renderer has drawn stays. */
+/** Blocks without Markdown inside: link definitions do not change them, and a renderer's drawing stays. */
 const LITERAL = /^(?:code|html|delimited|formula)$/;
 
 const LANGUAGE_NAME = /^[a-z0-9+#-]{1,30}$/;
@@ -34,7 +34,7 @@ export interface Renderable {
   readonly render: RenderBlock;
 }
 
-/** The definitions of links that hold where something is drawn, and a name for them that changes when they do. */
+/** The link definitions for what is drawn, and a version that changes when they do. */
 export interface Definitions {
   readonly links: Links;
   readonly version: string;
@@ -45,17 +45,17 @@ interface BlockContext extends InlineContext {
   readonly headingLevel: number;
 }
 
-/** A paragraph's text is drawn in pieces, of which only the last one grows. */
+/** A piece of a paragraph's text, of which only the last one grows. */
 interface Piece {
   readonly key: string;
-  /** How many nodes it is drawn as. */
+  /** The number of its nodes. */
   readonly nodes: number;
 }
 
 export class DomRenderer {
-  /** Blocks with a renderer that are drawn as they are written, by element. */
+  /** Blocks that are still drawn as written, until their renderer runs, by element. */
   readonly renderables = new Map<Element, Renderable>();
-  /** The level of the first heading in the text: many answers begin with the second or the third. */
+  /** The level of the first heading in the text: many answers begin with level 2 or 3. */
   #firstDepth: number | undefined;
   readonly #context: BlockContext;
   readonly #delimiters: readonly Delimiter[];
@@ -70,7 +70,7 @@ export class DomRenderer {
     this.#delimiters = delimiters;
   }
 
-  /** To be called before blocks of another lexing are drawn, or with other definitions. */
+  /** To be called before blocks of another `LexedBlocks` are drawn, or with other definitions. */
   begin(inline: LexedBlocks["inline"], definitions: Definitions): void {
     this.#inline = inline;
     this.#definitions = definitions;
@@ -81,9 +81,7 @@ export class DomRenderer {
     return !/^(?:space|def|checkbox|footnote)$/.test(type);
   }
 
-  /**
-   * Returns the element of a block: `live`, the one that stands in its place, if it can be kept.
-   */
+  /** Returns the element of a block: `live`, the element that is in its place, if that can be kept. */
   block(token: MarkedToken, live: Element | null | undefined): HTMLElement {
     const source = `${token.type} ${token.raw}`;
     const key = LITERAL.test(token.type) ? source : this.#key(source);
@@ -130,7 +128,7 @@ export class DomRenderer {
     }
   }
 
-  /** Looks, and is copied, as the answer has it; for screen readers the first one is one level below the heading of its message. */
+  /** Looks and copies as in the answer. For screen readers the first one is one level below the heading of its message. */
   #heading(depth: number, live: Element | null | undefined): HTMLElement {
     const { headingLevel } = this.#context;
     this.#firstDepth ??= depth;
@@ -141,7 +139,7 @@ export class DomRenderer {
     return heading;
   }
 
-  /** Draws blocks as the children of an element, behind the first `from`. */
+  /** Draws blocks as the children of an element, after the first `from`. */
   #blocks<Parent extends HTMLElement>(parent: Parent, tokens: readonly Token[], from = 0): Parent {
     const shown = tokens.filter(DomRenderer.isShown) as MarkedToken[];
     placeChildren(parent, shown, from, (token, live) => this.block(token, live));
@@ -163,14 +161,14 @@ export class DomRenderer {
     setAttribute(list, "class", token.loose ? "loose" : "tight");
     const start = token.ordered ? Number(token.start) : 1;
     setAttribute(list, "start", start === 1 ? undefined : String(start));
-    // Years, above all: numbers stand before the items, and the message cuts off what stands outside of it.
+    // For years, above all: numbers are outside of the items' box, where the message would clip long ones.
     setAttribute(list, "wide", start > 99 ? "" : undefined);
     return this.#blocks(list, token.items);
   }
 
   /**
-   * The text of an item is always a paragraph, in tight lists, too (a class takes the gaps away): so an item that is
-   * finished stays as it is when a later blank line makes the whole list loose.
+   * The text of an item is always a paragraph, also in tight lists (a class removes the gaps): so a finished item stays
+   * as it is when a later blank line makes the whole list loose.
    */
   #item(token: Tokens.ListItem, live: Element | null | undefined): HTMLElement {
     const item = kept(live, "li");
@@ -265,7 +263,7 @@ export class DomRenderer {
     return row;
   }
 
-  /** Closed as long as the reader leaves it so, while it grows, too. */
+  /** Closed until the reader opens it, also while it grows. */
   #details(token: DetailsToken, live: Element | null | undefined): HTMLElement {
     const { summary } = token;
     const blocks = token.tokens.filter(DomRenderer.isShown) as MarkedToken[];
@@ -292,11 +290,11 @@ export class DomRenderer {
     return node;
   }
 
-  /** Draws the inline text of a block behind `before`. Pieces that are drawn already are left alone. */
+  /** Draws the inline text of a block after `before`. Pieces that are drawn already are left alone. */
   #text<Box extends HTMLElement>(node: Box, tokens: readonly Token[], before?: HTMLElement): Box {
     const source = this.#inline.get(tokens) ?? "";
     const marked = lexers.get(node);
-    // Marks have cut its pieces.
+    // Source marks have split the nodes of its pieces.
     const known = (!marked && this.#pieces.get(node)) || [];
     const pieces: Piece[] = [];
     const fresh: ChildNode[] = before ? [before] : [];
@@ -322,7 +320,7 @@ export class DomRenderer {
   }
 }
 
-/** The element that stands in a place, if it is of this kind, or a new one. */
+/** `live` if it is an element of this kind, or a new one. */
 function kept<Name extends keyof HTMLElementTagNameMap>(
   live: Element | null | undefined,
   name: Name,
@@ -340,15 +338,15 @@ function showText(node: HTMLElement, text: string): void {
 }
 
 /**
- * An element that holds blocks has the direction of its first text. Each text in it has its own, by `unicode-bidi` in
- * the style sheet: one Arabic paragraph does not turn an English list around.
+ * Gives an element with blocks the direction of its first text. Each text in it has its own, by `unicode-bidi` in the
+ * style sheet: one Arabic paragraph does not turn an English list around.
  */
 function withDirection<Box extends HTMLElement>(node: Box): Box {
   setAttribute(node, "dir", "auto");
   return node;
 }
 
-/** Draws the children of an element behind the first `from`, each into the place of the one that stands there. */
+/** Draws the children of an element after the first `from`, each in place of the child that is there. */
 function placeChildren<Item>(
   parent: Element,
   items: readonly Item[],

@@ -2,13 +2,12 @@ import { html, render } from "lit";
 
 const REFERENCE = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z][a-zA-Z0-9]{1,31}));/g;
 
-/** The characters of the names that were resolved so far; of an unknown name the reference as it was written. */
+/** The characters of the names resolved so far; for an unknown name, the reference as written. */
 const known = new Map<string, string>();
 
 /**
  * The browser knows all 2,125 names; a table of our own would be as large as the rest of this folder. Only letters and
- * digits get here, so the HTML that is parsed can be nothing but this one reference. Lit has the policy that Trusted
- * Types ask for.
+ * digits get here, so the parsed HTML can only be this one reference. Lit has the policy that Trusted Types require.
  */
 function named(name: string): string {
   const whole = `&${name};`;

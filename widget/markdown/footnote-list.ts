@@ -22,12 +22,12 @@ interface Note {
   readonly draw: ReturnType<DrawInto>;
 }
 
-/** More notes are drawn once, with the answer's end: each drawing walks through all of them. */
+/** More notes are drawn only at the answer's end, because each drawing walks through all of them. */
 const MOST_WHILE_STREAMING = 300;
 
 const sheet = sheetOf(styles);
 
-/** Makes the names of answers' notes differ. */
+/** Counts the lists, so that the ids of their notes differ. */
 let lists = 0;
 
 export class FootnoteList {
@@ -36,7 +36,7 @@ export class FootnoteList {
   readonly #name: string;
   readonly #list = document.createElement("ol");
   readonly #notes = new Map<string, Note>();
-  /** Behind the answer's last block, as long as there are notes. */
+  /** After the answer's last block, as long as there are notes. */
   readonly element = document.createElement("section");
 
   constructor(root: HTMLElement, options: FootnoteListOptions) {
@@ -53,13 +53,13 @@ export class FootnoteList {
     root.addEventListener("click", (event) => this.#follow(event), { signal });
   }
 
-  /** Numbers the marks in the order in which they stand, and draws the notes. Returns whether there is one. */
+  /** Numbers the marks in their order, and draws the notes. Returns whether there are any. */
   draw(notes: Footnotes, isStreaming: boolean): boolean {
     adoptSheets(this.#root, [sheet]);
     if (isStreaming && notes.size > MOST_WHILE_STREAMING) return this.#list.hasChildNodes();
     const known = (label: string) => notes.has(label) || (isStreaming && this.#options.isExpected(label));
     const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote")].filter((it) => !this.element.contains(it));
-    // A model's words are not dropped: a note that nothing refers to stands behind the others.
+    // No text of the model is dropped: notes without a reference follow the others.
     const labels = new Set([...marks.map(labelOf).filter(known), ...notes.keys()]);
     const numbers = new Map([...labels].map((label, index) => [label, index + 1]));
     let place = this.#list.firstElementChild;
@@ -124,20 +124,20 @@ export class FootnoteList {
       back.className = "back";
       back.setAttribute("role", "doc-backlink");
       back.setAttribute("href", `#${this.#name}-${number}-from-${index + 1}`);
-      // As GitHub numbers them: the first is the one with no number.
+      // As on GitHub, the first link back has no number.
       const nth = index === 0 ? "" : String(index + 1);
       back.dataset.nth = nth;
       back.setAttribute("aria-label", this.#options.strings.backToText(`${number}${nth && "-"}${nth}`));
     }
   }
 
-  /** A link of the page finds nothing inside of an element, and the page has an address of its own. */
+  /** By script: a fragment link finds no target in a shadow root, and would change the page's URL. */
   #follow(event: MouseEvent): void {
     const link = (event.target as Element).closest<HTMLAnchorElement>('.footnote a, a[role="doc-backlink"]');
     if (!link || !this.#root.contains(link)) return;
     event.preventDefault();
     const target = this.#root.querySelector<HTMLElement>(`[id="${link.hash.slice(1)}"]`);
-    // The transcript, which follows its end, learns from this that the reader is here.
+    // Tells the transcript, which follows its end, that the reader is here.
     target?.dispatchEvent(new Event("toggle", { bubbles: true }));
     target?.scrollIntoView({ block: "nearest" });
     target?.focus({ preventScroll: true });

@@ -1,6 +1,6 @@
 /**
- * Footnotes: `[^1]` in a text, and `[^1]: its note` on lines of its own, which may stand before or after it. The list of them
- * and its links are drawn by `footnote-list.ts`.
+ * Footnotes: `[^1]` in a text, and `[^1]: its note` on lines of its own before or after it. `footnote-list.ts` draws
+ * the list of notes and its links.
  */
 
 import type { Tokens } from "marked";
@@ -18,10 +18,10 @@ export type Footnotes = ReadonlyMap<string, string>;
 
 const START = /^ {0,3}\[\^([^\]\s^]+)\]:[ \t]*/;
 
-/** A line that begins a block of another kind, and so does not go on with a note. */
+/** A line that begins another kind of block, and so does not continue a note. */
 const OTHER_BLOCK = /^ {0,3}(?:[-*+>|<] ?|\d{1,9}[.)] |#{1,6} |`{3}|~{3}|\$\$|\\\[|\[\^[^\]\s^]+\]:)/;
 
-/** The note that a source begins with: its line, those that go on with it, and what is indented below. */
+/** The note that a source begins with: its first line, the lines that continue it, and indented lines below. */
 export function footnoteAt(source: string): FootnoteToken | undefined {
   const [start, label = ""] = START.exec(source) ?? [];
   if (start === undefined) return undefined;
@@ -46,15 +46,15 @@ export function footnoteAt(source: string): FootnoteToken | undefined {
   };
 }
 
-/** Numbers and words, which are hardly anything else: only a note shows what `[^a-z]` is. */
+/** Labels that hardly mean anything but a footnote. Others, such as `[^a-z]`, count only once their note exists. */
 const USUAL = /^(?:[\p{L}\d_]+|[\p{L}\d_]{2,}(?:-[\p{L}\d_]{2,})+)$/u;
 
-/** Whether a mark is shown as one before its note has come. */
+/** Whether a mark is shown as a footnote before its note has arrived. */
 export function isExpected(label: string): boolean {
   return USUAL.test(label);
 }
 
-/** A mark in a text, which is a link once its note is there. */
+/** The mark in a text, which becomes a link once its note has arrived. */
 export function footnoteMark(label: string): HTMLElement {
   const node = create("span", "footnote");
   node.dataset.label = label;

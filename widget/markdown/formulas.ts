@@ -1,6 +1,6 @@
 /**
- * Formulas in TeX. They are shown as they are written, delimiters and all, so that a copy of one is TeX again;
- * `mathematics.ts` draws mathematics over that.
+ * Formulas in TeX. They are shown as written, with their delimiters, so that a copy of one is TeX again;
+ * `mathematics.ts` draws the mathematics over them.
  */
 
 import type { Tokens } from "marked";
@@ -11,29 +11,29 @@ export function formula(source: string): HTMLElement {
   const node = create("span", "tex");
   node.dir = "ltr";
   node.setAttribute("translate", "no");
-  // Says whether the text has changed: what is in the element changes when it is drawn.
+  // Tells whether the text has changed: the content of the element changes when it is drawn.
   node.dataset.source = source;
   appendText(node.appendChild(create("code")), source);
   return node;
 }
 
-/** A formula that stands on lines of its own. */
+/** A formula on lines of its own. */
 export interface FormulaToken extends Tokens.Generic {
   readonly type: "formula";
-  /** Whether its end has come: until then the text may turn out to be none. */
+  /** Whether its end has arrived. Until then the text may turn out not to be a formula. */
   readonly isClosed: boolean;
 }
 
 /** Longest formula on lines of its own. */
 const MAX_LENGTH = 4096;
 
-/** What stands between two prices or escaped brackets has none of these. */
+/** Signs of TeX, which text between two prices or escaped brackets lacks. */
 const TEX = /^[ \t]*\n|\\[a-z]|[\^_={}<>+*]/i;
 
-/** What certainly begins a formula, though its end has not come. */
+/** What certainly begins a formula, even if its end has not arrived. */
 const BEGUN = /^[ \t]*(?:\n|\\[a-z])/i;
 
-/** The formula that a source begins with. One without an end goes on to the end of the source, or is text. */
+/** The formula that a source begins with. An unclosed one extends to the end of the source, or is text. */
 export function formulaAt(source: string): FormulaToken | undefined {
   const [start, open] = /^ {0,3}(\$\$|\\\[)/.exec(source) ?? [];
   if (start === undefined) return undefined;

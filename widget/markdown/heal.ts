@@ -1,6 +1,6 @@
 /**
- * Makes the end of a text that breaks off fit to be shown: a last line that is nothing but a marker is held back, and
- * open marks are closed. Only for the eye: a settled block is always drawn from its own source.
+ * Prepares the end of an incomplete text for display: a last line that is nothing but a marker is held back, and open
+ * marks are closed. For display only: a settled block is always drawn from its own source.
  */
 
 import type { MarkedToken, Tokens } from "marked";
@@ -8,19 +8,19 @@ import { BEGUN_DETAILS } from "./html-names.ts";
 import { inlinePieces } from "./inline-pieces.ts";
 import { healInline } from "./open-marks.ts";
 
-/** The quotes and list markers that may stand before a line's text. */
+/** Quote and list markers before a line's text. */
 const CONTAINERS = /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t]))*[ \t]*/;
 
 /** A line that may still become a list, a heading, a rule, a table, a task, a note, an alert or a fence. */
 const UNDECIDED =
   /^(?:[-*_=+ \t]+|[|:\- \t]+|(?:#{1,6}|\d{1,3}[.)]?|\[(?:[ xX]?|![A-Za-z]*|\^[^\s\]]*)\]?|`{1,2}|~{1,2})[ \t]*|(?:`{3,}|~{3,})[^\n]*)$/;
 
-/** A text that may still become the definition of a link, of which nothing is shown. */
+/** A text that may still become the definition of a link, which is not shown. */
 const DEFINITION = /^\[[^\]\n]*(?:\](?::[ \t]*(?:\S*|\S+[ \t]+(?:["'(].*)?))?)?$/;
 
 const DELIMITER_ROW = /^[|:\- \t]*$/;
 
-/** Returns the source as it may be shown now, which for most texts is all of it. */
+/** Returns the part of the source that can be shown now, which for most texts is all of it. */
 export function trimIncompleteTail(source: string, tokens: readonly MarkedToken[]): string {
   const last = innermost(tokens);
   const lineStart = source.lastIndexOf("\n") + 1;
@@ -31,7 +31,7 @@ export function trimIncompleteTail(source: string, tokens: readonly MarkedToken[
   }
   const details = source.search(BEGUN_DETAILS);
   if (details !== -1) return source.slice(0, details);
-  // After a blank line the block above is as complete as it looks.
+  // After a blank line the block above it is complete.
   if (last === undefined || /\n[ \t]*\n[ \t]*$/.test(source)) return source;
   const text = line.replace(CONTAINERS, "");
   if (line.trim() !== "" && (text === "" || UNDECIDED.test(text))) {
@@ -57,7 +57,7 @@ function innermost(tokens: readonly MarkedToken[]): MarkedToken | undefined {
   return last;
 }
 
-/** Holds back a complete line of cells, too, as long as the line below it may make it the head of a table. */
+/** Also holds back a complete line of cells while the line below may still make it the head of a table. */
 function withoutTableHead(source: string, last: MarkedToken): string {
   const mayBeHead =
     last.type === "paragraph" || last.type === "text" || (last.type === "table" && last.rows.length === 0);
@@ -69,12 +69,12 @@ function withoutTableHead(source: string, last: MarkedToken): string {
 
 function withClosedMarks(source: string, text: string, lineText: string): string {
   const shown = source.trimEnd();
-  // In a quote or list the source has markers that the token's text has not: then its last line has to do.
+  // In quotes and lists the source has markers that the token's text lacks: only its last line is healed then.
   const inline = shown.endsWith(text) ? text : lineText.trimEnd();
   return shown.endsWith(inline) ? shown.slice(0, shown.length - inline.length) + healEnd(inline) : source;
 }
 
-/** The last piece of a long text: each is lexed apart, so what is open in an earlier one stays so. */
+/** Heals the last piece of a long text only: pieces are lexed separately, so marks open in earlier ones stay open. */
 function healEnd(text: string): string {
   const { length } = inlinePieces(text).at(-1)?.at(-1) ?? "";
   const start = text.length - length;

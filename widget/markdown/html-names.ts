@@ -1,6 +1,6 @@
 /**
- * The few elements of HTML that models write into Markdown, and that can do no harm: `<br>`, pairs such as `<sub>` and
- * `<kbd>`, and `<details>` around blocks. Only their names are read: with an attribute, or without its end, a tag is text.
+ * The few harmless HTML elements that models write into Markdown: `<br>`, pairs such as `<sub>` and `<kbd>`, and
+ * `<details>` around blocks. Only bare tags count: with an attribute, or without its end, a tag is text.
  */
 
 import type { Token, Tokens } from "marked";
@@ -9,7 +9,7 @@ const PAIRS = "sub|sup|kbd|u|mark|ins|s|small";
 
 const TAG = new RegExp(`<(/?)(${PAIRS})>`, "iy");
 
-/** A line that begins with such an element is a paragraph, where CommonMark has a block of raw HTML. */
+/** A line that begins with such an element: a paragraph here, though a block of raw HTML in CommonMark. */
 export const BEGINS_WITH_NAME = new RegExp(`^ {0,3}<(?:br\\s*/?|${PAIRS})>`, "i");
 
 /** The tag at a place in a text, if it is one of a pair. */
@@ -19,7 +19,7 @@ export function tagAt(source: string, index: number): { raw: string; isEnd: bool
   return raw === undefined ? undefined : { raw, isEnd: slash === "/", name: name.toLowerCase() };
 }
 
-/** Where the pair that begins at this token ends: the index of its end, and its name. */
+/** The pair of tags that begins at this token: its name, and the index of its end tag. */
 export function pairAt(tokens: readonly Token[], from: number): { name: "sub"; end: number } | undefined {
   const tagOf = (token: Token | undefined) => (token?.type === "html" ? tagAt(token.raw, 0) : undefined);
   const start = tagOf(tokens[from]);
@@ -37,7 +37,7 @@ export interface DetailsToken extends Tokens.Generic {
   readonly tokens: Token[];
 }
 
-/** What a source begins with, if that is `<details>`: without an end it goes on to the end of the source. */
+/** The `<details>` that a source begins with. Without an end tag it extends to the end of the source. */
 export function detailsAt(source: string): { raw: string; summary: string | undefined; body: string } | undefined {
   const start =
     /^ {0,3}<details>(?:\s*<summary>((?:(?!<\/?summary>|\n[ \t]*\n)[\s\S])*)<\/summary>|[ \t]*(?![^\n]))/i.exec(source);
@@ -48,7 +48,7 @@ export function detailsAt(source: string): { raw: string; summary: string | unde
   return { raw, summary: summary?.trim(), body: raw.slice(length).replace(/<\/details>[ \t]*$/i, "") };
 }
 
-/** Behind the tag that ends the element whose content begins here. Tags in code are none. */
+/** The index after the end tag of the element whose content begins here. Tags in code do not count. */
 function detailsEnd(source: string, from: number): number {
   const marks = /<(\/?)details>[ \t]*|^[ \t]*(`{3,}|~{3,})[^\n]*\n|`[^`\n]*`/gim;
   marks.lastIndex = from;
@@ -64,6 +64,6 @@ function detailsEnd(source: string, from: number): number {
   return source.length;
 }
 
-/** The end of a text in which a tag of `<details>` is not whole, or its summary has not come. */
+/** The end of a text with an incomplete tag of `<details>`, or before the end of its summary. */
 export const BEGUN_DETAILS =
   /(?<![^\n])[^\n]*<(?:\/?details|details>\s*(?:<(?:\/?s[a-z]*)?|<summary>(?:(?!<\/?summary>|\n[ \t]*\n)[\s\S])*)?)$/i;

@@ -1,4 +1,4 @@
-/** Marks and addresses beside Chinese, Japanese and Korean text, and tildes, where models mean other than GFM reads. */
+/** Rules for marks and URLs beside Chinese, Japanese and Korean text, and for tildes, which models use unlike GFM. */
 
 import { Lexer, type Rules } from "marked";
 
@@ -9,19 +9,19 @@ const CJK =
 
 const CJK_AT_END = new RegExp(`${CJK}$`, "u");
 
-/** Punctuation that ends an address: people write no space behind it. The dot within a name (U+30FB) stays. */
+/** Punctuation that ends a URL without a space before it. The dot within a name (U+30FB) does not. */
 const AFTER_ADDRESS =
   "\\u2013-\\u201f\\u2026\\u3001-\\u3003\\u3008-\\u3011\\u3014-\\u301f\\ufe10-\\ufe6f\\uff01-\\uff0f\\uff1a-\\uff20\\uff3b-\\uff40\\uff5b-\\uff64";
 
-/** Whether the last character of a text is a CJK character. */
+/** Whether a text ends with a CJK character. */
 export function endsWithCjk(text: string): boolean {
   return CJK_AT_END.test(text);
 }
 
 /**
- * The ends of emphasis (`*`) or of what is struck out (`~`). Beside CJK characters a mark may stand next to
- * punctuation, since no spaces surround words there. The groups are those that marked reads: 1 and 2 close, 3 and 4
- * open, 5 and 6 do either.
+ * Matches the end marks of emphasis (`*`) or strikethrough (`~`). Beside CJK characters a mark may touch punctuation,
+ * since words are not separated by spaces there. The groups are those that marked reads: 1 and 2 close, 3 and 4 open, 5
+ * and 6 do either.
  */
 function endsOf(mark: string, run: string, leading: string): RegExp {
   const punctuation = punctuationBut(`${mark}~`);
@@ -40,14 +40,14 @@ function endsOf(mark: string, run: string, leading: string): RegExp {
   );
 }
 
-/** Punctuation that counts as such beside a mark, but for these characters. */
+/** Punctuation, except for these characters and those of CJK scripts. */
 function punctuationBut(characters: string): string {
   return `(?![${characters}]|${CJK})[\\p{P}\\p{S}]`;
 }
 
 const { gfm } = Lexer.rules.inline;
 
-/** marked's rules for inline text, of which these differ. */
+/** marked's rules for inline text, with the following changes. */
 export const INLINE_RULES: Rules["inline"] = {
   ...gfm,
   // CJK characters change nothing for `_`, which neither opens nor closes within a word.
@@ -56,7 +56,7 @@ export const INLINE_RULES: Rules["inline"] = {
     "u",
   ),
   emStrongRDelimAst: endsOf("*", "\\*+", "^[^_*]*?__[^_*]*?\\*[^_*]*?(?=__)|"),
-  // A single tilde means "about", or stands in a range.
+  // Two tildes only: a single one means "about", or stands in a range.
   delLDelim: new RegExp(`^~~(?:(${punctuationBut("~")})|[^\\s~])`, "u"),
   delRDelim: endsOf("~", "~~?", "^"),
   url: new RegExp(gfm.url.source.replace("[^\\s<]*", () => `[^\\s<${AFTER_ADDRESS}]*`)),

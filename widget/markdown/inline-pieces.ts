@@ -8,13 +8,13 @@ const BASE64_RUN = /[A-Za-z0-9+/=]*\)?/y;
 const COUNTED = /[*_~]+|[[<`\\!$]/g;
 
 /**
- * Cuts inline text into pieces that are lexed apart, at a single white space where there is one. The cuts depend only
- * on the text before them, so text that grows keeps its earlier pieces. Pieces with no white space between them make
- * one word, so they are returned together.
+ * Cuts inline text into pieces that are lexed separately, at a single white space if there is one. The cuts depend only
+ * on the text before them, so growing text keeps its earlier pieces. Pieces without white space between them make one
+ * word, so they are returned together.
  */
 export function inlinePieces(source: string): string[][] {
   const groups: string[][] = [[]];
-  // Whether white space at the end belongs to the text is only seen when more comes.
+  // Only further text shows whether white space at the end belongs to the text.
   const { length } = source.trimEnd();
   let start = 0;
   for (;;) {
@@ -49,7 +49,7 @@ function cutBefore(source: string, start: number, limit: number): number {
   return /[\udc00-\udfff]/.test(source.charAt(end)) ? end + 1 : end;
 }
 
-/** White space that is no part of a hard line break, which needs its neighbours. */
+/** Whether this is white space outside of a hard line break, which must not be cut. */
 function isPlainGap(source: string, index: number): boolean {
   return /^[^\s\\]\s\S$/.test(source.slice(index - 1, index + 2));
 }

@@ -1,6 +1,6 @@
 /**
- * Inline rules: text within a paragraph that Markdown does not know, such as a formula or a reference to a source. The
- * lexer reads it before Markdown's own marks, long text is not cut inside of it, and an unfinished one is held back.
+ * Inline rules: text within a paragraph that Markdown does not know, such as a formula or a reference to a footnote. The
+ * lexer reads it before Markdown's own marks; at the end of streaming text, an unfinished one is held back.
  */
 
 import type { Tokens } from "marked";
@@ -9,17 +9,17 @@ import { footnoteMark } from "./footnotes.ts";
 import { formula } from "./formulas.ts";
 
 export interface InlineRule {
-  /** What each of them begins with. */
+  /** What a match begins with. */
   readonly open: string;
-  /** A whole one, as a sticky expression. Its first group is the text that is drawn. */
+  /** Matches a complete one; must be sticky. Its first group is the text that is drawn. */
   readonly pattern: RegExp;
-  /** The beginning of one at the end of what has arrived, as a sticky expression. */
+  /** Matches an incomplete one at the end of the text so far; must be sticky. */
   readonly unfinished: RegExp;
-  /** Text of the model goes into text nodes only. */
+  /** Must put text of the model into text nodes only. */
   readonly draw: (text: string, strings: Strings) => Node;
 }
 
-/** What the lexer makes of text that a rule is for. */
+/** Token of a text that matches a rule. */
 export interface RuleToken extends Tokens.Generic {
   readonly type: "rule";
   readonly text: string;
@@ -27,8 +27,8 @@ export interface RuleToken extends Tokens.Generic {
 }
 
 export const inlineRules: InlineRule[] = [
-  // A line break, which models write as HTML in the cells of tables: Markdown has none there. Every short name may turn out
-  // to be one that is drawn.
+  // A line break, which models write as HTML in table cells, where Markdown has none. Incomplete short tags are held
+  // back, too: each may turn out to be one that is drawn.
   {
     open: "<",
     pattern: /<br\s*\/?>/iy,
@@ -36,8 +36,8 @@ export const inlineRules: InlineRule[] = [
     draw: () => document.createElement("br"),
   },
   { open: "[^", pattern: /\[\^([^\]\s^]+)\]/y, unfinished: /\[\^[^\]\s]*$/y, draw: footnoteMark },
-  // Formulas. A price is none: a `$` opens before a character and behind no other, and closes behind a character and
-  // before no digit; and what begins with a digit has no space without a sign of TeX.
+  // Formulas, but not prices: `$` opens before a non-space and not after a word character; it closes after a non-space
+  // and not before a digit or capital. What begins with a digit has no space unless it has a sign of TeX.
   {
     open: "$",
     pattern:
@@ -52,7 +52,7 @@ export const inlineRules: InlineRule[] = [
     unfinished: /\\\((?:[^`\\]|\\[^)]){0,300}$/y,
     draw: formula,
   },
-  // With a sign of TeX: brackets alone are escaped in other texts, too.
+  // Requires a sign of TeX: brackets alone are escaped in other texts, too.
   {
     open: "\\[",
     pattern: /(\\\[(?=(?:(?!\\\])[^`])*?(?:\\[a-z]|[\^_={}<>+*]))(?:[^`\\]|\\[^\]])+?\\\])/iy,
@@ -61,7 +61,7 @@ export const inlineRules: InlineRule[] = [
   },
 ];
 
-/** What a rule reads at a place in a text. */
+/** The token of the rule that matches at this index, if any. */
 export function ruleTokenAt(source: string, index: number): RuleToken | undefined {
   for (const rule of inlineRules) {
     const [raw, text = ""] = matchAt(rule.pattern, source, index) ?? [];
@@ -70,10 +70,10 @@ export function ruleTokenAt(source: string, index: number): RuleToken | undefine
   return undefined;
 }
 
-/** Longest beginning of what a rule reads that is held back: the end of a text is looked at from each of its places. */
+/** Longest unfinished match that is held back: the end of a text is tested from each of its positions. */
 const MAX_UNFINISHED = 1000;
 
-/** Whether the end of a text, from a place on, may become what a rule reads. */
+/** Whether the text from this index on may still become a match of a rule. */
 export function isUnfinishedRule(source: string, index: number): boolean {
   if (source.length - index > MAX_UNFINISHED) return false;
   return inlineRules.some(({ unfinished }) => matchAt(unfinished, source, index) !== null);
@@ -84,15 +84,15 @@ function matchAt(sticky: RegExp, source: string, index: number): string[] | null
   return sticky.exec(source);
 }
 
-/** The first place in a text, from one on, where a rule may begin; -1 if there is none. */
+/** The first index, not before `from`, where a rule may match; -1 if there is none. */
 export function ruleStart(source: string, from = 0): number {
   const starts = inlineRules.map(({ open }) => source.indexOf(open, from)).filter((start) => start >= 0);
   return starts.length === 0 ? -1 : Math.min(...starts);
 }
 
 /**
- * Hides what rules read from the search for the ends of emphasis. In `masked`, which is as long as the source, escapes
- * are plus signs already, and code and links are letters: a rule does not begin within these.
+ * Masks the matches of rules, so that the search for the ends of emphasis skips them. In `masked`, which is as long as
+ * the source, escapes are already plus signs, and code and links are letters: no rule begins within these.
  */
 export function maskRules(source: string, masked: string): string {
   let result = masked;

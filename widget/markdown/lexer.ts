@@ -11,7 +11,7 @@ import type { Delimiter } from "./renderers.ts";
 /** The blocks of a source. Their inline text is lexed only where it is drawn. */
 export interface LexedBlocks {
   readonly tokens: readonly MarkedToken[];
-  /** Inline text that is not lexed yet, by the list that its tokens would be in. */
+  /** Inline text that is not lexed yet, by the token list that it belongs to. */
   readonly inline: ReadonlyMap<readonly Token[], string>;
 }
 
@@ -37,7 +37,7 @@ export function lexBlocks(source: string, delimiters: readonly Delimiter[] = [])
   };
 }
 
-/** marked masks a text before it reads it without saying which one, and shows rules only the rest of it. */
+/** Remembers the text that is being lexed: marked's masking hook does not get it, and rules get only its rest. */
 class InlineLexer extends Lexer {
   #source = "";
 
@@ -64,10 +64,10 @@ class InlineLexer extends Lexer {
   }
 }
 
-/** What lexes the texts of elements in its own way: those with marks of sources. */
+/** Functions that lex the text of an element in place of `lexInline`, to insert source marks. */
 export const lexers = new WeakMap<Element, typeof lexInline>();
 
-/** Lexes a piece of inline text, with the definitions that there are at the time. */
+/** Lexes a piece of inline text with the link definitions known so far. */
 export function lexInline(piece: string, links: Links): readonly MarkedToken[] {
   if (piece === "") return [];
   const lexer = new InlineLexer(new BoundedTokenizer());
@@ -94,7 +94,7 @@ function* withNested(tokens: readonly Token[]): Generator<MarkedToken | Footnote
   }
 }
 
-/** Adds the definitions in these tokens, of which the first of a label wins. Returns the new labels. */
+/** Adds the link definitions in these tokens to `links`: the first one of a label wins. Returns the new labels. */
 export function collectLinks(tokens: readonly Token[], links: Links): string[] {
   const labels: string[] = [];
   for (const token of withNested(tokens)) {
@@ -105,28 +105,28 @@ export function collectLinks(tokens: readonly Token[], links: Links): string[] {
   return labels;
 }
 
-/** Adds the notes in these tokens, as above. */
+/** Adds the footnotes in these tokens to `notes`: the first one of a label wins. */
 export function collectNotes(tokens: readonly Token[], notes: Map<string, string>): void {
   for (const token of withNested(tokens)) {
     if (token.type === "footnote" && !notes.has(token.label)) notes.set(token.label, token.text);
   }
 }
 
-/** A text in the form in which labels are filed, so that it can be searched for them. */
+/** A text normalized as link labels are, so that it can be searched for them. */
 export function normalizedLabels(text: string): string {
   return text.replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
 }
 
 /**
- * How many of the leading blocks nothing can change any more: those before the last block whose first line is complete.
- * Until then that line may turn out to continue the block above it.
+ * The number of leading blocks that further text cannot change: those before the last block whose first line is
+ * complete. Until then that line may turn out to continue the block above it.
  */
 export function settledBlocks(source: string, tokens: readonly MarkedToken[]): number {
   let offset = 0;
   let settled = 0;
   let index = 0;
   for (const token of tokens) {
-    // The offsets rely on `raw` being the source itself. Where it is not, settling waits.
+    // The offsets require that `raw` is the source itself. If it is not, settling waits.
     if (!source.startsWith(token.raw, offset)) return settled;
     if (hasBegun(source, offset, token, tokens[index - 1])) settled = index;
     index += 1;
@@ -137,8 +137,8 @@ export function settledBlocks(source: string, tokens: readonly MarkedToken[]): n
 }
 
 /**
- * Whether this block certainly begins here. Its first line must be complete, and the second one, too, where it could be
- * the line under a table's head: until then that head may be part of a paragraph.
+ * Whether this block certainly begins here. Its first line must be complete, and also the second one if that could be
+ * the line under a table's head: until then the head may be part of a paragraph.
  */
 function hasBegun(source: string, offset: number, token: MarkedToken, before: MarkedToken | undefined): boolean {
   if (token.type === "space" || mayBeText(source, offset, token)) return false;
@@ -148,7 +148,7 @@ function hasBegun(source: string, offset: number, token: MarkedToken, before: Ma
   return !needsSecondLine || source.includes("\n", lineEnd + 1);
 }
 
-/** A formula whose last line is not complete yet may turn out to be part of a paragraph, with all that is above it. */
+/** Whether this is a formula whose last line is incomplete: all of it may turn out to be part of a paragraph. */
 function mayBeText(source: string, offset: number, token: Token): boolean {
   return token.type === "formula" && !((token as FormulaToken).isClosed && source[offset + token.raw.length] === "\n");
 }
@@ -159,9 +159,7 @@ function titleMayFollow(source: string, offset: number): boolean {
   return /^[ \t]*(?:\n[ \t]*)?(?:["'(]|$)/.test(following) && !/\n[ \t]*\n/.test(following);
 }
 
-/**
- * Blocks that are not Markdown's own: those between a page's own delimiters, which come first, formulas, and footnotes.
- */
+/** Blocks that Markdown does not have: first those between a page's own delimiters, then formulas and footnotes. */
 function blockExtensions(delimiters: readonly Delimiter[]): NonNullable<MarkedOptions["extensions"]> {
   const extensions = delimitedBlocks(delimiters);
   extensions.block?.push(formulaAt, footnoteAt);
@@ -170,8 +168,8 @@ function blockExtensions(delimiters: readonly Delimiter[]): NonNullable<MarkedOp
 }
 
 /**
- * A line that ends a paragraph, whatever it holds, or one that may begin a formula or a note. Nothing is looked for behind the
- * paragraph's end: that would be done again for each of those that follow.
+ * A line that ends a paragraph, or one that may begin a formula or a footnote. The search stops at the paragraph's end:
+ * otherwise it would be repeated for each of the following paragraphs.
  */
 const AFTER_TEXT =
   /\n(?:([ \t]*\n| {0,3}(?:#{1,6}\s|[>|]|[*+-]\s|1[.)]\s|`{3}|~{3}|<[!?]|(?:[*_-][ \t]*){3,}\n))| {0,3}(?:\$\$|\\\[|(\[\^[^\]\s^]+\]:)))/g;
@@ -188,7 +186,7 @@ function delimitedBlocks(delimiters: readonly Delimiter[]): NonNullable<MarkedOp
   return {
     block: delimiters.map(({ open, close }) => (source: string) => {
       if (!source.startsWith(open)) return undefined;
-      // Without an end the block ends at a blank line, so that a price of "$$" does not swallow the answer.
+      // An unclosed block ends at a blank line, so that a price of "$$" does not swallow the answer.
       const blank = source.search(/\n[ \t]*\n|$(?![\s\S])/);
       const end = source.slice(0, blank).indexOf(close, open.length);
       const isClosed = end !== -1 && /^[ \t]*(?:\n|$)/.test(source.slice(end + close.length));

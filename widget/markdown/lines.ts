@@ -1,5 +1,5 @@
 /**
- * Shortest part of a long text that is a box of its own: a browser lays out only the last one while a program grows.
+ * Shortest part of a long text, in characters. Each is a box: a browser lays out only the last one while code grows.
  */
 const CHUNK = 4096;
 

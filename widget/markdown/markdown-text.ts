@@ -10,16 +10,16 @@ import { type MarkdownContext, MarkdownStream } from "./stream.ts";
 /** Milliseconds that a drawing may take without a pause before the next one. */
 const FRAME = 16;
 
-/** So much of a text that is there at once is drawn without a pause, in characters: some 10 ms of work, and 50 on a phone. */
+/** Characters of a long text that are drawn without a pause: some 10 ms of work, and 50 on a phone. */
 const CHARACTERS_AT_A_TIME = 4_000;
 
-/** A piece of a stream with so many characters would pop up: it is drawn within so many milliseconds. */
+/** Longer pieces of a stream, in characters, would appear abruptly: they are drawn within `SPREAD` milliseconds. */
 const COARSE = 80;
 const SPREAD = 250;
 
 /** Its children belong to the stream, so this element has no template. */
 export class MarkdownText extends ReactiveElement {
-  /** For the marks of sources, whose code comes later. An import of theirs would cut this code in two. */
+  /** For `source-marks.ts`, which is loaded later. An import there would make the build split this code in two. */
   static readonly tools = {
     appendInline,
     collectLinks,
@@ -37,21 +37,21 @@ export class MarkdownText extends ReactiveElement {
   context!: MarkdownContext;
   /** The whole text so far. */
   text = "";
-  /** Whether more may come: then unfinished marks at the end are not shown. */
+  /** Whether more text may follow: unfinished marks at the end are then not shown. */
   isStreaming = false;
   /** Called after each drawing, with the text so far. */
   onDrawn: ((text: string) => void) | undefined;
-  /** Listeners of renderers, each with the last source that it has got. */
+  /** Listeners of renderers, each with the last source that it was called with. */
   readonly listeners = new Map<SourcesListener, unknown>();
   readonly #images = new Map<string, ImageStatus>();
   #stream: MarkdownStream | undefined;
   #drawnWith: MarkdownContext | undefined;
   /** How long the last drawing took, in milliseconds. */
   #duration = 0;
-  /** How much of the text was drawn last. */
+  /** How much of the text is drawn, in characters. */
   #drawn = 0;
   #hasMore = false;
-  /** Characters in a millisecond, while a coarse piece is drawn. */
+  /** Characters per millisecond while a coarse piece is drawn, else 0. */
   #pace = 0;
   #drawnAt = 0;
   /** Ends a pause before the next drawing. */
@@ -66,7 +66,7 @@ export class MarkdownText extends ReactiveElement {
     this.requestUpdate();
   }
 
-  /** Ends what renderers have begun, once it is certain that the element is not only moved. */
+  /** Aborts the renderers, once it is certain that the element was not just moved. */
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     queueMicrotask(() => {
@@ -76,7 +76,7 @@ export class MarkdownText extends ReactiveElement {
     });
   }
 
-  /** The end of an answer waits for nothing: `aria-busy` of its message says that it is whole. */
+  /** The end of an answer is drawn without a pause: `aria-busy` of its message tells when it is complete. */
   override requestUpdate(...what: Parameters<ReactiveElement["requestUpdate"]>): void {
     super.requestUpdate(...what);
     // Lit calls this in the constructor, too, before there are private members.
@@ -89,7 +89,7 @@ export class MarkdownText extends ReactiveElement {
     if (!this.#isEnd && (isHeavy || this.#pace > 0)) {
       await new Promise<unknown>((resolve) => {
         this.#drawNow = resolve;
-        // It is drawn with the next frame, or soon in a tab that was hidden meanwhile.
+        // The pause ends with the next frame, or soon after in a tab that was hidden meanwhile.
         setTimeout(resolve, isHeavy ? this.#duration : SPREAD);
         if (!isHeavy) requestAnimationFrame(resolve);
       });
@@ -97,12 +97,12 @@ export class MarkdownText extends ReactiveElement {
     super.scheduleUpdate();
   }
 
-  /** Whether nothing more comes, and what is left is drawn in one go. */
+  /** Whether the text is complete, and its rest is drawn at once. */
   get #isEnd(): boolean {
     return !this.isStreaming && !this.#isLong;
   }
 
-  /** A long text that is there at once is drawn in tasks of its own, but not in a hidden page, whose timers are slow. */
+  /** Whether much text is left to draw, in tasks of its own; not in a hidden page, whose timers are slow. */
   get #isLong(): boolean {
     return this.text.length > this.#drawn + CHARACTERS_AT_A_TIME && !document.hidden;
   }
@@ -124,7 +124,7 @@ export class MarkdownText extends ReactiveElement {
     if (this.#hasMore) this.requestUpdate();
   }
 
-  /** How much of the text is drawn next. */
+  /** The end of the text that is drawn next, in characters. */
   #nextEnd(now: number): number {
     const { length } = this.text;
     const line = this.#isLong ? this.text.indexOf("\n", this.#drawn + CHARACTERS_AT_A_TIME) : -1;
@@ -137,7 +137,7 @@ export class MarkdownText extends ReactiveElement {
     return Math.min(length, this.#drawn + Math.ceil(this.#pace * elapsed));
   }
 
-  /** Another language, theme or renderer draws everything again. */
+  /** Draws everything again, for another language, theme or renderer. */
   #begin(): void {
     this.#stream?.close();
     this.replaceChildren();
@@ -156,7 +156,7 @@ function prefersCalm(): boolean {
 }
 
 function isSame(a: MarkdownContext, b: MarkdownContext | undefined): boolean {
-  // Only a renderer has to know the theme: everything else follows the style sheet.
+  // Only renderers need to know the theme: everything else follows the style sheet.
   const isTheme = a.theme === b?.theme || !hasRenderers(a.renderers);
   const isLevel = a.headingLevel === b?.headingLevel;
   return a.strings === b?.strings && a.renderers === b.renderers && a.images === b.images && isTheme && isLevel;

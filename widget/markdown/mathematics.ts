@@ -1,6 +1,6 @@
 /**
- * Draws formulas as MathML, which browsers lay out and screen readers speak. Loaded with the first formula, together with
- * Temml, which reads TeX, and a font: without one for mathematics brackets do not grow around what they hold.
+ * Draws formulas as MathML, which browsers lay out and screen readers speak. Loaded with the first formula, together
+ * with Temml, which reads TeX, and a font: without a mathematical font, brackets do not grow with their content.
  */
 
 import type { MathNode } from "temml";
@@ -11,40 +11,40 @@ import { create } from "../styles/elements.ts";
 import styles from "../styles/formulas.css";
 import font from "./math-font/stix-two-math.woff2";
 
-/** Longer formulas, and those that draw more or deeper, stay text: they would block the page. */
+/** Formulas that are longer, or have more or deeper nested nodes, stay text: they would block the page. */
 const MAX_LENGTH = 2000;
 const MAX_NODES = 800;
 const MAX_DEPTH = 60;
 
-/** Limit of the steps in which macros are expanded. */
+/** Maximum number of macro expansions. */
 const MAX_EXPAND = 500;
 
-/** Definitions of macros, which may expand to much or to themselves, and chemistry, which is read slowly, have their own limits. */
+/** Definitions of macros, which may expand endlessly, and chemistry, which is slow to read, have lower limits. */
 const COSTLY = /\\(?:[egx]?def|let|futurelet|(?:re)?newcommand|providecommand|ce|pu)(?![a-z])/i;
 const COSTLY_LENGTH = 500;
 const COSTLY_EXPAND = 50;
 
-/** The largest spaces and bars, in em and in points: more may cover what is not the formula. */
+/** The largest spaces and bars, in em and in points: larger ones may cover other content. */
 const MAX_SIZE = [20, 200] as const;
 
-/** Milliseconds of drawing, until the page gets a turn. */
+/** Milliseconds of drawing before the page gets a turn. */
 const TURN = 8;
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 const ELEMENT = /^(?:m[a-z]+|none|semantics)$/;
-/** Neither addresses nor names that something could refer to. */
+/** No attributes with URLs, and none with names that something could refer to. */
 const ATTRIBUTE =
   /^(?:accent|column(?:align|lines|spacing)|depth|display(?:style)?|fence|form|height|largeop|linethickness|[lr]space|math(?:background|color|size|variant)|m(?:ax|in)size|movablelimits|row(?:align|lines|spacing|span)|columnspan|notation|scriptlevel|separator|stretchy|symmetric|voffset|width)$/;
 
 const OPEN = /^(\$\$?|\\[([])(.*?)(?:\$\$?|\\[)\]])$/s;
 
-// Its own font is not there: a sheet of a shadow root cannot bring one along.
+// Without its `@font-face`: a style sheet in a shadow root cannot load fonts.
 const sheets = [sheetOf(temmlStyles.replace(/@font-face\s*\{[^}]*\}/, "")), sheetOf(styles)];
 const copied = sheetOf(".math:not(.display) > math { display: none !important; }");
 
 let fontLoading: Promise<unknown> | undefined;
 
-/** Loads it from its bytes, because a page may allow fonts of no server. */
+/** Loads the font from its bytes, because a page's policy may forbid fonts from servers. */
 async function loadFont(): Promise<void> {
   try {
     const bytes = Uint8Array.from(atob(font), (character) => character.charCodeAt(0));
@@ -54,10 +54,10 @@ async function loadFont(): Promise<void> {
   }
 }
 
-/** Roots that are listened to. */
+/** Roots with a listener for `copy`. */
 const heard = new WeakSet<Node>();
 
-/** Where MathML stands in a line, browsers break that in a copy, though what is drawn is no part of it: it is away meanwhile. */
+/** Hides inline MathML during a copy: browsers would break the copied line there, though it is no part of the copy. */
 function keepLines(root: ShadowRoot): void {
   if (heard.has(root)) return;
   heard.add(root);
@@ -70,7 +70,7 @@ function keepLines(root: ShadowRoot): void {
 /** Formulas that were drawn, or cannot be. */
 const seen = new WeakSet<Element>();
 
-/** Draws the formulas in a node, and answers their boxes. What is not closed yet, wrong or too large stays as it is written. */
+/** Draws the formulas in a node, and resolves to their boxes. Unclosed, wrong or too large ones stay as written. */
 export async function drawFormulas(node: Element): Promise<readonly HTMLElement[]> {
   fontLoading ??= loadFont();
   await fontLoading;
@@ -90,7 +90,7 @@ export async function drawFormulas(node: Element): Promise<readonly HTMLElement[
   return boxes;
 }
 
-/** The TeX stays before what is drawn, unseen: it can be marked, found and copied, in all browsers in the same way. */
+/** Keeps the TeX, invisible, before the drawing: it can be selected, found and copied in all browsers alike. */
 function draw(formula: HTMLElement): HTMLElement | undefined {
   const source = formula.dataset.source ?? "";
   const [, open = "", tex = ""] = OPEN.exec(source) ?? [];
@@ -99,7 +99,7 @@ function draw(formula: HTMLElement): HTMLElement | undefined {
   if (!math) return undefined;
   const box = create("span", "rendered math");
   box.classList.toggle("display", isDisplay);
-  // Is what is announced.
+  // This is announced to screen readers.
   box.dataset.source = source;
   const text = formula.firstElementChild as HTMLElement;
   text.setAttribute("aria-hidden", "true");
@@ -108,7 +108,7 @@ function draw(formula: HTMLElement): HTMLElement | undefined {
   return box;
 }
 
-/** A formula as MathML, where there is nothing against that. */
+/** A formula as MathML; `undefined` if it is wrong or too large. */
 export function mathOf(tex: string, isDisplay: boolean): Element | undefined {
   const [length, maxExpand] = COSTLY.test(tex) ? [COSTLY_LENGTH, COSTLY_EXPAND] : [MAX_LENGTH, MAX_EXPAND];
   if (tex.length > length) return undefined;
@@ -134,7 +134,7 @@ export function mathOf(tex: string, isDisplay: boolean): Element | undefined {
     append(math, tree.children);
     return math;
   } catch {
-    // Wrong TeX, too many macros, or deeper than the stack.
+    // Wrong TeX, too many macros, or too deep for the stack.
     return undefined;
   }
 }
@@ -142,7 +142,7 @@ export function mathOf(tex: string, isDisplay: boolean): Element | undefined {
 function elementOf({ type = "", attributes = {}, style = {}, classes = [] }: MathNode): Element {
   const node = document.createElementNS(MATHML, ELEMENT.test(type) ? type : "mrow") as MathMLElement;
   for (const [name, value] of Object.entries(attributes)) {
-    // As an attribute a policy of the page may forbid it.
+    // A page's policy may forbid the attribute.
     if (name === "style") node.style.cssText = String(value);
     else if (ATTRIBUTE.test(name)) node.setAttribute(name, String(value));
   }

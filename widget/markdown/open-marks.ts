@@ -1,4 +1,4 @@
-/** The marks that are open at the end of inline text that breaks off. */
+/** Closes the marks that are open at the end of incomplete inline text. */
 
 import { tagAt } from "./html-names.ts";
 import { endsWithCjk } from "./inline-marks.ts";
@@ -7,7 +7,7 @@ import { inlineRules, isUnfinishedRule, ruleTokenAt } from "./inline-rules.ts";
 /** Escapes, runs of code, emphasis, and the brackets of links and images. */
 const MARKS = /\\[\s\S]|`+|\*+|_+|~+|!?\[|\]/;
 
-/** What stands behind the label of a link. */
+/** The destination after the label of a link. */
 const DESTINATION = /\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)/y;
 
 /** The marks, and the first characters of inline rules. */
@@ -17,13 +17,13 @@ function marksAndRules(): RegExp {
 }
 
 /**
- * Inline text that breaks off, made whole: unfinished marks at its end go, open emphasis and code are closed, and of an
- * unfinished link the label stays.
+ * Completes inline text that breaks off: removes unfinished marks at its end, closes open emphasis and code, and
+ * replaces an unfinished link by its label.
  */
 export function healInline(text: string): string {
   const shown = text.replace(/(?:&#?\w{0,10}|(?:!?\[|[*_~`\\])+)$/, "");
   const marks = marksAndRules();
-  /** The closing marks and tags of what is open, the outermost first. */
+  /** The closing marks and tags of everything that is open, the outermost first. */
   const emphasis: string[] = [];
   const brackets: number[] = [];
   const closed = (body: string) => (emphasis.length === 0 ? body : body.trimEnd() + emphasis.toReversed().join(""));
@@ -63,7 +63,7 @@ export function healInline(text: string): string {
   return closed(bracket === undefined ? shown : unlinked(shown, bracket, shown.length));
 }
 
-/** The text before an unfinished link, and the link's label. Of an image nothing is shown, and of a link around one. */
+/** The text before an unfinished link, and its label. An image, or a link around one, is left out. */
 function unlinked(text: string, bracket: number, labelEnd: number): string {
   const before = text.slice(0, bracket);
   return text.charAt(bracket) === "!" || text.startsWith("![", bracket + 1)

@@ -1,6 +1,6 @@
 /**
- * Makes the children of `live`, from one on, equal to fresh ones, and keeps every node that can stay: so a selection, a
- * scroll position and the focus survive while text streams in. The fresh nodes are used up.
+ * Makes the children of `live`, from index `from` on, equal to `fresh`, and keeps every node that can stay: so
+ * selections, scroll positions and the focus survive while text streams in. Moves the fresh nodes.
  */
 export function patchChildren(live: Node, fresh: readonly ChildNode[], from = 0): void {
   let old: ChildNode | null = live.childNodes[from] ?? null;
@@ -30,8 +30,8 @@ function patchNode(live: Node, fresh: Node): boolean {
     return true;
   }
   if (!(live instanceof Element && fresh instanceof Element)) return false;
-  // The text of a button changes when it is pressed ("Copied"), an image must not be requested twice, and a formula not be
-  // drawn twice.
+  // A button changes its text when pressed ("Copied"), an image must not be requested twice, and a formula not be drawn
+  // twice.
   if (live.matches("button, img, .tex")) {
     return live.cloneNode(false).isEqualNode(fresh.cloneNode(false));
   }
@@ -43,7 +43,7 @@ function patchNode(live: Node, fresh: Node): boolean {
   return true;
 }
 
-/** The beginning that stays the same is left alone, and with it a selection there: assigning would collapse it. */
+/** Leaves the unchanged beginning alone, to keep a selection in it: assigning `data` would collapse the selection. */
 function patchText(live: Text, wanted: string): void {
   const shown = live.data;
   let same = wanted.startsWith(shown) ? shown.length : 0;

@@ -1,4 +1,4 @@
-/** Inline tokens to nodes. No string ever becomes HTML, so nothing has to be sanitised: raw HTML but a few names is text. */
+/** Draws inline tokens. No string becomes HTML, so nothing has to be sanitised: raw HTML but a few names is text. */
 
 import type { MarkedToken, Token, Tokens } from "marked";
 import type { Strings } from "../i18n/strings.ts";
@@ -9,10 +9,10 @@ import type { RuleToken } from "./inline-rules.ts";
 import { type SafeImage, safeImage, safeLink } from "./safe-url.ts";
 import { appendText, linkElement, type Parent } from "./text.ts";
 
-/** `failed`: the image is not there, or a policy of the page forbids to show it. */
+/** `failed`: the image could not be loaded, or a policy of the page forbids it. */
 export type ImageStatus = "requested" | "failed";
 
-/** Images of other servers: `ask` loads them when the reader asks for it, but where the page's policy allows none or few hosts. */
+/** Images of other servers: `ask` loads them on request; `none` or a list of hosts if the page's policy allows only these. */
 export type MayLoadImages = "none" | "ask" | readonly string[];
 
 export interface InlineContext {
@@ -57,7 +57,7 @@ function appendToken(parent: Parent, token: MarkedToken, context: InlineContext,
       appendImage(parent, token, context, isInLink);
       return;
     case "checkbox":
-      // The list item draws its own.
+      // The list item draws its own checkbox.
       return;
     case "html":
     case "escape":
@@ -88,7 +88,7 @@ function appendImage(parent: Parent, token: Tokens.Image, context: InlineContext
   if (image !== undefined && status === "requested") {
     parent.append(imageElement(image.src, alt, isInLink ? undefined : context.strings));
   } else if (image === undefined || isInLink) {
-    // A button or a link may not stand in a link, so there the image is its alternative text.
+    // A link must not contain a button or another link: there the image becomes its alternative text.
     appendText(parent, alt || source);
   } else {
     const { strings, mayLoadImages } = context;
@@ -112,7 +112,7 @@ function imageButton({ src, host }: SafeImage, alt: string, strings: Strings): H
   return button;
 }
 
-/** Stands in place of an image that cannot be shown here: its text, and a link to where it can be. */
+/** Replaces an image that cannot be shown here: its alternative text, and a link to the image. */
 function imageLink(
   { src, host }: SafeImage,
   alt: string,
@@ -121,7 +121,7 @@ function imageLink(
 ): HTMLElement {
   const node = create("span", "image-alt");
   appendText(node, !isFailed ? alt : alt === "" ? imageFailed : `${alt} (${imageFailed})`);
-  // What was in the text has no address.
+  // An image from the text itself has no address.
   if (host === "") return node;
   if (node.hasChildNodes()) appendText(node, " ");
   const link = node.appendChild(linkElement({ href: src, host }));
@@ -129,7 +129,7 @@ function imageLink(
   return node;
 }
 
-/** An image that is requested without saying from where. With `strings` it is a button: pressed, it is shown large. */
+/** An image, requested without a referrer. With `strings` it is a button that enlarges it. */
 function imageElement(src: string, alt: string, strings?: Strings): HTMLImageElement {
   const image = create("img", "image");
   image.setAttribute("alt", alt);
@@ -174,7 +174,7 @@ export function listenForImages(root: HTMLElement, context: InlineContext, signa
 function requestImage(button: HTMLButtonElement, { images, strings }: InlineContext): void {
   const { src = "", alt = "" } = button.dataset;
   images.set(src, "requested");
-  // It may turn out that there is no image: the box that scrolls has the focus then.
+  // The image may fail to load, so the focus moves to the box that scrolls.
   const box = button.matches(":focus") && button.closest<HTMLElement>("[tabindex]");
   button.replaceWith(imageElement(src, alt, strings));
   if (box) box.focus({ preventScroll: true });

@@ -6,8 +6,8 @@
 import type { SourceEvent } from "../../server/protocol/sources.ts";
 
 /**
- * Draws a block from its text. A renderer that is large imports what it needs here, so that it is loaded when needed.
- * What it returns is shown as it is, without buttons to copy or fold.
+ * Draws a block from its text. A large renderer should import its code here, so that it is loaded only when needed. The
+ * returned node is shown as it is, without buttons to copy or fold.
  */
 export type RenderBlock = (text: string, block: RenderedBlock) => Node | Promise<Node>;
 
@@ -15,24 +15,24 @@ export type RenderBlock = (text: string, block: RenderedBlock) => Node | Promise
 export interface RenderedBlock {
   /** The whole info string behind the fence, such as `csv title=Sales`; empty for a block between delimiters. */
   readonly info: string;
-  /** The colours that the chat has. The block is drawn again when they change. */
+  /** The theme of the chat. The block is drawn again when it changes. */
   readonly theme: "light" | "dark";
-  /** Is aborted when the block is not needed any more. */
+  /** Aborted when the block is no longer needed. */
   readonly signal: AbortSignal;
-  /** Calls a function with what the answer rests on, as `SourcesListener` has it. */
+  /** Adds a function that is called with the sources of the answer: see `SourcesListener`. */
   onSources(listener: SourcesListener): void;
 }
 
 /**
- * Gets what an answer rests on, as soon as there is anything, and again when there is more: as the server has sent it, once
- * for each place, whose `at` counts in all texts of the answer together.
+ * Called with the sources of an answer as soon as there are any, and again when there are more. The sources are as the
+ * server has sent them, once for each place, whose `at` counts through all texts of the answer together.
  */
 export type SourcesListener = (sources: readonly SourceEvent["data"][]) => void;
 
 /**
- * By language of a fence in lower case (`csv`), or by delimiter: one that opens and closes (`$$`), or two with a space
- * between them (`\[ \]`). A block between delimiters begins and ends with a line, and has no blank line in it. Each
- * block is rendered once, as soon as it has ended. A renderer that throws leaves the block as it is written, and a
+ * By the language of a fence in lower case (`csv`), or by delimiter: one that opens and closes (`$$`), or two with a
+ * space between them (`\[ \]`). A block between delimiters begins and ends with a line, and contains no blank line.
+ * Each block is rendered once, as soon as it is complete. If a renderer throws, the block stays as written, with a
  * warning in the console.
  */
 export type BlockRenderers = Readonly<Record<string, RenderBlock>>;
@@ -50,7 +50,7 @@ export function hasRenderers(own: BlockRenderers): boolean {
 /** The renderer of a fence, if there is one for its language. */
 export function rendererOf(info: string, own: BlockRenderers): RenderBlock | undefined {
   const language = info.split(/\s/, 1)[0]?.toLowerCase() ?? "";
-  // A language may have the name of something that every object has.
+  // A language may have the name of a property that every object has, such as `constructor`.
   return Object.hasOwn(own, language) ? own[language] : undefined;
 }
 

@@ -14,12 +14,12 @@ export interface SafeImage {
 const LINK_SCHEMES = new Set(["http:", "https:", "mailto:", "tel:"]);
 const RASTER_DATA = /^data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/]+={0,2}$/i;
 
-/** What a browser or a reader may skip: controls, zero-width and bidi marks, white space. */
+/** Characters that a browser or a reader may skip: controls, zero-width and bidi marks, white space. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Z}]/gu;
 
 const SCHEME_OR_HOST = /^(?:[a-z][a-z\d+.-]*:|\/\/)/i;
 
-/** Against the page's own base: with another scheme, `https:host` would be another address. */
+/** Against the page's own base: with a base of another scheme, `https:host` would be parsed differently. */
 function parse(destination: string): URL | undefined {
   return URL.canParse(destination, document.baseURI) ? new URL(destination, document.baseURI) : undefined;
 }
@@ -51,7 +51,7 @@ function decodedPath(url: URL): string {
   try {
     return decodeURIComponent(url.pathname);
   } catch {
-    // Malformed percent signs: the raw path says as much.
+    // Malformed percent-encoding: shows the raw path.
     return url.pathname;
   }
 }

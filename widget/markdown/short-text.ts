@@ -1,6 +1,6 @@
 /**
- * Short texts of the agent's author, the greeting and the disclaimer: in them bold, code, links and emphasis are drawn,
- * without the lexer, which an empty chat does not have yet.
+ * Draws short texts of the agent's author, such as the greeting: bold, code, links and emphasis, without the lexer,
+ * which an empty chat has not loaded yet.
  */
 
 import { create } from "../styles/elements.ts";
@@ -19,7 +19,7 @@ const MARKS = new RegExp(
   "gsu",
 );
 
-/** Draws such a text. An image is its description: a button in its place would do nothing. */
+/** Draws such a text. An image becomes its description: a button that loads it would do nothing here. */
 export function drawShortText(text: string): DocumentFragment {
   const drawn = document.createDocumentFragment();
   append(drawn, text, false);
@@ -49,7 +49,7 @@ function withMarks(parent: Parent, count: number): HTMLElement {
   return count === 3 ? outer.appendChild(create("em")) : outer;
 }
 
-/** Takes the first characters out of what is drawn. A mark around the last of them is closed, and opened again behind it. */
+/** Removes the first characters from `drawn`, and returns them. A mark around the cut is closed, and reopened after it. */
 export function takeStart(drawn: DocumentFragment, characters: number): DocumentFragment {
   const range = document.createRange();
   range.setStart(drawn, 0);

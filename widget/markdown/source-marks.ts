@@ -1,6 +1,6 @@
 /**
- * Marks of sources stand behind what rests on them, and never inside of code, a link or a mark of Markdown. A place in an answer
- * becomes one in the text of a block (`read`), and that a token among those of the text (`withMarks`), which is drawn.
+ * Source marks: each follows the text that its source supports, never inside code, a link or a Markdown delimiter.
+ * `read` converts a position in the answer to one in a block's text; `withMarks` adds a token there, which is drawn.
  */
 
 import type { Links, MarkedToken, Token, Tokens } from "marked";
@@ -10,7 +10,7 @@ import type { RuleToken } from "./inline-rules.ts";
 import type { MarkdownText } from "./markdown-text.ts";
 import type { Delimiter } from "./renderers.ts";
 
-/** How the chat reads Markdown. */
+/** The chat's Markdown functions, without importing them: see `MarkdownText.tools`. */
 export const tools = (): typeof MarkdownText.tools =>
   (customElements.get("agent-chat-markdown") as typeof MarkdownText).tools;
 
@@ -18,29 +18,29 @@ export const tools = (): typeof MarkdownText.tools =>
 export interface Mark {
   readonly at: number;
   readonly number: number;
-  /** What a screen reader says of it. */
+  /** Accessible name. */
   readonly label: string;
-  /** Finds it again in what is drawn. */
+  /** Identifies the drawn mark, as its attribute `data-mark`. */
   readonly id: string;
 }
 
 /** A mark in the inline text of a block. */
 interface Placed extends Mark {
-  /** Where it stands in that text. */
+  /** Position in that text. */
   place: number;
 }
 
-/** A block with inline text, or one without, such as code: its marks stand behind it. */
+/** A block with inline text, or one without, such as code, which is followed by its marks. */
 interface Leaf {
   readonly inline: string | undefined;
-  /** Where its lines begin in the answer and in its own text, and how long they are. */
+  /** Where its lines begin in the answer (`from`) and in its own text (`offset`), and how long they are. */
   readonly lines: { readonly from: number; readonly offset: number; readonly length: number }[];
   readonly marks: Placed[];
   /** The pieces of the inline text, with tokens of marks. Empty without marks. */
   pieces: readonly Token[][];
 }
 
-/** The elements of leaves. */
+/** The elements of leaves, except for those that match `OWN`. */
 const LEAVES = "p:not(.alert-title), h1, h2, h3, h4, h5, h6, td, th, summary, .code, .rendered";
 const OWN = ".rendered *, .code *, .footnotes *, .source-marks";
 
@@ -97,7 +97,7 @@ function read(answer: string, all: readonly Mark[], delimiters: readonly Delimit
     const leaf = leaves.findLast(({ lines: [first] }) => first && first.from < at);
     const line = leaf?.lines.findLast(({ from }) => from < at);
     if (!leaf || !line || mark.at > answer.length) continue;
-    // Behind code, one is enough.
+    // After code, one mark for each source is enough.
     if (leaf.inline === undefined && leaf.marks.some(({ number }) => number === mark.number)) continue;
     leaf.marks.push({ ...mark, place: line.offset + Math.min(at - line.from, line.length) });
   }
@@ -117,7 +117,7 @@ function read(answer: string, all: readonly Mark[], delimiters: readonly Delimit
   return { source, leaves };
 }
 
-/** The tokens of a text that begins at `start`, with those of its marks, whose places move to where they can stand. */
+/** The tokens of a text that begins at `start`, with tokens for its marks, which move to where a mark is allowed. */
 function withMarks(tokens: readonly Token[], marks: readonly Placed[], start: number): MarkedToken[] {
   let offset = start;
   return tokens.flatMap((token): Token[] => {
@@ -136,7 +136,7 @@ function withMarks(tokens: readonly Token[], marks: readonly Placed[], start: nu
   }) as MarkedToken[];
 }
 
-/** A plain text, cut where its marks can stand. */
+/** A plain text, split where its marks are allowed. */
 function split(token: Tokens.Text, marks: readonly Placed[], start: number): Token[] {
   let from = 0;
   const upTo = (end: number): Token[] => {
@@ -152,7 +152,7 @@ function split(token: Tokens.Text, marks: readonly Placed[], start: number): Tok
   return [...cut, ...upTo(token.raw.length)];
 }
 
-/** Before white space, and behind a character that people read as one, or what is written for one. */
+/** The nearest allowed place: before white space, and after a whole grapheme or character reference. */
 function fittingPlace(text: string, place: number): number {
   const end = text.slice(0, place).trimEnd().length;
   const entities = [...text.matchAll(/&#?\w+;/g)].map(({ index, 0: segment }) => ({ index, segment }));
@@ -174,18 +174,18 @@ function drawMark({ number, label, id }: Mark): HTMLElement {
   mark.setAttribute("aria-label", label);
   mark.dataset.mark = id;
   mark.textContent = String(number);
-  // No line ends before it, as its style has it.
+  // The style of `source-at` prevents a line break before the mark.
   const box = create("span", "source-at");
   box.append(mark);
   return box;
 }
 
-/** Puts marks into a drawn text. What is drawn stays; text that grows is drawn with its marks from now on. */
+/** Inserts marks into a drawn text, whose nodes stay. From then on, growing text is drawn with its marks. */
 export class SourceMarks {
   #drawn = "";
   #count = 0;
 
-  /** `isEnd`: nothing more comes, so that all places are certain. */
+  /** `isEnd`: the text is complete, so all places are final. */
   draw(
     root: HTMLElement,
     text: string,
@@ -231,12 +231,12 @@ function drawMarks(element: HTMLElement, { inline, marks, pieces }: Leaf, string
   });
 }
 
-/** Moves the marks of a copy into the place where they stand in it. But for marks, both have the same nodes. */
+/** Moves the marks of `copy` to the same places in `live`. Except for marks, both have the same nodes. */
 function insertMarks(copy: ParentNode & Node, live: Element): void {
   for (const old of live.querySelectorAll(".source-at")) old.remove();
   live.normalize();
   let next: ChildNode | null = live.firstChild;
-  // The box of a task.
+  // The checkbox of a task.
   if (next instanceof HTMLInputElement) next = next.nextSibling;
   let done = 0;
   for (const node of [...copy.childNodes]) {
@@ -255,7 +255,7 @@ function insertMarks(copy: ParentNode & Node, live: Element): void {
   }
 }
 
-/** A Markdown text with the marks of footnotes in the places of its marks. */
+/** The Markdown of an answer with footnote references in place of its source marks. */
 export function withFootnotes(answer: string, marks: readonly Mark[], label: (number: number) => string): string {
   const { source, leaves } = read(answer, marks, []);
   const notes = leaves.flatMap(({ inline, lines, marks }) =>

@@ -21,12 +21,12 @@ import { type ImageStatus, type InlineContext, listenForImages, type MayLoadImag
 import { type BlockRenderers, delimitersOf, type RenderedBlock } from "./renderers.ts";
 
 /**
- * Blocks of one section. A browser looks through all children of an element of which one grows, with each frame, and
- * lays out all that is in view. So the blocks of a long answer stand in sections behind the first ones.
+ * Blocks of one section. When a child grows, a browser checks all children of its parent in each frame, and lays out
+ * those in view. So the later blocks of a long answer are grouped in sections.
  */
 const SECTION_SIZE = 32;
 
-/** Code that grows gets its colours when nothing has been added for so long, in milliseconds. */
+/** Growing code is coloured after this pause in its growth, in milliseconds. */
 const PAUSE = 300;
 
 const BOXES = ".code, .table, .alert, .tex";
@@ -39,7 +39,7 @@ export interface MarkdownContext {
   readonly strings: Strings;
   readonly renderers: BlockRenderers;
   readonly theme: "light" | "dark";
-  /** Level of the heading that the text stands below. */
+  /** Level of the heading above the text. */
   readonly headingLevel: number;
   /** Which external images the reader is asked to load. Default: all. */
   readonly images?: MayLoadImages;
@@ -80,15 +80,15 @@ export class MarkdownStream {
   #settled = 0;
   #links = noLinks();
   #bracketed: Bracketed[] = [];
-  /** Notes in what is settled. */
+  /** Footnotes in settled blocks, by label. */
   #notes = new Map<string, string>();
   #hasNotes = false;
-  /** Whether this draws a note, whose own marks belong to the answer's list. */
+  /** Whether this stream draws a footnote. Marks in a footnote belong to the answer's list. */
   #isNote = false;
   #noteList: FootnoteList | undefined;
   #drawNotes = (_list: FootnoteList) => {};
 
-  /** `images`: the external images that the reader has asked for, which outlive a change of the context. */
+  /** `images`: the external images that the reader has requested, which are kept when the context changes. */
   constructor(root: HTMLElement, context: StreamContext, images = new Map<string, ImageStatus>()) {
     this.#root = root;
     this.#context = context;
@@ -100,10 +100,10 @@ export class MarkdownStream {
     listenForImages(root, this.#inlineContext(), this.#closed.signal);
   }
 
-  /** Shows `text`, the whole of it so far. While it streams, unfinished marks at its end are closed for the eye. */
+  /** Shows `text`, the whole text so far. While it streams, unfinished marks at its end are shown as closed. */
   update(text: string, isStreaming: boolean): void {
     if (text === this.#text && isStreaming === this.#isStreaming) return;
-    // A text that was complete is settled to its last character, so only one that was streaming can go on.
+    // A complete text is settled to its last character, so only a streaming one can be continued.
     if (!this.#isStreaming || !text.startsWith(this.#text)) this.#reset();
     this.#isStreaming = isStreaming;
     this.#append(text);
@@ -112,7 +112,7 @@ export class MarkdownStream {
     this.#settle(blocks, count);
     this.#drawUnsettled({ ...blocks, tokens: blocks.tokens.slice(count) });
     if (isStreaming) return;
-    // Nothing changes any more, and both remember all of the text.
+    // Frees memory: nothing changes any more, and both refer to the whole text.
     this.#bracketed = [];
     this.#renderer = this.#newRenderer();
   }
@@ -148,13 +148,13 @@ export class MarkdownStream {
     const isHalf = this.#isStreaming && /^[\r\ud800-\udbff]/.test(text.charAt(text.length - 1));
     const whole = isHalf ? text.slice(0, -1) : text;
     const added = whole.slice(this.#text.length).replace(/\r\n?/g, "\n");
-    // As CommonMark has it.
+    // Required by CommonMark.
     this.#tail += added.replaceAll("\0", "\ufffd");
     this.#text = whole;
     this.#hasNotes ||= !this.#isNote && this.#tail.includes("[^");
   }
 
-  /** Draws the leading blocks for the last time. */
+  /** Draws the first `count` blocks for the last time. */
   #settle(blocks: LexedBlocks, count: number): void {
     if (count === 0) return;
     const settling = blocks.tokens.slice(0, count);
@@ -169,7 +169,7 @@ export class MarkdownStream {
     }
   }
 
-  /** For content that nothing changes any more but the definition of a link. */
+  /** For blocks that only the definition of a link can still change. */
   #finish(node: Element, token: MarkedToken, { inline }: LexedBlocks): void {
     if (this.#isStreaming && token.raw.includes("[")) {
       this.#bracketed.push({ labels: normalizedLabels(token.raw), inline, node, token });
@@ -178,7 +178,7 @@ export class MarkdownStream {
     this.#runRenderers(node);
   }
 
-  /** Takes in link definitions. One may come long after the text that refers to it, which is then drawn again. */
+  /** Adds link definitions and footnotes. Text that refers to a later definition is drawn again. */
   #define(tokens: readonly MarkedToken[]): void {
     collectNotes(tokens, this.#notes);
     const newLabels = collectLinks(tokens, this.#links);
@@ -217,7 +217,7 @@ export class MarkdownStream {
     if (this.#hasNotes) this.#drawFootnotes(drawn.tokens, index);
   }
 
-  /** Links the marks of footnotes, and draws the notes behind the last block. */
+  /** Links the marks of footnotes, and draws the notes after the last block. */
   #drawFootnotes(unsettled: readonly MarkedToken[], index: number): void {
     const notes = new Map(this.#notes);
     collectNotes(unsettled, notes);
@@ -241,7 +241,7 @@ export class MarkdownStream {
     this.#drawNotes(this.#noteList);
   }
 
-  /** A note is Markdown, too. */
+  /** Returns how to draw a footnote, which is Markdown, too. */
   #nested(root: HTMLElement): (text: string, isStreaming: boolean) => void {
     const stream = new MarkdownStream(root, this.#context, this.#images);
     stream.#isNote = true;
@@ -263,7 +263,7 @@ export class MarkdownStream {
     const { theme, onSources } = this.#context;
     try {
       const rendered = create("div", "rendered");
-      // Between delimiters stands a formula, which is spoken as it is written.
+      // A block between delimiters is a formula, which is announced as written.
       if (info === "") rendered.dataset.source = text;
       rendered.append(await render(text, { info, theme, signal, onSources }));
       if (!signal.aborted && this.#root.contains(box)) this.#renderer.replace(box, rendered);
@@ -285,7 +285,7 @@ class Sections {
     return this.#parentOf(index)?.children[index % SECTION_SIZE];
   }
 
-  /** Puts a block into the place of the one with this number, or behind the last one. */
+  /** Replaces the block with this number, or appends one after the last block. */
   put(index: number, node: Element): void {
     const live = this.at(index);
     if (live === node) return;
@@ -303,15 +303,15 @@ class Sections {
     if (index % SECTION_SIZE === 0) parent.remove();
   }
 
-  /** The first blocks stand in the root itself. */
+  /** The first `SECTION_SIZE` blocks are children of the root itself. */
   #parentOf(index: number): Element | undefined {
     return index < SECTION_SIZE ? this.#root : this.#root.children[SECTION_SIZE - 1 + Math.floor(index / SECTION_SIZE)];
   }
 }
 
 /**
- * Gives the drawn boxes of an answer their tools and icons, code its colours, and has formulas drawn. Without that they are whole,
- * and can be copied.
+ * Adds tools and icons to the boxes of an answer, colours to code, and draws formulas. Without its code, which is
+ * loaded later, boxes are complete and can be copied.
  */
 class BoxTools {
   readonly #strings: Strings;
@@ -325,12 +325,12 @@ class BoxTools {
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
-  /** For a node that does not change any more. */
+  /** For a node that no longer changes. */
   settle(node: Element): void {
     void this.#add(node, true);
   }
 
-  /** For nodes that may grow, the last one last: tools at once, so that nothing jumps later, and colours when it rests. */
+  /** For nodes that may grow, in order: adds tools at once, so that nothing jumps later, and colours after a pause. */
   watch(node: Element): void {
     clearTimeout(this.#timer);
     if (!hasBox(node)) return;

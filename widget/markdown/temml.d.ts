@@ -1,6 +1,6 @@
-/** What we use of Temml, whose own types say nothing of its trees. */
+/** The part of Temml that we use. Its own types do not describe its trees. */
 declare module "temml" {
-  /** An element of MathML, or text; what has no `type` is only its children. */
+  /** An element of MathML, or text; a node without `type` stands for its children. */
   export interface MathNode {
     readonly type?: string;
     readonly text?: string;
@@ -12,7 +12,7 @@ declare module "temml" {
 
   interface Options {
     readonly displayMode: boolean;
-    /** Throws what is wrong in the TeX; else it is drawn in red. */
+    /** Throws on wrong TeX; otherwise it would be drawn in red. */
     readonly throwOnError: true;
     /** Whether links, images and attributes are drawn. */
     readonly trust: false;

@@ -1,6 +1,6 @@
 /**
- * A server, as this page may use it: the connection, the key that opens it, what it says of its agent, and its user.
- * It knows of no conversation. What only pages and servers with users need is in `identity.ts`.
+ * This page's access to a server: the connection, the key for it, the description of the agent, and the user. Knows no
+ * conversations. The parts that only pages and servers with users need are in `identity.ts`.
  */
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
@@ -15,15 +15,15 @@ import type { Identity, Metadata, UserToken } from "./identity.ts";
 import { fetchAgentInfo } from "./server.ts";
 import type { SiteDiagnosis } from "./site-diagnosis.ts";
 
-/** What the page says. */
+/** What the page has set. */
 export interface AccessOptions {
   /** See `parseServer`. */
   readonly server: URL;
-  /** A key that the site brings, or an empty text. */
+  /** The site's own key, or an empty string. */
   readonly siteKey: string;
-  /** Whether people may have keys: on pages of the server itself. Visitors of another site have none. */
+  /** Whether the user may be asked for a key: on pages of the server itself. Visitors of other sites have none. */
   readonly asksPeople?: boolean;
-  /** What the page knows of the agent, so that the server is not asked. */
+  /** The description of the agent, if the page contains it: then the server is not asked. */
   readonly info?: AgentInfo | undefined;
   readonly userToken?: UserToken | undefined;
   readonly metadata?: Metadata | undefined;
@@ -48,39 +48,39 @@ export abstract class Access {
   readonly server: URL;
   readonly key: ApiKey;
   readonly reconnect: ReconnectPolicy;
-  /** For requests of its user, with its key. */
+  /** For requests with this key and the user's token. */
   readonly endpoint: Endpoint;
   /** Whether its element is in the page. */
   isOpen = false;
-  /** What the server says of its agent; absent until it has. */
+  /** The server's description of its agent; absent until it has arrived. */
   info: AgentInfo | undefined;
   /**
-   * `unauthorized`, `forbidden`: the server is there, but not without a key of the site, or not for pages of this origin.
-   * `login_required`: nor for users that it does not know. `user_unknown`: the page does not say who they are.
+   * `unauthorized`: the server needs a key of the site. `forbidden`: it does not allow pages of this origin.
+   * `login_required`: it requires a user that it knows. `user_unknown`: the page does not say who the user is.
    */
   phase: "connecting" | "ready" | "unreachable" | RefusedPhase = "connecting";
   /** The user of the conversation, as `/api/info` names them; empty without one. */
   user = "";
   /** Whether the server has named the user, or said that there is none. They stay known until it names another one. */
   isKnown = false;
-  /** Whether it was asked about the user, and has answered. Otherwise that is due, for the first time or again. */
+  /** Whether the server has answered about the user. Otherwise it has to be asked, for the first time or again. */
   isSettled = false;
   userToken: UserToken | undefined;
-  /** What goes with each message. */
+  /** The metadata sent with each message. */
   metadata: Metadata | undefined;
   readonly #options: AccessOptions;
-  /** Where `localStorage` has the user of this browser, as `/api/info` names them. */
+  /** Key in `localStorage` of this browser's user, as `/api/info` names them. */
   readonly #userName: string;
-  /** Ends the asking about the agent and the user; absent while nothing is asked. */
+  /** Aborts the requests about the agent and the user; absent while there are none. */
   #loading: AbortController | undefined;
   /** Resolves after the first answer or failure. */
   #attempt: Promise<void> = Promise.resolve();
-  /** Whether what is kept waits until the user is known. */
+  /** Whether stored data is hidden until the user is known. */
   #asksUser = false;
-  /** Whether the server was asked about the user since the last message, because it did not take it. */
+  /** Whether the server was asked about the user again since it refused the last message. */
   #wasRenewed = false;
   #identity: Identity | undefined;
-  /** The token of the known user: the page may have given another one, and the server not yet said whose it is. */
+  /** The token of the known user. The page may have given a newer one, whose user the server has not named yet. */
   #token: string | undefined;
   /** What the page has set as metadata, until it is checked. */
   #unchecked: unknown;
@@ -115,37 +115,37 @@ export abstract class Access {
     return new FallbackTransport(this.endpoint, async () => (await http.load()).HttpTransport);
   }
 
-  /** Closes the connections, which another user or key has opened. Answers go on over others. */
+  /** Closes the connections, which were opened for another user or key. Running answers continue over new ones. */
   protected abstract disconnect(): void;
 
   /** The server has described the agent, and named the user. */
   protected abstract ready(info: AgentInfo): void;
 
-  /** The server does not know the user. Their message goes back to them; an answer that has begun waits. */
+  /** The server does not know the user. An unsent message is returned to them; an answer that has begun waits. */
   protected abstract loginRequired(): void;
 
   /** The server has answered, or cannot be reached. */
   protected abstract answered(): void;
 
   /**
-   * Leaves nothing of the user here, and of tabs' conversations nothing of anybody but `next`, if one is named. What the
-   * library has waits for its user, unless they have signed out: then they are `leaving`, an empty text if no user was known.
+   * Removes all data of the user here and, if `next` is named, tabs' conversations of everybody else. The library keeps
+   * a user's conversations, unless they have signed out: then they are `leaving`, an empty string if no user was known.
    */
   protected abstract forget(next: string, leaving?: string): Promise<void>;
 
-  /** Whether nothing is shown of the conversation, because its user is not known yet. */
+  /** Whether the conversation is hidden because its user is not known yet. */
   get isHidden(): boolean {
     return this.#asksUser && !this.isKnown;
   }
 
-  /** Why the server takes no messages of this page, if it takes none. */
+  /** The reason why the server accepts no messages from this page, if any. */
   get refusal(): Refusal | undefined {
     const { phase } = this;
     if (phase === "connecting" || phase === "ready" || phase === "unreachable") return undefined;
     return { code: phase, retryable: phase === "user_unknown" };
   }
 
-  /** Takes note of what other pages have done, and do from now on. */
+  /** Follows the changes that other pages make to the user, including those made before. */
   protected listen(): void {
     this.#identity?.open();
   }
@@ -164,8 +164,8 @@ export abstract class Access {
   }
 
   /**
-   * Asks about the agent and the user, if that is due, again and again until the server answers or refuses the page. After
-   * a refusal it is still due: the site's owner may have mended it.
+   * Asks about the agent and the user, if necessary, until the server answers or refuses the page. After a refusal the
+   * next call asks again: the site's owner may have fixed it.
    */
   ask(): Promise<void> {
     if (!this.isSettled && !this.#loading) {
@@ -175,7 +175,7 @@ export abstract class Access {
     return this.#attempt;
   }
 
-  /** Asks about the agent once more; the conversation goes on. */
+  /** Asks about the agent once more; the conversation continues. */
   async refresh(): Promise<AgentInfo | undefined> {
     const info = await fetchAgentInfo(this.server, new AbortController().signal).catch(() => this.info);
     if (this.info) this.info = info;
@@ -184,9 +184,9 @@ export abstract class Access {
   }
 
   /**
-   * Sets the user from now on. A function in place of a function, as frameworks set it with each of their renders, is asked
-   * with the next message; and soon, at most once a second, while no user is known. So is what is set again while the chat
-   * says that one must sign in.
+   * Sets the user from now on. A function that replaces a function, as frameworks do with each render, is called with
+   * the next message; while no user is known, it is called soon, at most once a second. The same applies to a token
+   * that is set again while the chat says that one must sign in.
    */
   setUserToken(token: UserToken | null | undefined): void {
     const before = this.userToken;
@@ -201,14 +201,14 @@ export abstract class Access {
     else void this.#reload();
   }
 
-  /** What goes with each message from now on. */
+  /** Sets the metadata sent with each message from now on. */
   setMetadata(metadata: unknown): void {
     if (!metadata) this.metadata = undefined;
     this.#unchecked = metadata;
     void this.#checkMetadata();
   }
 
-  /** For that, code has to be loaded. */
+  /** Validates the metadata. The code for that is loaded first. */
   async #checkMetadata(): Promise<void> {
     const it = this.#unchecked ? await this.#withIdentity() : undefined;
     if (!it || !this.#unchecked) return;
@@ -216,16 +216,16 @@ export abstract class Access {
     this.#unchecked = undefined;
   }
 
-  /** Why no message can be sent, if none can, after it was asked who sends it. */
+  /** Asks who the user is. Resolves with the reason why no message can be sent, if any. */
   async admit(): Promise<Refusal | undefined> {
     await this.#checkMetadata();
-    // No message goes without it.
+    // No message is sent without the metadata.
     if (this.#unchecked) return { code: "unreachable", retryable: true };
     this.#wasRenewed = false;
     const { user } = this;
     if (this.#asksUser) {
       await this.#check();
-      // Another message, or the page, may have asked again meanwhile.
+      // Another message, or the page, may have asked again in the meantime.
       await this.#attempt;
       // The user who wrote it has signed out.
       if (user && !this.user) return { code: "login_required", retryable: false };
@@ -235,8 +235,8 @@ export abstract class Access {
   }
 
   /**
-   * To be called when the server has not taken a message of this user. Asks once for each message for the user of the
-   * moment: the token, or a session of the site, may be another one.
+   * To be called when the server has refused a message of this user. Asks once per message who the user is now: the
+   * token, or a session of the site, may have changed.
    */
   protected renew(): void {
     this.disconnect();
@@ -248,7 +248,7 @@ export abstract class Access {
   /** Forgets the user, and all that the browser has of them. Resolves when nothing is left. */
   async signOut(): Promise<void> {
     this.userToken = undefined;
-    // Before the server has named them, it is known who they were.
+    // Until the server has named the user, the browser still knows who they were.
     const leaving = (this.user || recall(this.#userName) || "").replace("cookie:", "");
     await Promise.all([this.forget(NOBODY, leaving), this.#withIdentity()]);
     this.#identity?.signOut();
@@ -256,25 +256,25 @@ export abstract class Access {
     await this.#reload();
   }
 
-  /** Nothing where the code cannot be loaded: it is for the site's owner, on the console. */
+  /** `undefined` if its code cannot be loaded: its hints are for the site's owner, on the console. */
   protected async diagnose(): Promise<SiteDiagnosis | undefined> {
     const module = await diagnosis.load().catch(() => undefined);
     if (module) this.#diagnosis ??= new module.SiteDiagnosis(this.endpoint);
     return this.#diagnosis;
   }
 
-  /** Says to the site's owner once what to do. */
+  /** Tells the site's owner what to do, once, on the console. */
   protected hint(text: string): void {
     void this.diagnose().then((it) => it?.hint(text));
   }
 
-  /** Asks for the user as if none was known. */
+  /** Asks about the user as if none was known. */
   #reload(): Promise<void> {
     this.isKnown = false;
     return this.#recheck();
   }
 
-  /** Asks once more for the user. A known one stays known, and is shown, until the server has named another one. */
+  /** Asks about the user once more. A known one stays known and shown until the server has named another one. */
   #recheck(): Promise<void> {
     this.#loading?.abort();
     this.#loading = undefined;
@@ -304,23 +304,23 @@ export abstract class Access {
     const info = await this.#fetch(signal).catch(async (error: unknown) => {
       const wasUnreachable = this.phase === "unreachable";
       const why = (await (await this.diagnose())?.explain(error, wasUnreachable, signal)) ?? "unreachable";
-      // It has not asked with the user's token.
+      // The diagnosis has asked without the user's token.
       return typeof why === "object" && this.#asksUser ? "unreachable" : why;
     });
     // The element has left the page, or has another server or user by now.
     if (signal.aborted) return;
     if (typeof info !== "object") this.phase = info;
     else if (info.auth_required && !this.key.isOfSite && this.#options.asksPeople === false) {
-      // The site has forgotten its key.
+      // The site's owner has forgotten the key.
       this.phase = "unauthorized";
       void this.diagnose().then((it) => it?.lacksKey());
     } else if (info.user_pending && !this.isKnown) {
-      // The server could not name the user now.
+      // The server cannot name the user at the moment.
       this.phase = "unreachable";
     } else {
       this.#loading = undefined;
       this.#begin(info.user_pending ? { ...info, user: this.user } : info);
-      // The page has set another function meanwhile, which was not asked.
+      // The page has set another function in the meantime, which was not called.
       if (this.refusal && userToken !== this.userToken) void this.#checkSoon();
       return;
     }
@@ -347,7 +347,7 @@ export abstract class Access {
     const { user = "" } = info;
     this.reconnect.succeeded();
     this.info = info;
-    // Until a user comes, or is signed out, what is kept waits: before that no user is known to have left.
+    // Without a user, now or before, none can have left: no code is loaded for that.
     if (user || recall(this.#userName)) void this.#withIdentity().then((it) => it?.userNamed(user));
     if (info.login_required) {
       this.#requireLogin();
@@ -372,15 +372,15 @@ export abstract class Access {
     this.loginRequired();
   }
 
-  /** Another tab has signed the user out, or has another one; or the session of the site has ended. */
+  /** Another tab has signed the user out, or has another user; or the session of the site has ended. */
   #userLeft(isSignedOut: boolean): void {
     if (isSignedOut) this.userToken = undefined;
-    // If another user has come, their tab removes what is kept.
+    // If another user has come, their tab removes what is stored.
     void this.forget(isSignedOut ? NOBODY : "");
     if (this.isOpen) void this.#reload();
   }
 
-  /** Nothing where the code cannot be loaded. */
+  /** `undefined` if its code cannot be loaded. */
   async #withIdentity(): Promise<Identity | undefined> {
     const module = await identity.load().catch(() => undefined);
     if (module && !this.#identity) {

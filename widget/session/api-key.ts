@@ -1,20 +1,20 @@
-/** The key of one server: the site's own, or typed by the person and kept in this browser; and when to ask for it. */
+/** The key of one server: the site's own, or typed by the user and stored in this browser; and when to ask for it. */
 
 import type { ErrorEvent } from "../../server/protocol/events.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
 
-/** Why the person is asked for a key. */
+/** Why the user is asked for a key. */
 export type KeyPrompt = "required" | "refused" | "forbidden";
 
 export class ApiKey {
-  /** Whether this page is in a frame of a site that no setting names: no typed key is kept there, or used again. */
+  /** Whether this page is in a frame of a site that no setting names: no typed key is stored or reused there. */
   declare static isFramed: boolean | undefined;
-  /** Set while the person has to enter a key before the chat can go on. */
+  /** Set while the user has to enter a key before the chat can continue. */
   prompt: KeyPrompt | undefined;
   readonly #storageName: string;
   #siteKey: string | undefined;
   #typed: string | undefined;
-  /** Whether it was typed in this page load, and is kept as soon as the server accepts it. */
+  /** Whether it was typed in this page load, and is stored as soon as the server accepts it. */
   #isNew = false;
 
   constructor(server: URL) {
@@ -23,12 +23,12 @@ export class ApiKey {
     if (!ApiKey.isFramed) this.#typed = recall(this.#storageName);
   }
 
-  /** The key to send; the site's wins. */
+  /** The key to send; the site's own takes precedence. */
   get value(): string | undefined {
     return this.#siteKey ?? this.#typed;
   }
 
-  /** Whether the site brings the key. Such a key is never stored, and visitors are not asked for another. */
+  /** Whether the site has a key of its own. It is never stored, and visitors are not asked for another. */
   get isOfSite(): boolean {
     return this.#siteKey !== undefined;
   }
@@ -38,12 +38,12 @@ export class ApiKey {
     return this.#siteKey === undefined && this.#typed !== undefined;
   }
 
-  /** An empty text, or the `null` of an attribute that was removed: the site brings none. */
+  /** An empty string, or the `null` of a removed attribute: the site has none. */
   setSiteKey(key: string | null | undefined): void {
     this.#siteKey = key || undefined;
   }
 
-  /** Uses a key that the person typed, for this page load. */
+  /** Uses a key that the user has typed, for this page load. */
   type(key: string): void {
     this.#typed = key;
     this.#isNew = !ApiKey.isFramed;
@@ -56,9 +56,9 @@ export class ApiKey {
     this.#isNew = false;
   }
 
-  /** Whether an error means that the person has to enter a key, or another one. A refused key is forgotten. */
+  /** Whether an error means that the user has to enter a key, or another one. A refused key is forgotten. */
   isAskedForBy({ code }: ErrorEvent): boolean {
-    // Visitors of a site that brings its own key have none to enter.
+    // Visitors of a site with its own key have none to enter.
     if (this.isOfSite) return false;
     if (code === "forbidden" && this.#typed) this.prompt = "forbidden";
     else if (code === "unauthorized") this.prompt = this.#typed ? "refused" : "required";

@@ -19,18 +19,18 @@ export interface ClientOptions
     Partial<Pick<LibraryOptions, "keepsAll">> {
   /** The server has described its agent. */
   readonly onReady: (info: AgentInfo) => void;
-  /** The user has to sign in. A message that was sent meanwhile comes back. */
+  /** The user has to sign in. A message that was not sent is returned to them. */
   readonly onLoginRequired?: (unsent: OutgoingMessage | undefined) => void;
-  /** A user has left, and nothing of them is here any more; `wasShown` says whether anything was. */
+  /** A user has left, and nothing of theirs is shown any more; `wasShown`: whether anything was. */
   readonly onForget?: (wasShown: boolean) => void;
   /** Default: IndexedDB. */
   readonly store?: ConversationStore;
 }
 
-/** For what is kept: a first visitor's empty chat is drawn before. */
+/** Loaded for stored conversations: a first visitor's empty chat is drawn before that. */
 const databases = lazy(() => import("../conversations/indexed-db.ts"), "IndexedDbStore");
 
-/** For people who type a key. */
+/** For users who type a key. */
 const checks = lazy(() => import("../transport/check.ts"), "check");
 
 const ratings = lazy(() => import("./ratings.ts"), "Ratings");
@@ -42,7 +42,7 @@ export class Client extends Access {
   readonly #options: ClientOptions;
   #ratings: Ratings | undefined;
   #wasReady = false;
-  /** Sessions whose connection was opened with a key that is no longer the one to send. */
+  /** Sessions whose connection was opened with a key that has been replaced. */
   readonly #stale = new Set<ChatSession>();
 
   constructor(options: ClientOptions) {
@@ -78,7 +78,7 @@ export class Client extends Access {
     return this.library.shown;
   }
 
-  /** Whether the server takes messages of this person, and the element is in the page. */
+  /** Whether the server accepts messages from this user, and the element is in the page. */
   get isReady(): boolean {
     return this.isOpen && this.isKnown && !this.refusal && !this.key.prompt && !this.library.isRestoring;
   }
@@ -112,7 +112,7 @@ export class Client extends Access {
     return session;
   }
 
-  /** Goes on with a run, restores the conversation of an earlier page load, and asks the server about its agent until it answers. */
+  /** Resumes runs, restores the conversation of an earlier page load, and asks about the agent until the server answers. */
   open(persist: boolean): void {
     this.isOpen = true;
     this.listen();
@@ -122,7 +122,7 @@ export class Client extends Access {
     void this.ask();
   }
 
-  /** A key that the site brings from now on, or an empty text; the conversation goes on. */
+  /** Sets the site's own key, or removes it with an empty string; the conversation continues. */
   setSiteKey(key: string | null | undefined): void {
     this.key.setSiteKey(key);
     for (const session of this.library.sessions) {
@@ -140,7 +140,7 @@ export class Client extends Access {
     this.library.resume();
   }
 
-  /** Tries a key that the person typed; then a waiting message is sent. */
+  /** Checks a key that the user has typed; unless it is refused, a waiting message is sent. */
   async submitKey(key: string): Promise<void> {
     if (this.isCheckingKey) return;
     this.key.type(key);
@@ -157,7 +157,7 @@ export class Client extends Access {
       );
     this.isCheckingKey = false;
     if (answer?.refusal) this.#asksForKey(answer.refusal);
-    // A refused key is forgotten, and the person may have forgotten it meanwhile.
+    // A refused key is forgotten, and the user may have removed it in the meantime.
     if (!this.key.value) {
       this.#options.onChange();
       return;
@@ -166,7 +166,7 @@ export class Client extends Access {
     this.#unlock();
   }
 
-  /** Sends the rating of an answer, if the server takes any. Resolves with why it was not taken. */
+  /** Sends the rating of an answer, if the server accepts ratings. Resolves with the failure, if any. */
   async sendFeedback(message: AssistantMessage): Promise<Failure | undefined> {
     if (!this.info?.feedback || !message.run) return undefined;
     const rater = { user: this.user, conversation: this.session.state.conversation };
@@ -184,12 +184,12 @@ export class Client extends Access {
     this.#options.onChange();
   }
 
-  /** To be called when a message is likely to come: it does not wait for its connection then. */
+  /** Opens the connection early. To be called when a message is likely to follow soon. */
   prepare(): void {
     if (this.phase === "ready" && !this.key.prompt) this.session.transport.prepare();
   }
 
-  /** To be called when the network is back, or another one: a connection from before may be dead. */
+  /** To be called when the network is back or has changed: an old connection may be dead. */
   networkChanged(): void {
     this.reconnect.retryNow();
     this.disconnect();
@@ -202,8 +202,8 @@ export class Client extends Access {
   }
 
   /**
-   * Disconnects: the element has left the page, which is no wish of the person. A run goes on at the server, and here
-   * with `open`, or in another element that finds it in the store.
+   * Disconnects: the element has left the page, but the user has stopped nothing. A run continues at the server, and
+   * here with `open`, or in another element that finds it in the store.
    */
   close(): void {
     this.leave();
@@ -232,7 +232,7 @@ export class Client extends Access {
     this.#options.onChange();
   }
 
-  /** The connection is the user's, too. */
+  /** See `Access.forget`. Also closes the connections, which belong to the user. */
   protected override async forget(next: string, leaving?: string): Promise<void> {
     const keepsRows = leaving === undefined && this.#options.keepsAll?.() === true;
     const forgotten = this.library.forget(keepsRows);
@@ -242,21 +242,21 @@ export class Client extends Access {
     await this.library.purge(next, leaving);
   }
 
-  /** Has a run go on that waits for its user, or for a key, unless it still has to. */
+  /** Continues runs that wait for their user or a key, unless they still have to wait. */
   #goOn(): void {
     if (!this.isSettled || this.key.prompt) return;
     for (const session of this.library.sessions) session.unlock();
   }
 
-  /** Whether the conversation was with another agent at this address: this one knows nothing of it. */
+  /** Whether a conversation was with another agent at this address. The current agent does not know it. */
   #isOtherAgent(agent: string): boolean {
     const { info } = this;
     return info !== undefined && agent !== "" && agent !== info.agent;
   }
 
   /**
-   * Closes a connection that was opened with another key. A running answer belongs to the key with which it was asked for,
-   * and ends on its connection.
+   * Closes a connection that was opened with another key. A running answer belongs to the key that it was requested
+   * with, and ends on its connection.
    */
   #closeStale(session: ChatSession): void {
     if (session.status !== "running" && this.#stale.delete(session)) session.transport.close();
@@ -278,7 +278,7 @@ export class Client extends Access {
     if (code !== "unauthorized" && code !== "forbidden") return error;
     if (code === "unauthorized" && this.key.isOfSite) void this.diagnose().then((it) => it?.hasWrongKey());
     else if (!this.refusal) this.hint(data);
-    // The site's key and origin are none of the visitor's: the text of the code says so, not the server's sentence.
+    // The site's key and origin do not concern the visitor: they see the text for the code, not the server's message.
     return { ...error, data: "" };
   }
 

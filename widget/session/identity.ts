@@ -8,10 +8,10 @@ import { fetchAgentInfo } from "./server.ts";
 /** How long the page may take to give the token. */
 const TOKEN_WITHIN_MS = 10_000;
 
-/** A page that sets a new function with each of its renders is not asked more often. */
+/** Minimum time between questions to a page that sets a new function with each render. */
 const ASK_EVERY_MS = 1_000;
 
-/** What a header can carry, and the server takes. */
+/** Tokens that a header can carry and the server accepts. */
 const TOKEN = /^[\x21-\x7e](?:[\x20-\x7e]{0,16382}[\x21-\x7e])?$/;
 
 const MAX_METADATA = 16;
@@ -21,30 +21,30 @@ const MAX_METADATA_CHARS = 512;
 /** Proves to the server who the user is. A function is asked before each message. */
 export type UserToken = string | (() => string | Promise<string>);
 
-/** What the page says about messages, by name. */
+/** The page's fields about messages, by name. */
 export type Metadata = Readonly<Record<string, string>>;
 
 export interface IdentityOptions {
   readonly server: URL;
-  /** Where `localStorage` has the user of this browser, as `/api/info` names them. */
+  /** Key in `localStorage` of this browser's user, as `/api/info` names them (without a token: `cookie:` and that). */
   readonly userName: string;
   /** What the page has set last. */
   readonly userToken: () => UserToken | undefined;
-  /** Another tab has signed the user out, or has another one; or the session of the site has ended. */
+  /** Another tab has signed the user out, or has another user; or the session of the site has ended. */
   readonly onLeave: (isSignedOut: boolean) => void;
 }
 
-/** One for each element in this page: browsers inform only other pages of what was stored. */
+/** One for each element in this page: the event `storage` reaches only other pages. */
 const present = new Set<Identity>();
 
 export class Identity {
-  /** What the page has given last. */
+  /** The token that the page has given last. */
   token: string | undefined;
   readonly #options: IdentityOptions;
   #known: string | undefined;
-  /** Whether another tab has another user, and this one had to see who its own is. */
+  /** Whether another tab has another user, and this one had to ask who its own is. */
   #isFollower = false;
-  /** Whether the server has not been asked about the token. */
+  /** Whether the server still has to be asked about the token. */
   #isNew = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** When the page was asked last. */
@@ -55,7 +55,7 @@ export class Identity {
     this.#known = recall(options.userName);
   }
 
-  /** Also to be called when the page is shown again: meanwhile it was not informed of other pages. */
+  /** Also to be called when the page is shown again: in the meantime it received no events of other pages. */
   open(): void {
     present.add(this);
     addEventListener("storage", this);
@@ -74,7 +74,7 @@ export class Identity {
     this.#timer = undefined;
   }
 
-  /** What the server says, after the page was asked for the token: twice, if the first one is refused. */
+  /** Asks the page for the token and the server about it. Twice, if the first token is refused. */
   async ask(signal: AbortSignal): Promise<AgentInfo | "user_unknown"> {
     for (let isLast = false; ; isLast = true) {
       if (!this.#isNew && !(await this.#askPage())) return "user_unknown";
@@ -85,8 +85,8 @@ export class Identity {
   }
 
   /**
-   * Asks the page for the token, before a message. `due`: the server is to be asked about it, since it is new or that
-   * `isDue` anyway, and the page is not asked again for that.
+   * Asks the page for the token, before a message. `due`: the server is to be asked about it, because it is new or
+   * `isDue` says so, and the page is not asked again for that.
    */
   async check(isDue: () => boolean): Promise<"user_unknown" | "due" | undefined> {
     const { token } = this;
@@ -95,7 +95,7 @@ export class Identity {
     return this.#isNew ? "due" : undefined;
   }
 
-  /** Calls back, but not before the page was left alone for a while: it may set a function with each of its renders. */
+  /** Calls back, at least `ASK_EVERY_MS` after the page was last asked: it may set a function with each render. */
   callSoon(call: () => void): void {
     const wait = Math.max(0, this.#askedAt + ASK_EVERY_MS - performance.now());
     this.#timer ??= setTimeout(() => {
@@ -104,7 +104,7 @@ export class Identity {
     }, wait);
   }
 
-  /** To be called with the user as the server names them, and with an empty text where it knows none. */
+  /** To be called with the user as the server names them, or with an empty string if it knows none. */
   userNamed(user: string): void {
     const { userName, onLeave } = this.#options;
     const byCookie = this.token === undefined ? "cookie:" : "";
@@ -112,7 +112,7 @@ export class Identity {
       this.#known = byCookie + user;
       if (!this.#isFollower) this.#tell(this.#known);
     } else if (byCookie && recall(userName)?.startsWith(byCookie)) {
-      // The page has no token to come: the session of its site has ended.
+      // The page has no token, and none of its users is known any more: the session of its site has ended.
       this.signOut();
       onLeave(true);
     }
@@ -126,7 +126,7 @@ export class Identity {
     this.#tell(undefined);
   }
 
-  /** What may go with a message; a field that the server would refuse is named in a warning and left out. */
+  /** The metadata that may be sent; a field that the server would refuse is named in a warning and left out. */
   metadata(given: unknown, warn: (text: string) => void): Metadata | undefined {
     if (!isRecord(given) || Array.isArray(given)) {
       warn("metadata must be an object of strings.");
@@ -145,7 +145,7 @@ export class Identity {
     return Object.fromEntries(entries.slice(0, MAX_METADATA)) as Metadata;
   }
 
-  /** Whether the page has given the token, or has none. */
+  /** Asks the page for its token, which may be none. Resolves with whether that succeeded. */
   async #askPage(): Promise<boolean> {
     const userToken = this.#options.userToken();
     this.#askedAt = performance.now();
@@ -159,7 +159,7 @@ export class Identity {
             : `this is of the type ${typeof token}`;
         throw new TypeError(`a token is one line of ASCII of at most 16 KiB, such as a JWT, but ${is}.`);
       }
-      // If the page has set another text meanwhile, that text starts its own request; a function in place of a function does not.
+      // A text that the page has set in the meantime starts a request of its own; a function in place of a function does not.
       if (typeof userToken === typeof this.#options.userToken()) this.token = token;
       return true;
     } catch (error) {

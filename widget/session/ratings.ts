@@ -1,4 +1,4 @@
-/** Sends what people think of answers. Loaded with the first rating. */
+/** Sends the ratings of answers. Loaded with the first rating. */
 
 import type { FeedbackRequest } from "../../server/protocol/chat.ts";
 import type { AssistantMessage, Failure } from "../conversations/messages.ts";
@@ -7,7 +7,7 @@ import { errorCodeOf } from "../transport/parse-event.ts";
 import type { Endpoint } from "../transport/transport.ts";
 import type { Access } from "./access.ts";
 
-/** Whose rating it is, and in which conversation the server has given the answer, where it knows any. */
+/** The user who rates, and the conversation in which the server has given the answer, if it knows any. */
 export interface Rater {
   readonly user: string;
   readonly conversation: string | undefined;
@@ -15,14 +15,14 @@ export interface Rater {
 
 export class Ratings {
   readonly #access: Pick<Access, "admit" | "endpoint" | "metadata" | "user">;
-  /** The last one: each waits for those before. */
+  /** The last rating: each waits for those before. */
   #sent: Promise<Failure | undefined> = Promise.resolve(undefined);
 
   constructor(access: Pick<Access, "admit" | "endpoint" | "metadata" | "user">) {
     this.#access = access;
   }
 
-  /** Resolves with why it was not taken. */
+  /** Resolves with the failure, if the rating was not accepted. */
   send(message: AssistantMessage, rater: Rater): Promise<Failure | undefined> {
     this.#sent = this.#sent.then(() => this.#send(message, rater));
     return this.#sent;
@@ -32,14 +32,14 @@ export class Ratings {
     const { rating = null, reason, comment } = feedback ?? {};
     const refusal = await this.#access.admit();
     const { endpoint, metadata } = this.#access;
-    // Another user is here by now, and has rated nothing.
+    // The user has changed in the meantime, and the new one has rated nothing.
     if (user && user !== this.#access.user) return undefined;
     const code = refusal?.code ?? (await post(endpoint, { run, conversation, rating, reason, comment, metadata }));
     return code ? { code: errorCodeOf(code), retryable: true } : undefined;
   }
 }
 
-/** Resolves with the code of the refusal, or `unreachable`; with nothing if it was taken. */
+/** Resolves with the code of the refusal, or `unreachable`; with `undefined` if the rating was accepted. */
 async function post(endpoint: Endpoint, feedback: FeedbackRequest): Promise<string | undefined> {
   const init = { method: "POST", headers: { "content-type": "application/json" }, keepalive: true };
   const response = await fetchFrom(endpoint, "api/feedback", { ...init, body: JSON.stringify(feedback) }).catch(

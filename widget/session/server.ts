@@ -1,4 +1,4 @@
-/** Where a server is, and what it says of its agent. */
+/** The address of a server, and its description of the agent. */
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import { isRecord } from "../../server/protocol/json.ts";
@@ -7,8 +7,8 @@ import { userHeader } from "../transport/fetch.ts";
 const ANSWER_WITHIN_MS = 10_000;
 
 /**
- * Reads the `server` attribute; `undefined` if the text is no address. The result ends with a slash, so that paths can
- * be resolved against it.
+ * Parses the `server` attribute; `undefined` if the text is no HTTP address. The result ends with a slash, so that
+ * paths can be resolved against it.
  */
 export function parseServer(text: string, base: string): URL | undefined {
   const url = URL.canParse(text, base) ? new URL(text, base) : undefined;
@@ -19,14 +19,14 @@ export function parseServer(text: string, base: string): URL | undefined {
   return url;
 }
 
-/** Something answers, but it is no Parley server. The message is what `GET /api/info` gave: 0 for a redirect. */
+/** A server has responded, but not a Parley server. The message is what `GET /api/info` gave: 0 for a redirect. */
 export class NotParleyError extends Error {}
 
-/** `GET /api/info`. Rejects when the server cannot be reached or does not answer like one of ours, and when the signal aborts. */
+/** `GET /api/info`. Rejects when the server cannot be reached, is no Parley server, or the signal aborts. */
 export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken?: string): Promise<AgentInfo> {
   const response = await fetch(new URL("api/info", server), {
     headers: userHeader(userToken),
-    // The token is for this server.
+    // The token must not go to another server.
     redirect: "manual",
     signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
   });
@@ -42,7 +42,7 @@ export async function fetchAgentInfo(server: URL, signal: AbortSignal, userToken
   }
 }
 
-/** Fields that are there only with a value of this type, or this value. What `chat` holds is checked where it is used. */
+/** Optional fields, kept only with a value of this type, or this value. The content of `chat` is checked where it is used. */
 const OPTIONAL: Readonly<Record<string, unknown>> = {
   ...{ welcome: "string", disclaimer: "string", user: "string", user_name: "string", chat: "object" },
   ...{ login_required: true, user_pending: true, feedback: true, continue: true },
@@ -65,7 +65,7 @@ export function parseAgentInfo(value: unknown): AgentInfo {
     auth_required: auth_required === true,
     suggestions: stringsOf(suggestions),
     attachments: {
-      // Read where there is a text file, if the server takes any.
+      // Used only for text files, if the server accepts any.
       ...(limits as Pick<AgentInfo["attachments"], "max_text_bytes">),
       media_types: stringsOf(limits.media_types),
       max_bytes: numberOf(limits.max_bytes) ?? 0,

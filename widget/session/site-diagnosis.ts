@@ -1,4 +1,4 @@
-/** Why a page cannot use a server, in words for the console: what the site's owner can do. Loaded when it cannot. */
+/** Explains on the console why a page cannot use a server, and what the site's owner can do. Loaded only then. */
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import { checkOverSocket } from "../transport/check.ts";
@@ -8,7 +8,7 @@ import { fetchAgentInfo, NotParleyError } from "./server.ts";
 export class SiteDiagnosis {
   readonly #server: URL;
   readonly #endpoint: Endpoint;
-  /** What the console has been given. */
+  /** The hints that are on the console already. */
   readonly #hints = new Set<string>();
 
   constructor(endpoint: Endpoint) {
@@ -16,7 +16,7 @@ export class SiteDiagnosis {
     this.#endpoint = endpoint;
   }
 
-  /** Says to the site's owner once what to do. */
+  /** Tells the site's owner what to do, once. */
   hint(text: string): void {
     if (!this.#hints.has(text)) console.warn(`<agent-chat>: ${text}`);
     this.#hints.add(text);
@@ -35,8 +35,8 @@ export class SiteDiagnosis {
   }
 
   /**
-   * Why the server has not described its agent; or the description, if it has it by now. For a server that was
-   * unreachable before, nothing is asked again.
+   * Why the server has not described its agent; or the description, if it has arrived by now. A server that was
+   * unreachable before is not asked again.
    */
   async explain(
     error: unknown,
@@ -50,10 +50,10 @@ export class SiteDiagnosis {
       const gave = error.message === "0" ? "a redirect" : error.message;
       this.hint(`${href} is not a Parley server (GET /api/info gave ${gave}). Check the attribute server.`);
     } else if (error instanceof TypeError && origin !== page && !wasUnreachable) {
-      // Scripts learn nothing of an answer that their page may not read. A socket of ours says why it is refused.
+      // Scripts cannot see a response that CORS blocks. A WebSocket of a Parley server says why it refuses the page.
       const refusal = await checkOverSocket(this.#endpoint).catch(() => undefined);
       if (refusal && /^(unauthorized|forbidden)$/.test(refusal.code)) {
-        // Without a key every page is refused, also where the network had only failed for a moment.
+        // Without a key every page is refused, even if the network had only failed for a moment.
         const info = await fetchAgentInfo(this.#server, signal).catch(() => undefined);
         if (info) return info;
         this.hint(
@@ -63,7 +63,7 @@ export class SiteDiagnosis {
         );
         return "forbidden";
       }
-      // It only fails where the server is not there.
+      // It fails only if the server is not there.
       fetch(new URL("api/info", this.#server), { mode: "no-cors", credentials: "omit", signal }).then(
         () =>
           this.hint(
@@ -72,7 +72,7 @@ export class SiteDiagnosis {
         () => undefined,
       );
     }
-    // Down, blocked or not a chat server: for the person it is the same, with one way out.
+    // Down, blocked or not a chat server: for the user it is the same, with one way out.
     return "unreachable";
   }
 }

@@ -9,7 +9,7 @@ export function create<Name extends keyof HTMLElementTagNameMap>(
   return node;
 }
 
-/** A button of a box: it shows icons, and is named by its label, also for the pointer. */
+/** A button of a box, with icons. `label` is its accessible name and its tooltip. */
 export function boxButton(className: string, label: string, ...icons: readonly string[]): HTMLButtonElement {
   const button = create("button", `icon-button ${className}`);
   button.type = "button";
@@ -19,7 +19,7 @@ export function boxButton(className: string, label: string, ...icons: readonly s
   return button;
 }
 
-/** As those of `ui/icons.ts`, without Lit. The buttons around them have names. */
+/** Like the icons of `ui/icons.ts`, but without Lit. The buttons around them have the accessible names. */
 export function svgIcon(path: string): SVGSVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("class", "icon");

@@ -3,5 +3,5 @@ import styles from "./parts.css";
 
 const shared = sheetOf(styles);
 
-/** The style sheets of a part that is loaded later: what such parts have in common, and its own. */
+/** The style sheets of a part that is loaded later: the shared one of such parts, and its own. */
 export const partSheets = (css: string): readonly CSSStyleSheet[] => [shared, sheetOf(css)];

@@ -1,4 +1,4 @@
-/** Whether the server takes a key, and this page. Loaded where a person types a key, and where a page cannot use the server. */
+/** Checks whether the server accepts a key, and this page. Loaded when a key is typed, or a page cannot use the server. */
 
 import type { ErrorEvent } from "../../server/protocol/events.ts";
 import { toJson } from "../../server/protocol/json.ts";
@@ -8,15 +8,15 @@ import { parseEvent } from "./parse-event.ts";
 import { ANSWER_WITHIN_MS, type Endpoint, TransportError } from "./transport.ts";
 import { addressOf, endOf } from "./websocket.ts";
 
-/** A proxy that swallows the upgrade does not answer at all, and a person waits. */
+/** A proxy that swallows the upgrade does not answer at all, and the user waits. */
 const OPEN_WITHIN_MS = 3_000;
 
 /** A name that no run has: asking for its events shows whether the key is accepted. */
 const NO_RUN = "is-this-key-accepted";
 
 /**
- * Resolves with the refusal, if any; rejects when the server does not answer. Over a socket, where one opens: a browser's
- * console complains of an answer over HTTP that says no.
+ * Resolves with the refusal, if any; rejects when the server does not answer. Uses a WebSocket, if one opens: browsers
+ * report a refusal over HTTP on the console.
  */
 export async function check(endpoint: Endpoint): Promise<ErrorEvent | undefined> {
   if (endpoint.isSocketBlocked?.()) return checkOverHttp(endpoint);
@@ -26,7 +26,7 @@ export async function check(endpoint: Endpoint): Promise<ErrorEvent | undefined>
   });
 }
 
-/** As `check`, over a socket alone: its answers can be read where the browser keeps others from the page. */
+/** As `check`, over a WebSocket alone: its messages can be read even if CORS blocks responses over HTTP. */
 export function checkOverSocket(endpoint: Endpoint): Promise<ErrorEvent | undefined> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(addressOf(endpoint));

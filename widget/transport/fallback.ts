@@ -5,10 +5,10 @@ import type { HttpTransport } from "./http.ts";
 import { type Endpoint, type RunEvent, type RunRequest, type Transport, TransportError } from "./transport.ts";
 import { WebSocketTransport } from "./websocket.ts";
 
-/** A proxy that swallows the upgrade never answers. Nothing is sent yet: HTTP begins, and the socket goes on trying. */
+/** A proxy that swallows the upgrade never answers. Nothing was sent so far: HTTP is used, the socket keeps trying. */
 const HTTP_AFTER_MS = 1_500;
 
-/** A socket that opens later than most may be blocked: what runs over HTTP is loaded meanwhile. */
+/** A socket that takes longer than most to open may be blocked: the code for HTTP is loaded in the meantime. */
 const LOAD_HTTP_AFTER_MS = 300;
 
 /** One bad minute of a deployment must not mean HTTP for the rest of the day. */
@@ -66,7 +66,7 @@ export class FallbackTransport implements Transport {
     }
   }
 
-  /** Rejects with `unreachable` when the transport is closed, or the signal aborts, before that is known. */
+  /** Rejects with `unreachable` when the transport is closed, or the signal aborts, before the result is known. */
   async #opensInTime(signal: AbortSignal): Promise<boolean> {
     const ended = AbortSignal.any([signal, this.#closing.signal]);
     const opened = this.#dial().then(

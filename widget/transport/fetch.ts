@@ -3,14 +3,14 @@
 import { type Endpoint, TransportError } from "./transport.ts";
 
 /**
- * Rejects with `unreachable` when there is no response of the server. A message may be sent again then: the same one
- * under the same name is answered once. One whose request was aborted may have arrived: `connection_lost`.
+ * Rejects with `unreachable` when the server has not responded. A message may be sent again then: the server answers
+ * each run id once. An aborted request may have arrived: `connection_lost`.
  */
 export async function fetchFrom(endpoint: Endpoint, path: string, init: RequestInit): Promise<Response> {
   const key = endpoint.key();
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const headers = { ...init.headers, ...authorization, ...userHeader(endpoint.userToken?.()) };
-  // Cookies go to a server of the page's own origin alone.
+  // Cookies are sent only to a server of the page's own origin.
   const response = await fetch(new URL(path, endpoint.server), { ...init, headers, redirect: "manual" }).catch(
     (cause: unknown) => {
       throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
@@ -34,7 +34,7 @@ export function cancelRun(endpoint: Endpoint, run: string): Promise<boolean> {
   );
 }
 
-/** Whether a proxy answers for a server that is down, whose own errors are JSON, or (0) sends elsewhere, where no key goes. */
+/** Whether a proxy answers for a server that is down, whose own errors are JSON, or (0) redirects: no key is sent there. */
 function isOfProxy({ status, headers }: Response): boolean {
   return [0, 502, 503, 504].includes(status) && !headers.get("content-type")?.startsWith("application/json");
 }

@@ -18,7 +18,7 @@ import {
 
 export class HttpTransport implements Transport {
   readonly #endpoint: Endpoint;
-  /** That of the run. */
+  /** The connection of the current run. */
   #connection: AbortController | undefined;
 
   constructor(endpoint: Endpoint) {
@@ -33,7 +33,7 @@ export class HttpTransport implements Transport {
     const askToStop = () => {
       const abort = () => connection.abort();
       deadline = setTimeout(abort, ANSWER_WITHIN_MS);
-      // A run that the server does not know yet has sent no event so far.
+      // If the server does not know the run, it has sent no event so far.
       void this.cancel(request.run).then((isReceived) => isReceived || abort());
     };
     signal.addEventListener("abort", askToStop, { signal: connection.signal });

@@ -1,4 +1,4 @@
-/** Unknown JSON to an event. A proxy's error page or a newer server may be at the other end. */
+/** Parses unknown JSON into an event. A proxy's error page or a newer server may be at the other end. */
 
 import {
   type ConversationState,
@@ -14,15 +14,15 @@ import { type RunEvent, type ToolImage, TransportError } from "./transport.ts";
 
 type Fields = Record<string, unknown>;
 
-/** Everything that the server says on a socket. */
+/** Everything that the server sends over a WebSocket. */
 export type SocketMessage = RunEvent | (ClearedEvent & { readonly id?: number });
 
-/** What an answer can do without. */
+/** Event types that an answer can do without. */
 const OPTIONAL = /^(thinking|source|tool_(call|progress|result))$/;
 
 /**
- * Reads one event. Unknown types give `undefined`, so that a newer server can add some, and so does what an answer can do
- * without, in a shape that does not fit. Anything else that does not fit throws a `TransportError`.
+ * Parses one event. Unknown types give `undefined`, so that a newer server can add some, and so do malformed events of
+ * an `OPTIONAL` type. Any other malformed event throws a `TransportError`.
  */
 export function parseEvent(json: string): SocketMessage | undefined {
   let fields: Fields = {};
@@ -46,7 +46,7 @@ function eventOf(fields: Fields): SocketMessage | undefined {
     case "tool_call":
       return { type, data: { ...toolCall(object(data)), status: "running" } };
     case "source":
-      // Read where it is shown.
+      // Validated where it is shown.
       return { type, data: object(data) as unknown as SourceEvent["data"] };
     case "tool_approval": {
       const call = object(data);
@@ -84,7 +84,7 @@ function eventOf(fields: Fields): SocketMessage | undefined {
         retryable: fields.retryable === true,
         ...(isRecord(fields.state) && { state: stateOf(fields.state) }),
         ...(fields.continue === true && { continue: true }),
-        // Read where they are shown.
+        // Validated where they are shown.
         ...(Array.isArray(fields.problems) && { param: fields.param as string, problems: fields.problems }),
         ...retryAfter(fields.retry_after),
       };
@@ -132,8 +132,8 @@ function toolResult({ output, images, images_omitted, status, declined, duration
 }
 
 /**
- * In the form of a file of a state, whose data is kept in the same way. `sha256` is a name here, by the end of the data, where a
- * picture has its check sums. What is no picture is left out.
+ * A picture in the form of a file in a state, so that its data is stored in the same way. `sha256` is only a name here,
+ * made of the length and the end of the data, which has the checksums of a picture. Anything but a picture is left out.
  */
 function toolImage(image: unknown): ToolImage[] {
   const { mime_type, data } = Object(image) as ResultImage;

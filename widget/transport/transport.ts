@@ -20,7 +20,7 @@ export interface ReceivedResult extends Omit<ToolResultEvent, "data"> {
   };
 }
 
-/** A picture of a result, in the form of a file of a state. Where its data is gone, `omitted` alone is there. */
+/** A picture of a result, in the form of a file in a state. If its data is gone, only `omitted` is left. */
 export type ToolImage = OmittedPart | (ImagePart & Pick<OmittedPart, "omitted">);
 
 /** Starts a run. The client names it, so that the same message sent twice is answered once. */
@@ -32,13 +32,13 @@ export interface StartRequest {
   readonly state: ConversationState;
   /** Decisions about the tool calls that ended the last run. */
   readonly approvals?: readonly ApprovalDecision[];
-  /** Has the answer go on from where the state says, in place of a message. */
+  /** Continues the answer from the state, in place of a message. */
   readonly continue?: true;
-  /** What the page says about the message. */
+  /** The page's metadata for the message. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A run that the server knows, and the number of its last event that arrived, or 0. As a request: the events after. */
+/** A run that the server knows, and the number of its last event received, or 0. As a request: the events after. */
 export interface RunPosition {
   readonly run: string;
   readonly after: number;
@@ -56,17 +56,17 @@ export interface Endpoint {
   readonly server: URL;
   readonly key: () => string | undefined;
   readonly userToken?: () => string | undefined;
-  /** Called when a connection is open or a response arrives: the server is there, whatever it says and when. */
+  /** Called when a connection opens or a response arrives: the server can be reached, whatever it answers. */
   readonly onOpen?: () => void;
-  /** What was found out earlier: WebSocket is blocked on the way to the server. */
+  /** Whether WebSocket was found to be blocked on the way to the server. */
   readonly isSocketBlocked?: () => boolean;
-  /** Called when that has changed, to be remembered. */
+  /** Called when that has changed, so that the page can remember it. */
   readonly onSocketBlocked?: (isBlocked: boolean) => void;
 }
 
 /**
  * Carries one run at a time. A refusal by the server is an `error` event; `TransportError` is thrown only when the
- * connection fails. The run then goes on at the server for a while, and a request with its position gets the missing
+ * connection fails. The run then continues at the server for a while, and a request with its position gets the missing
  * events.
  */
 export interface Transport {
@@ -82,8 +82,8 @@ export interface Transport {
 }
 
 /**
- * `unreachable`: the server got nothing. `connection_lost`: it may have the run. `silent`: likewise, and the
- * connection may be dead or the agent slow. `unreadable`: what answers does not speak our protocol.
+ * `unreachable`: the server has received nothing. `connection_lost`: it may have the run. `silent`: likewise; the
+ * connection may be dead or the agent slow. `unreadable`: the response does not follow our protocol.
  */
 export type TransportErrorCode = "unreachable" | "connection_lost" | "silent" | "unreadable";
 
@@ -98,7 +98,7 @@ export class TransportError extends Error {
 }
 
 /**
- * After so long without an event, in milliseconds, the connection is replaced. Over HTTP the server's keep-alive
+ * Time without an event, in milliseconds, after which the connection is replaced. Over HTTP the server's keep-alive
  * comments arrive far more often; the pings of a WebSocket are not visible to scripts.
  */
 export const SILENCE_MS = 45_000;

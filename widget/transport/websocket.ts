@@ -17,20 +17,20 @@ import {
   type TransportErrorCode,
 } from "./transport.ts";
 
-/** Unused for so long, a connection may have died in a sleep of the machine without an event. */
+/** A connection that was unused for this long may have died without an event while the machine was asleep. */
 const FRESH_MS = 300_000;
 
 /** A proxy that swallows the upgrade does not answer at all. */
 const OPEN_WITHIN_MS = 6_000;
 
-/** More than a connection sends in one go. */
+/** More bytes than a connection sends in one go. */
 const MUCH_UNSENT = 65_536;
 
 export class WebSocketTransport implements Omit<Transport, "cancel"> {
   readonly #endpoint: Endpoint;
   /** The last connection that was opened. */
   #connection: SocketConnection | undefined;
-  /** The one that is being opened. */
+  /** The connection that is being opened. */
   #dial: Promise<SocketConnection> | undefined;
   #usedAt = 0;
 
@@ -38,7 +38,7 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
     this.#endpoint = endpoint;
   }
 
-  /** How long a connection is being opened already. */
+  /** How long the connection that is being opened has taken so far. */
   get openingForMs(): number {
     return this.#dial ? Date.now() - this.#usedAt : 0;
   }
@@ -120,7 +120,7 @@ type ConnectionEnd = ErrorEvent | TransportError;
 /** The run that the connection carries. */
 interface ActiveRun {
   readonly onEvent: (event: RunEvent) => void;
-  /** Ends the run's promise: without an error after the terminal event, and where the server does not end it. */
+  /** Settles the run's promise: without an error after the terminal event, or if the server does not end the run. */
   readonly settle: (error?: TransportError) => void;
 }
 
@@ -146,7 +146,7 @@ class SocketConnection {
     return this.#end === undefined && this.#socket.readyState === WebSocket.OPEN;
   }
 
-  /** Says whose messages come next. */
+  /** Names the user of the next messages, if it is another one. */
   authenticate(token = ""): void {
     if (token !== this.#userToken) this.#send({ type: "authenticate", token });
     this.#userToken = token;
@@ -158,9 +158,9 @@ class SocketConnection {
     let deadline: ReturnType<typeof setTimeout> | undefined;
     let run: ActiveRun | undefined;
     const askToStop = () => {
-      // Its terminal event has come.
+      // The run has ended already.
       if (this.#run !== run) return;
-      // The request to stop would arrive behind all of that. Closing the connection ends both; the run is cancelled.
+      // The request to stop would wait behind all of that. Closing the connection drops both; the run is cancelled.
       if (this.#socket.bufferedAmount > MUCH_UNSENT) {
         this.close();
         return;
@@ -197,7 +197,7 @@ class SocketConnection {
     this.#socket.send(toJson(request));
   }
 
-  /** Whether nothing has arrived, and nothing of what is to be sent has left, since this was asked last. */
+  /** Whether nothing has arrived, and nothing that waits to be sent has left, since the last call. */
   #isSilent(): boolean {
     const { bufferedAmount: unsent } = this.#socket;
     const isSilent = !this.#hasReceived && unsent === this.#wasUnsent;
@@ -253,7 +253,7 @@ const GOING_AWAY = 1001;
 
 export function endOf(closeCode: number, lastError: ErrorEvent | undefined): ConnectionEnd {
   // A server that stops says so in an event. Firefox closes the connections of a page that is left with the same code,
-  // and the next page goes on with the answer.
+  // and the next page continues the answer.
   if (closeCode === GOING_AWAY && lastError?.code === "shutting_down") return lastError;
   const reason = REASONS[closeCode];
   if (!reason) return new TransportError("connection_lost");

@@ -1,4 +1,4 @@
-/** Buttons for rows of actions, and what several of them do. */
+/** Rows of action buttons, and code that several actions share. */
 
 import type { TemplateResult } from "lit";
 import { type Clipboard, clipboard } from "../clipboard/copying.ts";
@@ -7,7 +7,7 @@ import { iconButton } from "./controls.ts";
 import type { Action } from "./extensions.ts";
 import { icon } from "./icons.ts";
 
-/** The actions that are available. */
+/** Buttons for the actions that are available. */
 export function renderActions<Port>(
   actions: readonly Action<Port, string | TemplateResult>[],
   port: Port,
@@ -45,14 +45,14 @@ async function run<Port>(action: Action<Port, unknown>, port: Port, event: Mouse
   }
 }
 
-/** Copies for the button that was pressed, which says for a moment how that went. */
+/** Copies for the pressed button, which shows the outcome for a moment. */
 export async function copyOn(
   { currentTarget }: Event,
   copy: (clipboard: Clipboard, button: HTMLElement) => Promise<boolean>,
   { strings, actions }: ChatContext,
 ): Promise<void> {
   const button = currentTarget as HTMLElement;
-  // Lit knows what stands in a button with a text, but for that of a span.
+  // The label changes for a moment: in a button with a text only its span may, because Lit manages the rest.
   const label = button.querySelector("span") ?? button;
   const loaded = await clipboard.load().catch(() => undefined);
   const isCopied = await loaded?.copyFrom(label, copy(loaded, button), strings);

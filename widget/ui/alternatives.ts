@@ -1,4 +1,4 @@
-/** The way to what else stands in the place of a message. Loaded with the first that has alternatives. */
+/** Buttons to switch between the alternatives of a message. Loaded with the first message that has any. */
 
 import { html, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -17,7 +17,7 @@ export class AlternativesElement extends ChatPart {
     canSwitch: { attribute: false },
   };
   message!: Message;
-  /** All that stand in its place, itself included. */
+  /** Ids of all alternatives, the message itself included. */
   ids: readonly string[] = [];
   canSwitch = false;
 
@@ -41,7 +41,7 @@ export class AlternativesElement extends ChatPart {
     return (this.message.role === "user" ? messageOf : answerOf)(number, this.ids.length);
   }
 
-  /** The button that was pressed goes with its message: the same one of the other message has the focus then. */
+  /** The pressed button disappears with its message, so the same button of the other message gets the focus. */
   async #go(part: string, number: number): Promise<void> {
     const { message, context } = this;
     const id = this.ids[number - 1];

@@ -1,4 +1,4 @@
-/** The card that asks the person about tool calls. Loaded with the first call that waits. */
+/** The card that asks the user about tool calls. Loaded with the first call that waits. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -28,27 +28,27 @@ const dots = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
 const fields = lazy(() => import("./argument-fields.ts"), "ArgumentFields");
 const FIELDS = "agent-chat-argument-fields";
 
-/** Longer values are shown by their beginning, and so are more values. */
+/** Of longer values (in characters), and of more values, only the beginning is shown. */
 const LONG_VALUE = 300;
 const MANY_VALUES = 20;
 
-/** Longer names of values are shown by their beginning, too. */
+/** Longer names of values (in characters) are cut as well. */
 const LONG_LABEL = 80;
 
-/** Objects in objects are laid out so deep; what is deeper, or has a long name, which each row would repeat, is shown as JSON. */
+/** Levels of objects that are laid out. Deeper ones, or those with long names, which each row repeats, are JSON. */
 const DEEPEST = 3;
 
 /** The longest reason, and the longest answer, in characters. */
 const MAX_REASON = 500;
 const MAX_ANSWER = 1_000;
 
-/** Timers take no more. A call that expires later is looked at again. */
+/** The longest timer. A call that expires later is checked again after it. */
 const MAX_TIMEOUT_MS = 3_600_000;
 
-/** Calls that were sent from here with other arguments: when they come back, the person is still there. */
+/** Ids of calls sent from this page with changed arguments: if the server refuses those, a field gets the focus. */
 const sent = new Set<string>();
 
-/** The calls of an answer that wait, each with what it would do and the buttons that decide. The last decision sends all. */
+/** The waiting calls of an answer, each with what it would do and its buttons. The last decision sends all of them. */
 export class ApprovalElement extends ChatPart {
   static override readonly sheets = partSheets(styles);
   static override properties = {
@@ -63,9 +63,9 @@ export class ApprovalElement extends ChatPart {
   private declining: string | undefined;
   /** Ids of the calls whose arguments are being changed. */
   readonly #changing = new Set<string>();
-  /** Ids of those whose arguments are shown as the tool gets them. */
+  /** Ids of the calls whose arguments are shown as the tool gets them. */
   readonly #detailed = new Set<string>();
-  /** What is shown to its end, by call and place, and whether that was not asked for: then the person is asked to look at it. */
+  /** Values (or calls) shown in full, by key. `true`: not at the user's request, so they are asked to check them. */
   readonly #whole = new Map<string, boolean>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -84,7 +84,7 @@ export class ApprovalElement extends ChatPart {
     const before: readonly ToolBlock[] = changed.get("calls") ?? [];
     for (const { callId, refused, decidedAt } of this.calls) {
       const isSeen = before.some((it) => it.callId === callId && it.decidedAt === decidedAt);
-      // The person corrects the values, and does not type them again.
+      // Refused values are shown in fields, to be corrected rather than typed again.
       if (refused !== undefined && !isSeen) void this.#change(callId, sent.delete(callId));
     }
   }
@@ -98,7 +98,7 @@ export class ApprovalElement extends ChatPart {
     if (changed.has("declining") && this.declining !== undefined) this.#reasonOf(this.declining)?.focus();
   }
 
-  /** One that has expired holds up the others, which are decided together. */
+  /** Whether any call has expired: that blocks the others too, because all are decided together. */
   get #isExpired(): boolean {
     return this.calls.some((call) => expiryOf(call) <= Date.now());
   }
@@ -107,7 +107,7 @@ export class ApprovalElement extends ChatPart {
     const { strings, agent } = this.context;
     const { calls } = this;
     const isExpired = this.#isExpired;
-    // What cannot be undone, or wants words, has its own button only.
+    // Dangerous calls and questions have only buttons of their own.
     const hasAll = calls.length > 1 && !calls.some(({ approval }) => approval?.danger || approval?.question);
     return html`
       <section
@@ -176,7 +176,7 @@ export class ApprovalElement extends ChatPart {
     return html`<span class="wrong" role="alert">${this.context.strings.checkValue}</span>`;
   }
 
-  /** The values of a call as they are shown, what is cut of them, and how many there are if not all are shown. */
+  /** The values of a call as shown, with `size` if cut. `more`: the number of all values if some are left out. */
   #rowsOf(call: ToolBlock): { shown: readonly ShownRow[]; more: number | undefined } {
     const { strings } = this.context;
     const rows = rowsOf(shownArguments(call), strings);
@@ -192,7 +192,7 @@ export class ApprovalElement extends ChatPart {
     return { shown, more: isAll ? undefined : rows.length };
   }
 
-  /** Nothing is approved that was not opened. Returns whether something was cut, which is shown whole now. */
+  /** Shows in full what is cut, as nothing may be approved unseen. Returns whether anything was cut. */
   #openCut(calls: readonly ToolBlock[]): boolean {
     const keys = calls
       .filter(({ callId }) => !this.#isChanging(callId))
@@ -205,7 +205,7 @@ export class ApprovalElement extends ChatPart {
     return keys.length > 0;
   }
 
-  /** What can be done with the values besides deciding. */
+  /** The buttons that edit the arguments and show them as JSON. */
   #renderTools(call: ToolBlock, id: string): TemplateResult {
     const { strings } = this.context;
     const { callId, approval, decision } = call;
@@ -249,7 +249,7 @@ export class ApprovalElement extends ChatPart {
     </div>`;
   }
 
-  /** One line in place: the answer to a question, or the reason of a decline, which may be left out. */
+  /** A text field in the card: for the answer to a question, or the optional reason for declining. */
   #renderReason(call: ToolBlock): TemplateResult {
     const { whyDeclined, yourAnswer } = this.context.strings;
     const isQuestion = call.approval?.question === true;
@@ -269,7 +269,7 @@ export class ApprovalElement extends ChatPart {
     const { strings } = this.context;
     const { approval, decision, callId } = call;
     const isOne = this.calls.length === 1;
-    // Where there are several, the page may have drawn the others itself.
+    // The decision on a single call is shown as well: other calls, drawn by the page, may still need one.
     const pressed = (approved: boolean) => (isOne && !decision ? nothing : decision?.approved === approved);
     const isDeclining = this.declining === callId;
     const filled = decision ? "" : " filled";
@@ -290,7 +290,7 @@ export class ApprovalElement extends ChatPart {
           @click=${(event: MouseEvent) => this.#pressDecline(call, event)}
         >
           ${decision && !decision.approved ? icons.check : nothing}${strings.decline}${
-            // Says that the reason may follow.
+            // The ellipsis says that a reason can be given next.
             approval?.question || decision?.approved === false || isDeclining ? nothing : "…"
           }
         </button>
@@ -351,7 +351,7 @@ export class ApprovalElement extends ChatPart {
     `;
   }
 
-  /** The second click of two meant the same as the first. */
+  /** Ignores the second click of a double click. */
   #pressApprove(call: ToolBlock, { detail }: MouseEvent): void {
     if (detail > 1) return;
     if (!call.decision?.approved && this.#openCut([call])) return;
@@ -374,7 +374,7 @@ export class ApprovalElement extends ChatPart {
     }
   }
 
-  /** The words are a question's answer; without any, its field is where to write. */
+  /** Approves a question with the typed answer. Without one, focuses its field. */
   #answer(call: ToolBlock): void {
     const field = this.#reasonOf(call.callId);
     const reason = field?.value.trim();
@@ -387,7 +387,7 @@ export class ApprovalElement extends ChatPart {
   }
 
   #decline(call: ToolBlock): void {
-    // What stands in the field of a question is its answer, and no reason.
+    // The field of a question holds its answer, not a reason.
     const reason = call.approval?.question ? undefined : this.#reasonOf(call.callId)?.value.trim();
     this.declining = undefined;
     this.#decide(call, { approved: false, ...(reason && { reason }) });
@@ -401,7 +401,7 @@ export class ApprovalElement extends ChatPart {
 
   readonly #approveAll = ({ detail }: MouseEvent): void => {
     if (detail > 1) return;
-    // One that was marked is as it was marked.
+    // Calls that already have a decision keep it.
     const open = this.calls.filter(({ decision }) => !decision);
     if (this.#openCut(open)) return;
     const changed = this.#readAll(open);
@@ -411,7 +411,7 @@ export class ApprovalElement extends ChatPart {
     }
   };
 
-  /** The changed arguments of each call; `undefined` where some do not fit, of which the first gets the focus. */
+  /** The changed arguments of each call; `undefined` if some are invalid, the first of which gets the focus. */
   #readAll(calls: readonly ToolBlock[]): readonly { readonly arguments?: string }[] | undefined {
     const fieldsOf = calls.map(({ callId }) => this.#fieldsOf(callId));
     const read = fieldsOf.map((own) => (own ? own.read() : {}));
@@ -424,14 +424,14 @@ export class ApprovalElement extends ChatPart {
     if (isTaken(event) || event.repeat || !/^(Enter|Escape)$/.test(event.key)) return;
     const isQuestion = call.approval?.question === true;
     if (isQuestion && event.key === "Escape") return;
-    // Escape closes the line, and neither the panel around the chat nor an answer that is coming.
+    // Escape only closes the field: it neither closes the panel around the chat nor stops an answer.
     event.preventDefault();
     if (event.key === "Enter" && isQuestion) this.#answer(call);
     else if (event.key === "Enter") this.#decline(call);
     else this.#leaveDecline();
   }
 
-  /** The focus goes back to where it came from. */
+  /** Closes the field for the reason, and returns the focus to the decline button. */
   #leaveDecline(): void {
     const id = `decline-${this.declining}`;
     const buttons = [...this.querySelectorAll<HTMLElement>('[part="decline"]')];
@@ -449,7 +449,7 @@ export class ApprovalElement extends ChatPart {
     else void this.#change(callId, !hasTouchKeyboard());
   }
 
-  /** Turns the values of a call into fields, of which one gets the focus: the first that does not fit, if any. */
+  /** Turns the values of a call into fields. `isFocused`: the first invalid one, else the first, gets the focus. */
   async #change(callId: string, isFocused: boolean): Promise<void> {
     this.#changing.add(callId);
     const module = await fields.loadEventually();
@@ -471,7 +471,7 @@ export class ApprovalElement extends ChatPart {
   }
 }
 
-/** As the person has changed them. */
+/** The arguments, as changed by the user if they were. */
 function shownArguments({ arguments: input, decision }: ToolBlock): string {
   return decision?.arguments ?? input;
 }
@@ -485,11 +485,11 @@ interface ShownRow {
   readonly key: string;
   readonly label: Folded;
   readonly value: Folded;
-  /** Present where not all of it is shown. */
+  /** Size of the whole value; present if the value or its label is cut. */
   readonly size?: string | undefined;
 }
 
-/** The arguments as people read them: every value with a label. */
+/** The arguments in readable form: every value with a label. */
 function rowsOf(json: string, strings: Strings): Row[] {
   const value = parse(json);
   if (!isObject(value)) return json.trim() === "" ? [] : [{ label: strings.toolArguments, value: json }];

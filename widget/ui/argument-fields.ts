@@ -1,4 +1,4 @@
-/** Fields in which a person changes the arguments of a call, one for each value. Loaded when they are asked for. */
+/** Fields to edit the arguments of a call, one for each value. Loaded when they are needed. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -15,34 +15,34 @@ import { folded, hasFolds } from "./folded-text.ts";
 import { icons } from "./icons.ts";
 import { plain, readBack, writtenOut } from "./plain-text.ts";
 
-/** A longer text, or one with line breaks, is changed in a field of several lines: a phone would hide its end. */
+/** Longer texts (in characters), or with line breaks, get a field of several lines: a phone would hide their end. */
 const LONG_TEXT = 20;
 
-/** Objects and lists with more values than that, and what lies deeper, are changed as JSON. */
+/** Objects and lists with more values, or nested deeper, are edited as JSON. */
 const MANY_FIELDS = 40;
 const DEEPEST = 4;
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** `lines`: a list of texts or numbers, each on a line of its own. `group` and `list` have fields in them. */
+/** `lines`: a list of texts or numbers, each on a line of its own. `group` and `list` contain fields. */
 type Kind = "text" | "number" | "flag" | "choice" | "lines" | "json" | "group" | "list";
 
-/** One value, and what was typed in its place. */
+/** One value, and the text typed in its place. */
 interface Field {
   readonly id: string;
   readonly name: string;
-  /** JSON pointer into the arguments that are changed. */
+  /** JSON pointer into the edited arguments. */
   readonly pointer: string;
   readonly kind: Kind;
   readonly schema: Schema;
-  /** `undefined` where the call does not have it. */
+  /** The value in the call; `undefined` if the call leaves it out. */
   readonly before: unknown;
-  /** What stood in it at first. */
+  /** The initial content of the control. */
   readonly text: string | boolean;
   readonly isRequired: boolean;
   children: readonly Field[];
   typed: string | boolean;
-  /** Why the value does not fit. */
+  /** Why the value is invalid. */
   wrong?: string | undefined;
 }
 
@@ -53,7 +53,7 @@ export class ArgumentFields extends ChatPart {
   static override properties = { call: { attribute: false } };
   call!: ToolBlock;
   #root!: Field;
-  /** What is wrong is said at the fields, and not once more below the card. */
+  /** The message around, marked so that it does not repeat below the card the errors shown at the fields. */
   #message: Element | null = null;
 
   override connectedCallback(): void {
@@ -68,7 +68,7 @@ export class ArgumentFields extends ChatPart {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    // What was typed stays, until the server has refused it.
+    // What was typed stays until the server has refused it.
     const before: ToolBlock | undefined = changed.get("call");
     if (!changed.has("call") || (before && before.decidedAt === this.call.decidedAt)) return;
     const { arguments: input, refused, approval } = this.call;
@@ -83,7 +83,7 @@ export class ArgumentFields extends ChatPart {
     }
   }
 
-  /** The arguments, if they were changed; `undefined` where one of them does not fit, at which it is said why. */
+  /** The arguments if they were changed, else `{}`; `undefined` if one is invalid, whose field says why. */
   read(): { readonly arguments?: string } | undefined {
     const value = typedIn(this.#root, this.context.strings);
     this.requestUpdate();
@@ -92,7 +92,7 @@ export class ArgumentFields extends ChatPart {
     return json === JSON.stringify(parse(this.call.arguments)) ? {} : { arguments: json };
   }
 
-  /** Puts the focus on the first field that does not fit, else on the first one. */
+  /** Focuses the first invalid field, or else the first field. */
   async focusField(): Promise<void> {
     await this.updateComplete;
     const find = (selector: string) => this.querySelector<HTMLElement>(selector);
@@ -136,7 +136,7 @@ export class ArgumentFields extends ChatPart {
     return iconButton("remove-element", label, icons.close, remove, { disabled });
   }
 
-  /** For one more element, with the fields that its schema names. */
+  /** The button that adds an element with the fields of its schema. */
   #renderAdd(list: Field): unknown {
     const { kind, name, pointer, schema, children } = list;
     const root = this.call.approval?.schema ?? {};
@@ -184,7 +184,7 @@ export class ArgumentFields extends ChatPart {
       </select>`;
     }
     const read = isFolded ? html`<bdi class="as-read">${folded(raw, strings)}</bdi>` : nothing;
-    // What is typed does not change the field under the hands.
+    // Chosen by the initial text, so that typing never replaces the control.
     const first = `${field.text}`;
     if (kind === "lines" || kind === "json" || first.length > LONG_TEXT || first.includes("\n")) {
       const hintId = `${id}-hint`;
@@ -207,7 +207,7 @@ export class ArgumentFields extends ChatPart {
   }
 }
 
-/** Whether it contains further values. */
+/** Whether the field contains other fields. */
 function isMany({ kind }: Field): boolean {
   return kind === "group" || kind === "list";
 }
@@ -217,7 +217,7 @@ const wrongIdOf = (id: string): string => `${id}-wrong`;
 function renderWrong(field: Field): TemplateResult | typeof nothing {
   const { id, wrong } = field;
   if (wrong === undefined) return nothing;
-  // What is said of several fields gets the focus itself.
+  // A message about several fields gets the focus itself.
   const tabindex = isMany(field) ? "-1" : nothing;
   return html`<p class="wrong" id=${wrongIdOf(id)} role="alert" tabindex=${tabindex}>${wrong}</p>`;
 }
@@ -239,14 +239,14 @@ function fieldOf(name: string, before: unknown, written: unknown, place: Place):
   const field = { id: `argument-${count}`, name, pointer, kind, schema, before, text, isRequired, typed: text };
   const { properties, required, items } = schema;
   const own: object = kind === "group" || kind === "list" ? Object(before) : {};
-  // What the call leaves out can be filled in, if it is one value.
+  // Values that the call leaves out can be filled in, except for those edited as JSON.
   const absent = kind === "group" ? Object.keys(Object(properties)).filter((key) => !Object.hasOwn(own, key)) : [];
   const child = (key: string, value: unknown) =>
     fieldOf(key, value, kind === "list" ? items : Object(properties)[key], {
       root,
       pointer: `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
       depth: depth + 1,
-      // Without a schema, nothing may be left out.
+      // Without a schema, every value is required.
       isRequired: kind === "list" || !isRecord(properties) || (Array.isArray(required) && required.includes(key)),
     });
   const added = absent.map((key) => child(key, undefined)).filter((it) => it.kind !== "json");
@@ -260,7 +260,7 @@ function firstText(kind: Kind, before: unknown): string | boolean {
   return kind === "lines" ? (before as unknown[]).join("\n") : textOf(before);
 }
 
-/** With what references lead to; `nullable` in place of `null` beside one other schema or type. */
+/** The schema with references resolved, and `nullable` in place of a union of `null` and one other schema or type. */
 function resolved(written: unknown, root: Schema, level = 0): Schema {
   const schema = isRecord(written) && level <= DEEPEST ? written : {};
   const { $ref, anyOf, oneOf, type, items } = schema;
@@ -285,7 +285,7 @@ function choicesOf({ enum: all, type }: Schema): readonly unknown[] {
   return type === "boolean" ? [true, false] : [];
 }
 
-/** By the value, and by the schema where there is none. */
+/** Decided by the value, or by the schema if there is no value. */
 function kindOf(value: unknown, schema: Schema, depth: number): Kind {
   if (typeof value === "boolean") return "flag";
   if (!isObject(value) && choicesOf(schema).length > 0) return "choice";
@@ -304,14 +304,14 @@ function kindOfObject(value: object, items: Schema, depth: number): Kind {
   return value.length > 0 && value.every(isRecord) ? "list" : "json";
 }
 
-/** How many values are in it, counted as far as they matter. */
+/** The number of values inside. Stops counting above `MANY_FIELDS`. */
 function sizeOf(value: unknown): number {
   if (!isObject(value)) return 1;
   const counted = (size: number, it: unknown) => (size > MANY_FIELDS ? size : size + sizeOf(it));
   return Object.values(value).reduce<number>(counted, 0);
 }
 
-/** What was typed in a field, and in those in it. Those whose values do not fit say why. */
+/** The value typed in a field and the fields inside it. Sets `wrong` where a value is invalid. */
 function typedIn(field: Field, strings: Strings): unknown {
   const { kind, typed, text, before, children, isRequired, schema } = field;
   field.wrong = undefined;
@@ -330,7 +330,7 @@ function typedIn(field: Field, strings: Strings): unknown {
   return value;
 }
 
-/** The typed text as a value; `undefined` if it is none. */
+/** The typed text as a value; `undefined` if it is invalid. */
 function typedValue(kind: Kind, typed: string, before: unknown, { type, items }: Schema): unknown {
   if (kind === "text") return typed;
   if (kind === "number") return numberOf(typed, type);
@@ -353,7 +353,7 @@ function numberOf(typed: string, type: unknown): number | undefined {
   return type === "integer" && !Number.isInteger(number) ? undefined : number;
 }
 
-/** Which limit of its schema a value exceeds. */
+/** The limit of its schema that a value exceeds, in words. */
 function limitOf(value: unknown, schema: Schema, strings: Strings): string | undefined {
   const isText = typeof value === "string";
   const [size, [least, most]] =
@@ -367,7 +367,7 @@ function limitOf(value: unknown, schema: Schema, strings: Strings): string | und
   return typeof most === "number" && size > most ? strings.atMost(words(most)) : undefined;
 }
 
-/** The field that a problem is about, or the one around it. */
+/** The field at a JSON pointer, or the nearest one around it. */
 function fieldAt(field: Field, pointer: string): Field {
   const child = field.children.find((it) => pointer === it.pointer || pointer.startsWith(`${it.pointer}/`));
   return child ? fieldAt(child, pointer) : field;
@@ -377,7 +377,7 @@ function hasWrong({ wrong, children }: Field): boolean {
   return wrong !== undefined || children.some(hasWrong);
 }
 
-/** So many lines of a field show all of a text. */
+/** The number of rows that a field needs to show all of a text. */
 function rowsFor(text: string): number {
   return text.split("\n").reduce((rows, { length }) => rows + 1 + Math.floor(length / LONG_TEXT), 2);
 }

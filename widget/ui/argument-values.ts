@@ -1,8 +1,8 @@
-/** The values of arguments, and their names in words. */
+/** Parses arguments, and puts their names and values into words. */
 
 import type { Strings } from "../i18n/strings.ts";
 
-/** The value of a JSON text; `undefined` where it has none, or where the text says more than the value. */
+/** The value of a JSON text; `undefined` if it is invalid, repeats a name, or has a number that would be rounded. */
 export function parse(json: string): unknown {
   try {
     const value: unknown = JSON.parse(json);
@@ -15,14 +15,14 @@ export function parse(json: string): unknown {
   }
 }
 
-/** Fewer than the text has where two are equal. */
+/** The number of names in all objects: fewer than in the text if an object repeats one. */
 function namesIn(value: unknown): number {
   if (!isObject(value)) return 0;
   const inner = Object.values(value);
   return inner.reduce<number>((sum, it) => sum + namesIn(it), Array.isArray(value) ? 0 : inner.length);
 }
 
-/** Whether a number is not rounded when it is read. */
+/** Whether parsing a number does not round it. */
 function isExact(number: string): boolean {
   return digitsOf(number) === digitsOf(String(Number(number)));
 }

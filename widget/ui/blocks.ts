@@ -1,4 +1,4 @@
-/** The kinds of blocks that answers consist of: what the chat wants to know of a block, it asks the row of its kind. */
+/** The kinds of blocks in answers. Everything that depends on the kind of a block is in this table. */
 
 import { html, type TemplateResult } from "lit";
 import type { Block, Message, Step, ToolBlock } from "../conversations/messages.ts";
@@ -8,7 +8,7 @@ import type { BlockModule } from "./block-module.ts";
 import type { LazyElement } from "./chat-part.ts";
 import type { ChatContext, ChatModes } from "./context.ts";
 
-/** The message around blocks, as their drawing gets it. */
+/** The message around blocks, as passed to `draw`. */
 export interface BlockHost {
   readonly context: ChatContext;
   readonly message: Message;
@@ -18,21 +18,21 @@ export interface BlockHost {
 
 /** How blocks are drawn. */
 export interface BlockDrawing<It extends Block = Block> {
-  /** Draws all blocks in a row that have it. Absent where every conversation has the code: then each block is drawn separately. */
+  /** Draws consecutive blocks together. Absent if every conversation has the code: each block is drawn separately. */
   readonly element?: LazyElement;
-  /** `isLive`: more may come at their end. */
+  /** `isLive`: more may follow at the end. */
   draw(blocks: readonly It[], isLive: boolean, host: BlockHost): TemplateResult;
 }
 
 export interface BlockKind<It extends Block = Block> extends BlockDrawing<It> {
   readonly element?: LazyElement<BlockModule<It>>;
-  /** Present where the person is asked: all of an answer are drawn together then, and so if the code of that does not come. */
+  /** For blocks that ask the user, which are drawn together for an answer. Used while `element` cannot be loaded. */
   readonly standIn?: BlockDrawing<It> & { readonly element: LazyElement };
-  /** The attribute of the chat that can hide it. */
+  /** The attribute of the chat that can hide such blocks. */
   readonly mode?: "thinking" | "tools";
-  /** Whether it shows that the agent works. Absent: it never does. `isNewest`: nothing has come since. */
+  /** Whether a block shows that the agent is working. Absent: never. `isNewest`: the last block, if it still grows. */
   isActive?(block: It, isNewest: boolean): boolean;
-  /** What is said of it when its answer has ended, after the texts. Absent for these, and for what was spoken of before. */
+  /** Spoken after the texts when an answer has ended. Absent for texts, and for blocks that were announced earlier. */
   speak?(block: It, strings: Strings): string;
 }
 
@@ -66,7 +66,7 @@ export const blockKinds = {
   },
   thinking: { ...steps, mode: "thinking", isActive: ({ endedAt }) => endedAt === undefined },
   tool: { ...steps, mode: "tools", isActive: ({ status }) => status === "running" },
-  /** Calls that wait for the person. */
+  /** Calls that wait for the user's decision. */
   approval: {
     element: { tag: "agent-chat-approval", module: lazy(() => import("./approval.ts"), "ApprovalElement") },
     draw: (calls, _, { context, canDecide }) =>

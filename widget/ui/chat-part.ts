@@ -9,7 +9,7 @@ import type { ChatContext } from "./context.ts";
  */
 export abstract class ChatPart extends LitElement {
   static override properties: PropertyDeclarations = { context: { attribute: false } };
-  /** The style sheets of a part that is loaded later: the root around it gets them with the first one. */
+  /** The style sheets of a part that is loaded later. Its root adopts them with the first such element. */
   static readonly sheets: readonly CSSStyleSheet[] = [];
   context!: ChatContext;
 
@@ -22,7 +22,7 @@ export abstract class ChatPart extends LitElement {
     return this;
   }
 
-  /** Resolves when the parts inside have been drawn, too. */
+  /** Resolves once the parts inside have been drawn as well. */
   protected override async getUpdateComplete(): Promise<boolean> {
     const isComplete = await super.getUpdateComplete();
     await partsComplete(this);
@@ -30,7 +30,7 @@ export abstract class ChatPart extends LitElement {
   }
 }
 
-/** An element, and the module that exports it. Names of classes come first among what a module exports. */
+/** A tag, and the module with its class. The class is the first export, as capital letters sort first. */
 export interface LazyElement<Module = object> {
   readonly tag: string;
   readonly module: Lazy<Module>;
@@ -45,11 +45,11 @@ export function definePart(tag: string, element: CustomElementConstructor): void
 }
 
 /**
- * Resolves when the parts inside an element or a root that are to be drawn have been drawn, and those in them. It waits
- * for none that come later: of a long conversation there are many.
+ * Resolves when the parts inside an element or root that need drawing have been drawn, nested ones included. Does not
+ * wait for parts added later: a long conversation has many.
  */
 export async function partsComplete(root: ParentNode): Promise<void> {
-  // An element whose code is still to be loaded has nothing to wait for, and most parts are drawn already.
+  // Elements whose code is not loaded have nothing to wait for, and most parts are already drawn.
   const parts = [...root.querySelectorAll<Element & Partial<ReactiveElement>>([...tags].join())];
   for (let pending = parts; pending.length > 0; ) {
     pending = pending.filter(({ isUpdatePending }) => isUpdatePending);

@@ -1,4 +1,4 @@
-/** Buttons of several parts of the interface. */
+/** Buttons that several parts of the interface use. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { icons } from "./icons.ts";
@@ -7,13 +7,13 @@ import { shownShortcut } from "./keys.ts";
 interface IconButtonOptions {
   readonly disabled?: boolean;
   readonly className?: string | undefined;
-  /** Absent for a button that does not stay pressed. */
+  /** Absent for a button that is not a toggle. */
   readonly pressed?: boolean | undefined;
-  /** Keys that do the same. */
+  /** Keyboard shortcut, such as "Ctrl+Shift+O". */
   readonly shortcut?: string;
 }
 
-/** A button that shows an icon, and is named by its label, also for the pointer. */
+/** A button with an icon. The label is its accessible name and its tooltip. */
 export function iconButton(
   part: string,
   label: string,
@@ -56,12 +56,12 @@ export function retryButton(label: string, onClick: () => void, disabled?: boole
   return smallButton("retry", html`${icons.retry}${label}`, onClick, disabled);
 }
 
-/** Whether the keyboard of the screen is used, which covers half of it and has no Shift+Enter. */
+/** Whether the device has an on-screen keyboard, which covers half of the screen and has no Shift+Enter. */
 export function hasTouchKeyboard(): boolean {
   return matchMedia("(hover: none) and (pointer: coarse)").matches;
 }
 
-/** Brings into view what is being written in the place of a message. */
+/** Scrolls the focused editor of a message into view. */
 export function revealWritten(root: ParentNode): void {
   root.querySelector("textarea:focus")?.closest(".message.user")?.scrollIntoView({ block: "nearest" });
 }

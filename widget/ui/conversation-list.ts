@@ -1,4 +1,4 @@
-/** The list of conversations that the browser keeps. Loaded where it does. */
+/** The list of the conversations kept in the browser. Loaded only if there are any. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -19,25 +19,25 @@ import { icon, icons } from "./icons.ts";
 import { isTaken, useKey } from "./keys.ts";
 import { beginning } from "./plain-text.ts";
 
-/** From so many on, they can be searched. */
+/** Number of conversations from which on they can be searched. */
 const SEARCH_FROM = 10;
 
 const UNDO_FOR_MS = 10_000;
 
-/** Texts are searched when nothing was typed for so long: longer than between the letters of a word. */
+/** Pause in typing before texts are searched: longer than between the letters of a word. */
 const SEARCH_AFTER_MS = 200;
 
-/** So much of what was read for a search is held for the next word, in characters. */
+/** Maximum number of characters cached from the texts read for a search. */
 const MAX_TEXTS = 20_000_000;
 
-/** So much of a text is shown before what was searched, in characters, and so much behind it. */
+/** Characters of a text shown before a match, and after it. */
 const PASSAGE = [24, 120] as const;
 
 const more = icon("M6 11.9h.1m5.8 0h.1m5.8 0h.1");
 
 const transcripts = lazy(() => import("./export.ts"), "exportTranscript");
 
-/** Not known to TypeScript's library. */
+/** Missing in TypeScript's DOM library. */
 interface CloseWatcher extends EventTarget {
   destroy(): void;
 }
@@ -73,49 +73,49 @@ export class ConversationListElement extends ChatPart {
   /** Id of the conversation that is shown. */
   shown: string | undefined;
   user = "";
-  /** Whether it lies over the chat. */
+  /** Whether the list is open over the chat. */
   isOpen = false;
   private rows: readonly Summary[] = [];
   private query = "";
-  /** The messages that have what is searched, by id of the conversation: what stands around it. */
+  /** The first match in each conversation, by its id: the text before it, the match, and the text after. */
   private found: ReadonlyMap<string, readonly string[]> = new Map();
   /** Id of the row whose buttons are shown. */
   private unfolded: string | undefined;
   /** Id of the row that is being renamed. */
   private renamed: string | undefined;
-  /** Brings back what was deleted last, and gives it the focus. */
+  /** Restores the conversation deleted last, and focuses it. */
   private deleted: (() => Promise<void>) | undefined;
-  /** Whether the search has the focus: it must not go while somebody writes there. */
+  /** Whether the search field has the focus: it must not disappear while somebody types. */
   private isSearching = false;
-  /** Whether the search still runs: until its end, the earlier results mean nothing. */
+  /** Whether the search is still running: until it ends, an empty result means nothing. */
   private isReading = false;
-  /** Whether it was asked whether all are to go. */
+  /** Whether the question is shown that asks before all are deleted. */
   private isForgetting = false;
-  /** Why what was asked for last was not done. */
+  /** Why the last action failed, in words; empty if it did not. */
   private failure = "";
   #all: AllConversations | undefined;
   #unlisten = () => {};
   #undoTimer: ReturnType<typeof setTimeout> | undefined;
   #searchTimer: ReturnType<typeof setTimeout> | undefined;
-  /** What is said in each conversation, as it was read for the search that goes on. */
+  /** The text of each conversation, as read for the current search. */
   readonly #texts = new Map<string, { readonly updatedAt: number; readonly text: string }>();
   /** Ids of the rows that were shown before the search of texts began. */
   #before: ReadonlySet<string> = new Set();
-  /** What is being read of the list, and what is read behind it. */
+  /** The current reading of the list, and the next one if it is already waiting. */
   #loading = Promise.resolve();
   #waiting: Promise<void> | undefined;
   readonly #refresh = () => void this.#load();
   #listening = new AbortController();
-  /** Where the list lies over the chat on a phone: gets the gesture that goes back. */
+  /** Closes the list on a phone's back gesture. */
   #backWatcher: CloseWatcher | undefined;
 
   override connectedCallback(): void {
     super.connectedCallback();
     this.#listening = new AbortController();
     const { signal } = this.#listening;
-    // From here on the list of a page is a column.
+    // From this width on, the list of a page is a column.
     matchMedia("(width >= 900px)").addEventListener("change", this.#close, { signal });
-    // A keyboard that has come may lie over the row that is renamed.
+    // An on-screen keyboard that opens may cover the row that is being renamed.
     const reveal = () => this.querySelector(".list-name")?.scrollIntoView({ block: "nearest" });
     visualViewport?.addEventListener("resize", reveal, { signal });
     if (this.hasUpdated) void this.#load();
@@ -137,7 +137,7 @@ export class ConversationListElement extends ChatPart {
 
   protected override willUpdate(changed: PropertyValues): void {
     if (changed.has("library") || changed.has("user")) this.rows = [];
-    // The agent's name comes later.
+    // `context` as well, because the agent's name arrives later.
     if (changed.has("library") || changed.has("user") || changed.has("context")) void this.#load();
     if (changed.has("isOpen") && !this.isOpen) {
       this.#search("");
@@ -145,7 +145,7 @@ export class ConversationListElement extends ChatPart {
       this.isForgetting = false;
       this.failure = "";
     }
-    // What was deleted can still be brought back there.
+    // A deleted conversation counts while the list offers to restore it.
     const deleted = this.deleted ? 1 : 0;
     const others = this.rows.filter(({ id }) => id !== this.#shownId).length + deleted;
     if (changed.has("rows") || changed.has("shown") || changed.has("deleted")) {
@@ -161,7 +161,7 @@ export class ConversationListElement extends ChatPart {
     }
     if (changed.has("renamed")) {
       const field = this.querySelector<HTMLInputElement>(".list-name");
-      // Only Chromium gives the focus to what is selected.
+      // Only Chromium also focuses a field whose text is selected.
       field?.focus();
       field?.select();
     }
@@ -188,7 +188,7 @@ export class ConversationListElement extends ChatPart {
         <div class="list-rows">
           ${repeat(
             this.#groups(),
-            // A new day may come before the one in which a row has the focus.
+            // Keyed by title: a new day may appear above the one that has the focused row.
             ({ title }) => title,
             ({ title, rows }) => html`
               <p class="list-day" role="heading" aria-level=${Math.max(2, this.context.headingLevel - 1)}>${title}</p>
@@ -219,7 +219,7 @@ export class ConversationListElement extends ChatPart {
     this.#backWatcher?.addEventListener("close", this.#close);
   }
 
-  /** A row may come before the element is drawn with what is shown now. */
+  /** Not `shown`, because rows may arrive before the element is redrawn with the current id. */
   get #shownId(): string | undefined {
     return this.library.shownId;
   }
@@ -279,7 +279,7 @@ export class ConversationListElement extends ChatPart {
           <span>
             <bdi class="list-title">${title}</bdi>
             ${
-              // What the title says is not said again.
+              // A match that the title shows is not repeated.
               hit && !title.toLowerCase().includes(hit.toLowerCase())
                 ? html`<small dir="auto">${before}<mark>${hit}</mark>${after}</small>`
                 : nothing
@@ -312,8 +312,8 @@ export class ConversationListElement extends ChatPart {
   }
 
   /**
-   * Says that something is still to be sent, and that an answer is coming on this page, or that there is one that was not
-   * read, or not to its end.
+   * Marks a conversation with a message still to be sent, and one with an answer that is streaming on this page or was
+   * not read to its end.
    */
   #renderMarks({ id, isRunning, isUnread, isQueued }: Summary): TemplateResult {
     const { strings } = this.context;
@@ -325,7 +325,7 @@ export class ConversationListElement extends ChatPart {
     `;
   }
 
-  /** In the place of a row, the field with its name. */
+  /** A row that is being renamed: a field with its name. */
   #renderName(row: Summary): TemplateResult {
     const { strings } = this.context;
     const end = (event: Event, isKept: boolean) => {
@@ -384,7 +384,7 @@ export class ConversationListElement extends ChatPart {
     `;
   }
 
-  /** Reads the list. What changes while it is being read is read once more, behind it. */
+  /** Reads the list. If asked again meanwhile, it is read once more afterwards. */
   #load(): Promise<void> {
     this.#waiting ??= this.#loading.then(() => {
       this.#waiting = undefined;
@@ -450,7 +450,7 @@ export class ConversationListElement extends ChatPart {
   }
 
   #show(id: string | undefined): void {
-    // The one that is shown stays as it is.
+    // Choosing the shown conversation only closes the list.
     const row = this.rows.find((it) => it.id === id);
     if (row && id === this.#shownId) {
       this.#close();
@@ -465,7 +465,7 @@ export class ConversationListElement extends ChatPart {
     this.renamed = id;
   }
 
-  /** Does what was asked for, or says why not: what could not be changed is still there. */
+  /** Does the work. If it fails, shows why and reads the list again, which still has what could not be changed. */
   async #try<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
     this.failure = "";
     try {
@@ -532,7 +532,7 @@ export class ConversationListElement extends ChatPart {
   }
 
   async #forgetAll({ detail }: MouseEvent): Promise<void> {
-    // The second click of two was meant for the button that asks, which was near.
+    // Ignores the second click of a double click, which was meant for the nearby button that opens the question.
     if (detail > 1) return;
     this.isForgetting = false;
     this.deleted = undefined;
@@ -541,7 +541,7 @@ export class ConversationListElement extends ChatPart {
     await this.#load();
   }
 
-  /** Through titles at once, and then through texts, which have to be read first. */
+  /** Searches titles at once, and then the texts, which have to be read first. */
   #search(query: string): void {
     clearTimeout(this.#searchTimer);
     this.#before = new Set(this.#matching().map(({ id }) => id));
@@ -553,7 +553,7 @@ export class ConversationListElement extends ChatPart {
   }
 
   async #searchTexts(query: string): Promise<void> {
-    // Keyboards of phones put a space behind a word.
+    // On-screen keyboards add a space after a word.
     const wanted = new RegExp(query.trim().replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "iu");
     for (const row of this.rows) {
       const text = await this.#textIn(row);
@@ -567,7 +567,7 @@ export class ConversationListElement extends ChatPart {
     actions.announce(length === 0 ? strings.nothingFound : strings.conversationsFound(length));
   }
 
-  /** Read once for each search, unless it has changed, as the one that is shown may at any time. */
+  /** Read once per search, unless the conversation has changed, as the shown one may at any time. */
   async #textIn({ id, updatedAt }: Summary): Promise<string> {
     const known = this.#texts.get(id);
     if (known?.updatedAt === updatedAt && id !== this.#shownId) return known.text;
@@ -605,7 +605,7 @@ export class ConversationListElement extends ChatPart {
   }
 }
 
-/** What is found first in a text, and what stands before and behind it in one line, from the beginning of a word on. */
+/** The text before the first match (from the start of a word), the match, and the text after. */
 function passageOf(text: string, wanted: RegExp): readonly [string, string, string] | undefined {
   const { index, 0: hit = "" } = wanted.exec(text) ?? {};
   if (index === undefined) return undefined;

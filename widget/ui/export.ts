@@ -1,4 +1,4 @@
-/** A conversation as a text. */
+/** Exports a conversation as text. */
 
 import "../i18n/add-part-texts.ts";
 import { toJson } from "../../server/protocol/json.ts";
@@ -10,7 +10,7 @@ import { isHidden, kindOf } from "./blocks.ts";
 import type { ChatContext } from "./context.ts";
 import { footnoted, sourcesOf } from "./sources.ts";
 
-/** `markdown` is to be read, `json` for programs. */
+/** `markdown` is for people, `json` for programs. */
 export type TranscriptFormat = "markdown" | "json";
 
 const writers = { markdown: asMarkdown, json: asJson };
@@ -42,7 +42,7 @@ export async function exportTranscript(
     const shown = await Promise.all(blocks.filter((block) => !isHidden(block, modes)).map(transcribed));
     const place = withSources.indexOf(message);
     if (message.role !== "assistant" || place < 0) return { message, blocks: shown };
-    // Labels of notes hold in all of a document.
+    // Footnote labels must be unique in the whole document.
     const [notes = "", ...texts] = footnoted(message, place > 0 ? `${place + 1}-` : "").toReversed();
     const noted = shown.map(({ parts, json }): TranscriptBlock => {
       const isText = (json as Block).type === "text";
@@ -57,7 +57,7 @@ export async function exportTranscript(
   return writers[format as TranscriptFormat](await Promise.all(entries), strings, agent);
 }
 
-/** For texts, whose code every conversation has. */
+/** For texts, whose kind has no module of its own. */
 const textModule: BlockModule<TextBlock> = {
   transcribe: ({ type, text }) => ({ parts: [["text", text.trim()]], json: { type, text } }),
 };
@@ -70,7 +70,7 @@ function asMarkdown(entries: readonly Entry[], strings: Strings, agent: string):
     const { role, at } = message;
     const isOfPage = role === "page";
     const said = role === "user" ? strings.you : strings.agentSaid((isOfPage && message.name) || agent);
-    // The agent has not said it: the page has.
+    // Not said by the agent but by the page, so its host is named.
     const origin = isOfPage ? ` (${location.hostname})` : "";
     const speaker = `## ${inOneLine(said)}${origin}${at === undefined ? "" : ` ${formatMoment(at, strings.lang)}`}`;
     if (role === "page") return joined([speaker, contained(message.text.trim())]);
@@ -93,27 +93,27 @@ function inOneLine(text: string): string {
   return contained(text.replace(/\s+/g, " "));
 }
 
-/** What begins a block of code: its indent, or the bullet of its item, the fence, and whatever follows. */
+/** The start of a fenced code block: indent and list marker, then the fence. */
 const FENCE = /^( {0,3}(?:(?:[-*+]|\d{1,9}[.)]) {1,4})?)(`{3,}(?=[^`]*$)|~{3,})/;
 
-/** A heading, and a line that makes one of the text above it. */
+/** A heading with `#`, and a line that turns the text above it into a heading. */
 const HEADING = /^((?: {0,3}(?:>|[-*+]|\d{1,9}[.)]))*[ \t]{0,3})(#{1,4})(?=\s|$)/;
 const UNDERLINE = /^([ >\t]*)(?=(?:=+|-+)[ \t]*$)/;
 
-/** Escapes, images and HTML, and these with code and the destinations of links. */
+/** Escapes, images and HTML; and these together with code spans and link destinations. */
 const OPENING = /\\.|!(?=\[)|<(?=[a-z/!?])/gi;
 const INLINE = new RegExp(`(?<!\`)(\`+)(?!\`)(?:(.*?)(?<!\`)\\1(?!\`))?|\\][[(]|${OPENING.source}`, "gi");
 
 const escaped = (opening: string) => (/^[\\\]]/.test(opening) ? opening : `\\${opening}`);
 
 /**
- * The Markdown of a message, so that it stays its own: it makes no heading as those of the speakers are, leaves no code open,
- * and loads nothing. An image is a link, and HTML is text. What may be code or text is text.
+ * Confines the Markdown of a message: it makes no heading of the speakers' level, leaves no code block open, and loads
+ * nothing. Images become links, and HTML becomes text. What may be code or text counts as text.
  */
 function contained(text: string): string {
   const lines: string[] = [];
   let fence: { readonly indent: number; readonly mark: string } | undefined;
-  /** Whether no code, and no link with marks of code in it, has begun that may end later in the paragraph. */
+  /** False once a code span, or a link with backticks, may still be open in the paragraph. */
   let isSure = true;
   const close = () => {
     if (fence) lines.push(" ".repeat(fence.indent) + fence.mark);
@@ -134,7 +134,7 @@ function contained(text: string): string {
     const isBlank = line.trim() === "";
     if (isBlank || mark) isSure = true;
     if (mark) {
-      // In the middle of a paragraph not every number begins an item.
+      // After a blank line any number begins a list item; in the middle of a paragraph only some do.
       if (/\d/.test(before)) lines.push("");
       fence = { indent: before.length, mark };
       lines.push(line);

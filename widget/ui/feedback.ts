@@ -1,4 +1,4 @@
-/** Thumbs on answers. Loaded where the page asks for them. */
+/** Thumbs up and down on answers. Loaded if the page enables them. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -45,7 +45,7 @@ const thumbs = ({ rateUp, rateDown }: Strings): readonly Action<FeedbackElement,
   },
 ];
 
-/** Two thumbs, and after the lower one a form that asks why. A second press takes a rating back. */
+/** Thumbs up and down, and after thumbs down a form that asks why. A second press withdraws a rating. */
 export class FeedbackElement extends ChatPart {
   static override readonly sheets = partSheets(styles);
   static override properties = { message: { attribute: false }, isAsking: { state: true }, failure: { state: true } };
@@ -103,7 +103,7 @@ export class FeedbackElement extends ChatPart {
   }
 
   press(pressed: Feedback["rating"], event: MouseEvent): void {
-    // The second click of two meant the same as the first.
+    // Ignores the second click of a double click.
     if (event.detail > 1) return;
     const { strings } = this.context;
     const rating = pressed === this.message.feedback?.rating ? undefined : pressed;
@@ -126,7 +126,7 @@ export class FeedbackElement extends ChatPart {
   }
 
   readonly #close = (): void => {
-    // Before the form goes, and the focus in it.
+    // Before the form is removed, which would lose the focus.
     this.querySelector<HTMLElement>('[part="rate-down"]')?.focus({ preventScroll: true });
     this.#show(false);
   };
@@ -144,7 +144,7 @@ export class FeedbackElement extends ChatPart {
 
   readonly #keyDown = (event: KeyboardEvent): void => {
     if (event.key !== "Escape" || isTaken(event)) return;
-    // It closes the form, and neither the panel around the chat nor an answer that is coming.
+    // Escape only closes the form: it neither closes the panel around the chat nor stops an answer.
     event.preventDefault();
     this.#close();
   };

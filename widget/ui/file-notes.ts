@@ -9,7 +9,7 @@ import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 
-/** What is said of a file, such as why it is not taken: of all of which the same is said, in one sentence. */
+/** A note on a file, such as why it was refused. Files with the same note share one sentence. */
 export interface FileNote {
   readonly name: string;
   readonly say: (strings: Strings, names: string) => string;
@@ -21,10 +21,10 @@ export class FileNotesElement extends ChatPart {
   /** Files that are still being read. */
   pending: readonly File[] = [];
   refusals: readonly FileNote[] = [];
-  /** Takes the refusals out of sight. */
+  /** Hides the refusals. */
   dismiss!: () => void;
 
-  /** One sentence for each reason, with the names of all files that it holds for. */
+  /** One sentence for each reason, with the names of all files that it applies to. */
   static sentencesOf(notes: readonly FileNote[], strings: Strings): readonly string[] {
     const groups = new Map<string, Pick<FileNote, "say"> & { readonly names: string[] }>();
     for (const { name, say } of notes) {

@@ -13,14 +13,14 @@ import { ChatPart } from "./chat-part.ts";
 import { iconButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
 
-/** How large a picture is shown in a message that was sent, in pixels. */
 const fileIcon = icon("M13.5 3.5H7.5a2 2 0 0 0-2 2v13a2 2 0 0 0 2 2h9a2 2 0 0 0 2-2v-10zm0 0v5h5");
 
+/** Limits for the size of a picture in a sent message, in pixels. */
 const MAX_WIDTH = 238;
 const MAX_HEIGHT = 200;
 const MIN_HEIGHT = 56;
 
-/** The address of a picture. It lasts until the picture is loaded: what is shown needs it no longer. */
+/** The object URL of a picture. It is revoked once the picture is loaded, as the image on screen no longer needs it. */
 class PictureUrl extends Directive {
   #picture: Blob | undefined;
   #url = "";
@@ -42,18 +42,18 @@ class PictureUrl extends Directive {
 
 const pictureUrl = directive(PictureUrl);
 
-/** Smaller files are sent before a bar could be read. */
+/** Smaller uploads end before anybody could read a progress bar. */
 const UPLOAD_BAR_FROM_BYTES = 262_144;
 
 export class FilesElement<File extends SentFile> extends ChatPart {
   static override readonly sheets = partSheets(styles);
   static override properties = { files: { attribute: false }, isSending: { attribute: false } };
   files: readonly File[] = [];
-  /** Whether they are on their way. */
+  /** Whether the files are being sent. */
   isSending = false;
-  /** Takes a file of the composer out again; absent for those that were sent. */
+  /** Removes a file from the composer; absent for files of a sent message. */
   takeOut: ((file: File) => void) | undefined;
-  /** Puts a pasted text of the composer, which is shown as a file, into its field. */
+  /** Moves a pasted text, which the composer shows as a file, into its text field. */
   unfold: ((file: File) => void) | undefined;
 
   protected override render(): TemplateResult {
@@ -77,7 +77,7 @@ export class FilesElement<File extends SentFile> extends ChatPart {
     `;
   }
 
-  /** How much of them has left, a browser does not say over HTTP. */
+  /** Without a percentage: over HTTP, browsers do not report how much has been sent. */
   #renderUpload(): TemplateResult | typeof nothing {
     const bytes = this.files.reduce((sum, { size = 0 }) => sum + size, 0);
     if (bytes < UPLOAD_BAR_FROM_BYTES) return nothing;
@@ -85,7 +85,7 @@ export class FilesElement<File extends SentFile> extends ChatPart {
     return html`<div part="upload" class="upload" role="progressbar" aria-label=${uploading}>${uploading}</div>`;
   }
 
-  /** In a message that was sent it is a button, whose press `openLarge` handles, as that of all images. */
+  /** In a sent message the picture is a button, whose click `openLarge` handles, as for all images. */
   #renderPicture(file: File, picture: Blob): TemplateResult {
     const { name } = file;
     const { width, height } = shownSize(file);
@@ -116,25 +116,25 @@ export class FilesElement<File extends SentFile> extends ChatPart {
   #renderRemove(file: File, takeOut: (file: File) => void): TemplateResult {
     const press = (event: MouseEvent) => {
       takeOut(file);
-      // A click that no pointer made has a count of zero.
+      // `detail` is 0 if no pointer has made the click.
       if (event.detail === 0) focusNeighbour(event);
     };
     return iconButton("remove", this.context.strings.remove(file.name), icons.close, press, { className: "remove" });
   }
 }
 
-/** The keyboard goes on to the next file that can be taken out; after the last the text field has the focus. */
+/** Focuses the remove button of the next file, else the previous. After the last file, the text field has the focus. */
 function focusNeighbour({ currentTarget }: Event): void {
   const item = (currentTarget as Element).closest("li");
-  // The next file moves up into this one's place.
+  // The next file will be redrawn in this list item.
   const place = item?.nextElementSibling ? item : item?.previousElementSibling;
   place?.querySelector<HTMLElement>(".remove")?.focus();
 }
 
-/** A picture, or what holds its place until it is read. */
+/** Whether to draw a picture, or a placeholder until it is read. */
 const isPicture = ({ picture, isKept, width }: SentFile) => !!picture || (isKept && width);
 
-/** In pixels, of a picture whose place was held. One that is being sent may grow: until then its message is a short one. */
+/** Pixels reserved for a kept picture. None for one that is being sent: it may grow, and until then is short. */
 function shownSize({ width, height, isKept }: SentFile): Pick<SentFile, "width" | "height"> {
   if (!width || !height || !isKept) return {};
   const shown = Math.max(MIN_HEIGHT, Math.min(height, MAX_HEIGHT, (MAX_WIDTH * height) / width));

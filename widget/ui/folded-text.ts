@@ -1,21 +1,21 @@
-/** Texts that a person decides about, without what would only push their end out of view: it is counted instead. */
+/** Shortens texts that users decide about: repetitions that would push the end out of view are only counted. */
 
 import { html, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { beginning, plain } from "./plain-text.ts";
 
-/** Three empty lines and more, what shows nothing for longer than a line, and up to three characters over and over. */
+/** Three or more empty lines, more than 40 blanks in a row, and up to three characters repeated 100 times or more. */
 const FOLDED =
   /(?<lines>(?<=^|\n)(?:[^\S\n]*\n){3,})|(?<blanks>(?:[^\S\n]|\u2800){41,})|(?<unit>[^\n]{1,3}?)\k<unit>{99,}/gu;
 
 interface Piece {
   readonly text: string;
-  /** Whether it says in words what is there: then it is an element, since a text may have the same words. */
+  /** Whether it describes what was folded. It is drawn as an element then, since a text may have the same words. */
   readonly isFold: boolean;
 }
 
-/** A text in pieces, of which none has to be longer than `longest`. */
+/** A text in pieces, which are cut to `longest` characters. */
 function* piecesOf(text: string, strings: Strings, longest: number): Generator<Piece> {
   let end = 0;
   for (const match of text.matchAll(FOLDED)) {
@@ -35,12 +35,12 @@ function wordsFor(all: string, lines: string | undefined, unit: string | undefin
   return `${shown} × ${(all.length / unit.length).toLocaleString(strings.lang)}`;
 }
 
-/** What is drawn of a text. */
+/** A text in the form that Lit draws. */
 export type Folded = readonly (string | TemplateResult)[];
 
 const draw = ({ text, isFold }: Piece) => (isFold ? html`<span class="fold">${text}</span>` : text);
 
-/** All of a text. */
+/** The whole text. */
 export function folded(text: string, strings: Strings): Folded {
   return [...piecesOf(text, strings, text.length)].map(draw);
 }
@@ -52,7 +52,7 @@ export function hasFolds(text: string): boolean {
 
 const MANY_LINES = /^(?:[^\n]*\n){8}/;
 
-/** The beginning of a text, in characters and in lines, and whether that is not all of it. */
+/** The beginning of a text, of at most `longest` characters and eight lines, and whether the text was cut. */
 export function beginningOf(text: string, longest: number, strings: Strings): [shown: Folded, isCut: boolean] {
   const shown: (string | TemplateResult)[] = [];
   let all = "";

@@ -1,12 +1,12 @@
 /**
- * Icons on a grid of 24 by 24: decoration, since the control beside them carries the name. Rare ones are where they are
- * used.
+ * Icons on a grid of 24 by 24. They are decorative, since their control has the name. Rare icons are in the files that
+ * use them.
  */
 
 import { html, type TemplateResult } from "lit";
 import { COPIED, COPY } from "../clipboard/copying.ts";
 
-/** A line in the colour of the text, or with the class `solid` a filled shape. */
+/** A line in the text colour, or with the class `solid` a filled shape. */
 export const icon = (path: string, className = "icon"): TemplateResult => html`
   <svg class=${className} viewBox="0 0 24 24" aria-hidden="true"><path d=${path}></path></svg>
 `;
@@ -36,7 +36,7 @@ export const icons = {
   ),
   edit: icon("M5 19l1-4L16 5l3 3L9 18z"),
   key: icon("M15.5 4a4.5 4.5 0 1 1 0 9a4.5 4.5 0 0 1 0-9zM12.3 11.7L4.5 19.5m4.2-4.2l2.3 2.3m-5-.1l1.5 1.5"),
-  /** The second is shown in place of the first on a button that has copied. */
+  /** The second icon replaces the first on a button that has copied. */
   copy: html`
     ${icon(COPY)} ${check}
   `,

@@ -1,4 +1,4 @@
-/** The form that asks for the key. Loaded where the server wants one. */
+/** The form that asks for the key. Loaded if the server requires one. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -9,7 +9,7 @@ import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
 
-/** Asks for the key, says why, and says what was wrong with the last one. */
+/** Asks for the key and says why, and what was wrong with the last one. */
 export class KeyPromptElement extends ChatPart {
   static override readonly sheets = partSheets(styles);
   static override properties = {
@@ -20,7 +20,7 @@ export class KeyPromptElement extends ChatPart {
   };
   /** Name of the application that asks for the key. */
   name = "";
-  /** Why it is asked for. */
+  /** Why the key is asked for. */
   prompt: KeyPrompt = "required";
   isChecking = false;
   /** Whether a message is sent as soon as there is a key. */

@@ -1,14 +1,14 @@
-/** Keys: whose they are, which of them are pressed together, and where they move the focus. */
+/** Keys: whether the chat may handle them, which ones are shortcuts, and where they move the focus. */
 
 /**
- * Whether a key is nothing for the chat: the page has used it, or it belongs to an input method or to what fills in
- * forms, which has none. 229: also where Safari says that the composition is over.
+ * Whether the chat must ignore a key event: the page has handled it, or it comes from an input method or from autofill,
+ * which has no `key`. 229: an input method's key, even if Safari reports that the composition is over.
  */
 export function isTaken(event: KeyboardEvent): boolean {
   return !event.key || event.defaultPrevented || event.isComposing || event.keyCode === 229;
 }
 
-/** Carries out what a key means here, if it means anything, so that nothing around takes it for its own. */
+/** Runs the command of a key, if it has one here, and marks the event as handled. */
 export function useKey(event: KeyboardEvent, commandOf: (event: KeyboardEvent) => (() => void) | undefined): void {
   const use = isTaken(event) ? undefined : commandOf(event);
   if (!use) return;
@@ -16,27 +16,27 @@ export function useKey(event: KeyboardEvent, commandOf: (event: KeyboardEvent) =
   use();
 }
 
-/** A key that is held down presses a button once, and does not go on in the field that has the focus then. */
+/** Lets a held-down Enter press a button only once, and not act on the field that has the focus next. */
 export function pressOnce(event: KeyboardEvent): void {
   if (event.repeat && event.key === "Enter" && !(event.target as Element).matches("textarea")) event.preventDefault();
 }
 
 /**
- * The page does not get the keys that are typed into a field: it sees the element as their target, and would take "/"
- * or "s" for its shortcut. It gets those that move the focus or close something, and those with Ctrl or ⌘.
+ * Hides keys that are typed into a field from the page: it sees the element as their target, and would take "/" or "s"
+ * for its shortcut. It still gets Escape and Tab, and keys with Ctrl or ⌘.
  */
 export function keepTyping(event: KeyboardEvent): void {
   const [field, chat] = [event.target as Element, event.currentTarget as Element];
   if (event.ctrlKey || event.metaKey || /^(Escape|Tab)$/.test(event.key)) return;
-  // A field that the page has put into a slot is in the page's tree.
+  // A slotted field belongs to the page's tree, and its keys to the page.
   if (field.matches("textarea,input") && field.getRootNode() === chat.getRootNode()) event.stopPropagation();
 }
 
-/** Whether keys are pressed together that are written as in "Ctrl+Shift+O", where ⌘ does as well as Ctrl. */
+/** Whether an event is a shortcut, written as in "Ctrl+Shift+O". ⌘ counts as Ctrl. */
 export function isShortcut(event: KeyboardEvent, shortcut: string): boolean {
   const names = shortcut.toLowerCase().split("+");
-  // Where a layout, or Alt on a Mac, has no Latin letter on a key, it is known by its place; so is a digit, whose key
-  // writes something else with Shift, and on French keyboards without it.
+  // A key without a Latin letter, by its layout or by Alt on a Mac, is recognised by its position. So is a digit, whose
+  // key types something else with Shift, and on French keyboards without it.
   const isWritten = /^[!-~]$/.test(event.key) && !/^Digit/.test(event.code);
   const key = isWritten ? event.key : event.code.replace(/Key|Digit/, "");
   return (
@@ -53,8 +53,8 @@ export function shownShortcut(shortcut: string): string {
 }
 
 /**
- * Where a key moves the focus to, if not to where the browser would. F6 goes to and fro between conversation and text
- * field, and Escape goes to the text field. `tabStop` says it of Tab.
+ * Where a key moves the focus; `undefined` leaves it to the browser. F6 switches between conversation and text field,
+ * and Escape goes to the text field. `tabStop` decides about Tab.
  */
 export function focusTarget(
   event: KeyboardEvent,

@@ -1,4 +1,4 @@
-/** Styles of what no first look needs: they are loaded when there is time. */
+/** Styles that the first view does not need. Loaded when the page is idle. */
 
 import { sheetOf } from "../styles/adopt.ts";
 import composer from "../styles/composer-late.css";

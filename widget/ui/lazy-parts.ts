@@ -1,47 +1,42 @@
-/** Elements that not every chat needs. Each stands in its place, empty, until its code has been loaded. */
+/** Elements that not every chat needs. Each is in its place, but empty, until its code is loaded. */
 
 import { lazy } from "../loading/lazy.ts";
 import { definePart, type LazyElement } from "./chat-part.ts";
 import type { ChatContext } from "./context.ts";
 
-/** What is said of files in the composer. */
+/** Notes on the files in the composer. */
 export const fileNotes = lazy(() => import("./file-notes.ts"), "FileNotesElement");
 
-/** What can be done about an answer that has failed. */
+/** Buttons for an answer that has failed. */
 export const waysOn = lazy(() => import("./ways-on.ts"), "WaysOnElement");
 
-/** How a conversation is printed, and a very low page is read. */
+/** Styles for printing, very low pages and the like. */
 export const lateStyles = lazy(() => import("./late-styles.ts"), "lateSheets");
 
-/** Each of these modules exports its element. Those that draw blocks of answers are in `blocks.ts`. */
+/** Each module exports its element. The elements that draw blocks of answers are in `blocks.ts`. */
 const PARTS = {
-  /** The way to what else stands in the place of a message. */
+  /** Buttons to switch between alternatives of a message. */
   "agent-chat-alternatives": lazy(() => import("./alternatives.ts"), "AlternativesElement"),
-  /** Files of messages. */
   "agent-chat-files": lazy(() => import("./files.ts"), "FilesElement"),
   "agent-chat-file-notes": fileNotes,
-  /** What opens long messages. */
+  /** The button that unfolds a long message. */
   "agent-chat-message-fold": lazy(() => import("./message-fold.ts"), "MessageFoldElement"),
-  /** Thumbs on answers. */
   "agent-chat-feedback": lazy(() => import("./feedback.ts"), "FeedbackElement"),
-  /** The list of conversations. */
   "agent-chat-conversations": lazy(() => import("./conversation-list.ts"), "ConversationListElement"),
-  /** What answers rest on. */
+  /** The sources of an answer. */
   "agent-chat-sources": lazy(() => import("./sources.ts"), "SourcesElement"),
   /** Messages that wait for the end of an answer. */
   "agent-chat-pending": lazy(() => import("./pending.ts"), "PendingElement"),
-  /** What can be done about an answer that has failed. */
   "agent-chat-ways-on": waysOn,
-  /** The form that asks for a key. */
   "agent-chat-key-prompt": lazy(() => import("./key-prompt.ts"), "KeyPromptElement"),
 };
 
 const lightbox = lazy(() => import("./lightbox.ts"), "showLarge");
 
-/** Images that open, and buttons with one; the buttons of wide tables and programs. */
+/** Images that open, buttons with an image, and the buttons that enlarge wide tables and programs. */
 const OPENERS = "img.image[role], .sent-files button, .pictures button, .enlarge";
 
-/** Shows large what was pressed; not later, if the code cannot be loaded now. */
+/** Enlarges what was pressed. Does nothing if the code cannot be loaded now. */
 export async function openLarge({ target }: Event, { strings }: ChatContext): Promise<void> {
   const opener = (target as Element).closest(OPENERS);
   const module = opener && (await lightbox.load().catch(() => undefined));
@@ -50,10 +45,10 @@ export async function openLarge({ target }: Event, { strings }: ChatContext): Pr
 
 type PartName = keyof typeof PARTS;
 
-/** Tags of the elements that are being loaded, or were. */
+/** Tags of the elements that are being loaded or have been. */
 const wanted = new Set<string>();
 
-/** Rejects where the code cannot be loaded; the next call tries again. */
+/** Rejects if the code cannot be loaded; the next call tries again. */
 export async function loadPart(name: PartName): Promise<void> {
   define(name, await PARTS[name].load());
 }
@@ -62,7 +57,7 @@ export function loadPartEventually(name: PartName): Promise<void> {
   return loadElement({ tag: name, module: PARTS[name] });
 }
 
-/** Loads an element for the whole page, however often that has to be tried. */
+/** Loads an element once for the whole page, and tries again after failures. */
 export async function loadElement({ tag, module }: LazyElement): Promise<void> {
   if (wanted.has(tag)) return;
   wanted.add(tag);

@@ -1,4 +1,4 @@
-/** Shows the images of a message large, one after the other, and wide tables and programs. Loaded with the first one that is opened. */
+/** Enlarges the images of a message, one at a time, and wide tables and programs. Loaded when the first is opened. */
 
 import { html, nothing, render, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -17,7 +17,7 @@ const sheets = partSheets(styles);
 /** Loaded when needed: a static import would make every first block of code load a third file. */
 const codeBlocks = lazy(() => import("../markdown/code-blocks/code-blocks.ts"), "colourCode");
 
-/** So long a box that grows may be ahead of its copy. */
+/** How long the copy of a growing box may lag behind it. */
 const REDRAW_AFTER_MS = 300;
 
 interface LargeImage {
@@ -26,7 +26,7 @@ interface LargeImage {
 }
 
 /**
- * `opener` is the button that was pressed, or an image that is one, and `selector` finds all of them in its message.
+ * `opener` is the pressed button, or an image with its role. `selector` matches all openers in its message.
  */
 export function showLarge(opener: Element, selector: string, strings: Strings): void {
   const box = opener.matches(".enlarge") && opener.closest<HTMLElement>(".code, .table");
@@ -57,7 +57,7 @@ function showImages(opener: Element, selector: string, strings: Strings): void {
   });
 }
 
-/** A copy of the table or the program, which follows it as long as it grows. */
+/** Shows a copy of the table or program, and updates it while the original grows. */
 function showBox(opener: Element, box: HTMLElement, strings: Strings): void {
   const isTable = box.matches(".table");
   const source = box.querySelector("table, pre") as HTMLElement;
@@ -72,7 +72,7 @@ function showBox(opener: Element, box: HTMLElement, strings: Strings): void {
   copy.toggleAttribute("data-ui-pinned", box.hasAttribute("data-ui-pinned"));
   const draw = () => {
     copy.replaceChildren(copyOf(source));
-    // Which is there: of its tools one has opened this.
+    // Already loaded, because one of its buttons has opened this.
     void codeBlocks.loadEventually().then((module) => module?.colourCode(copy));
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -104,7 +104,7 @@ function showBox(opener: Element, box: HTMLElement, strings: Strings): void {
   copy.focus();
 }
 
-/** What only works in its place, such as the link to a note, is text there. */
+/** In the copy, whatever only works in the original, such as a link to a footnote, becomes text. */
 function copyOf(source: HTMLElement): Node {
   const copy = source.cloneNode(true) as HTMLElement;
   for (const name of ["tabindex", "role", "aria-label"]) {
@@ -114,7 +114,7 @@ function copyOf(source: HTMLElement): Node {
   return copy;
 }
 
-/** A modal dialog, which takes the whole window, beside the conversation. The focus returns from there to what has it now. */
+/** Opens a modal dialog over the whole window. On closing, the focus returns to the element that has it now. */
 function openDialog(opener: Element, onClose: () => void): HTMLDialogElement {
   const dialog = document.createElement("dialog");
   dialog.className = "lightbox";
@@ -158,7 +158,7 @@ function renderImage(
   `;
 }
 
-/** What a button shows, or an image that is one. The address of a picture that was attached has been given up. */
+/** The image of an opener. An attached picture needs a new URL, because the one it was shown with has been revoked. */
 function imageOf(opener: Element): LargeImage {
   const image = (opener.querySelector("img") ?? opener) as HTMLImageElement;
   const files = opener.closest<FilesElement<SentFile>>("agent-chat-files");

@@ -2,8 +2,8 @@ import { noChange } from "lit";
 import { Directive, directive } from "lit/directive.js";
 
 /**
- * A text that changes while it is shown. When a translator of pages has put elements into the place of a text, Lit does
- * not find it again, so each text is a node of its own.
+ * A text that changes while it is shown. Each text is a new node, because Lit cannot update a text node that a page
+ * translator has replaced with elements.
  */
 export const liveText = directive(
   class extends Directive {

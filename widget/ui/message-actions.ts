@@ -1,4 +1,4 @@
-/** The registry of message actions: buttons below an answer. */
+/** The built-in message actions: buttons below an answer. */
 
 import type { TemplateResult } from "lit";
 import type { AssistantMessage } from "../conversations/messages.ts";
@@ -7,17 +7,17 @@ import type { ChatContext } from "./context.ts";
 import type { Action, MessagePort } from "./extensions.ts";
 import { icons } from "./icons.ts";
 
-/** An answer, as an action gets it. */
+/** An answer, as passed to an action. */
 export interface AnswerPort extends MessagePort {
   readonly message: AssistantMessage;
   readonly context: ChatContext;
   /** Whether another answer can be asked for. */
   readonly canRetry: boolean;
-  /** The texts as they are drawn. */
+  /** The elements that show its texts. */
   drawn(): Iterable<Element>;
 }
 
-/** What the chat brings along. Thumbs are rows of `feedback.ts`, which not every chat loads. */
+/** The built-in actions. The thumbs are in `feedback.ts`, which not every chat loads. */
 export function messageActions({ strings }: ChatContext): readonly Action<AnswerPort, TemplateResult>[] {
   return [
     {
@@ -39,7 +39,7 @@ export function messageActions({ strings }: ChatContext): readonly Action<Answer
   ];
 }
 
-/** Whether an answer says something, so that it can be copied and rated. */
+/** Whether an answer has text, so that it can be copied and rated. */
 export function hasText({ text }: AnswerPort): boolean {
   return text !== "";
 }

@@ -1,4 +1,4 @@
-/** Opens a long message of the person, of which the beginning is shown. Loaded with the first one. */
+/** Unfolds a long message of the user, of which only the beginning is shown. Loaded with the first one. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -6,7 +6,7 @@ import styles from "../styles/message-fold.css";
 import { partSheets } from "../styles/part-sheets.ts";
 import { ChatPart } from "./chat-part.ts";
 
-/** A message with more is folded at this line, as `message-fold.css` has it. */
+/** A message with more lines is folded after this one. `message-fold.css` has the same number. */
 const MOST_LINES = 6;
 
 export class MessageFoldElement extends ChatPart {
@@ -15,7 +15,7 @@ export class MessageFoldElement extends ChatPart {
   private isOpen = false;
   #bubble: HTMLElement | null = null;
   #lines = 0;
-  /** In another width a text has another number of lines. */
+  /** The number of lines depends on the width. */
   readonly #resized = new ResizeObserver(() => this.requestUpdate());
 
   override connectedCallback(): void {
@@ -31,7 +31,7 @@ export class MessageFoldElement extends ChatPart {
   }
 
   protected override willUpdate(): void {
-    // Folded, it has no scrollbar, which would take room from the lines.
+    // Counted while folded, without a scrollbar, which would make the lines narrower.
     if (!this.isOpen) this.#bubble?.setAttribute("data-folded", "");
     if (this.#bubble) this.#lines = linesOf(this.#bubble);
   }
@@ -55,23 +55,23 @@ export class MessageFoldElement extends ChatPart {
     this.context.actions.holdScroll();
     this.isOpen = !this.isOpen;
     await this.updateComplete;
-    // The button is far up again, and has to stay where the reader looks.
+    // Folding moves the button far up, where the reader would lose it.
     if (!this.isOpen) this.querySelector("button")?.scrollIntoView({ block: "nearest" });
   };
 
-  /** What is folded away comes into view only by a search in the page, a selection or a screen reader. */
+  /** Unfolds the text if the folded bubble scrolls: by a search in the page, a selection or a screen reader. */
   readonly #found = async (): Promise<void> => {
     const scrollTop = this.#bubble?.scrollTop ?? 0;
     if (scrollTop === 0 || this.isOpen) return;
     this.context.actions.holdScroll();
     this.isOpen = true;
     await this.updateComplete;
-    // The bubble does not scroll any more, and the text that was found stays in view.
+    // The bubble no longer scrolls, so the conversation does: the found text stays in view.
     this.closest(".scroller")?.scrollBy(0, scrollTop);
   };
 }
 
-/** How many lines a bubble has as it is laid out. */
+/** The number of lines of a bubble as it is laid out. */
 function linesOf(bubble: HTMLElement): number {
   const { lineHeight, paddingBlockStart, paddingBlockEnd } = getComputedStyle(bubble);
   const padding = Number.parseFloat(paddingBlockStart) + Number.parseFloat(paddingBlockEnd);

@@ -1,4 +1,4 @@
-/** The conversation. Messages are immutable, so of all of them only the one that has changed is redrawn. */
+/** The conversation. Messages are immutable, so only those that have changed are redrawn. */
 
 import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
@@ -11,13 +11,13 @@ import { daysSince, formatRecent } from "../i18n/format.ts";
 import type { Client } from "../session/client.ts";
 import type { ChatContext } from "./context.ts";
 
-/** Drawn in one go, but one message at least: some 7 ms of work, and 30 on a phone. */
+/** Characters drawn in one go, but at least one message: some 7 ms of work, and 30 ms on a phone. */
 const CHARACTERS_AT_A_TIME = 2_000;
 
-/** After so long without a message, the next one says when it was sent. */
+/** After this time without a message, the next one shows when it was sent. */
 const PAUSE_MS = 30 * 60_000;
 
-/** Stands in the place of a message that is being changed. */
+/** Shown in place of a message that is being edited. */
 export interface MessageEditor extends HTMLElement {
   /** Absent for the composer below the conversation. */
   readonly edits: EditedMessage | undefined;
@@ -25,17 +25,17 @@ export interface MessageEditor extends HTMLElement {
 
 export interface MessageListView {
   readonly context: ChatContext;
-  /** The first message that is drawn, by its place. */
+  /** Index of the first message that is drawn. */
   readonly firstDrawn: number;
   readonly editor: MessageEditor | undefined;
-  /** What the page offers to say next, in place of the agent. */
+  /** Messages that the page suggests, in place of the agent's suggestions. */
   readonly suggested: readonly string[];
 }
 
 interface ExchangeView extends MessageListView {
-  /** Whether the agent can have an answer go on that was cut. */
+  /** Whether the agent can continue an answer that was cut. */
   readonly mayGoOn: boolean;
-  /** Whether the agent's next messages are offered. */
+  /** Whether the agent's suggestions are shown. */
   readonly maySuggest: boolean;
   readonly today: string;
 }
@@ -46,12 +46,12 @@ export function renderMessages(
 ): TemplateResult {
   const { earlierCut, notKept } = view.context.strings;
   const today = new Date().toDateString();
-  // Messages of other conversations have the same ids.
+  // Messages of other conversations may have the same ids.
   const editor = view.editor && view.editor.edits?.conversation === library.shownId ? view.editor : undefined;
   return html`
     ${session.value.isCut ? renderNote(earlierCut) : nothing} ${library.isNotKept ? renderNote(notKept) : nothing}
     ${
-      // Each keeps its place: messages come and go at the end only, and those before the first drawn one are still to come.
+      // Each exchange keeps its index: messages change only at the end, and exchanges not drawn yet are `nothing`.
       exchangesOf(session.messages).map(({ id, first, messages }) => {
         if (first < view.firstDrawn) return nothing;
         // Only the last exchange changes with a token.
@@ -84,8 +84,8 @@ export function renderMessages(
 }
 
 /**
- * The day and time of a message after a pause, or on another day than the last that could say so, for the first message
- * than today. An answer cannot: it is dated at its end only.
+ * The day and time of a message after a pause, or on another day than the last message that is not an answer (for the
+ * first: than today). Answers have no separator, because they are dated at their end.
  */
 function renderSeparator({ role, at }: Message, before: readonly Message[], lang: string): unknown {
   if (role === "assistant" || !at) return nothing;
@@ -120,11 +120,11 @@ function renderMessage(
   session: ChatSession,
   { context, editor, mayGoOn, maySuggest }: ExchangeView,
 ): TemplateResult | typeof nothing {
-  // The page may have added to it.
+  // The page may have added messages after it.
   const isLast = message === session.lastAnswer;
   const isLastQuestion = message === session.lastQuestion;
   const isQueued = session.isQueued && (isLast || isLastQuestion);
-  // Its question is not even sent.
+  // Its question is not even sent yet.
   if (message.role === "assistant" && isQueued) return nothing;
   return html`<agent-chat-message
     .context=${context}
@@ -143,7 +143,7 @@ function renderMessage(
 }
 
 /**
- * Has a long conversation appear from its end, and the rest of it in pieces: drawn at once it would hold the page up.
+ * Draws a long conversation in pieces, from its end: drawn at once, it would block the page.
  */
 export class PiecewiseDrawing implements ReactiveController {
   readonly #host: ReactiveControllerHost;
@@ -157,7 +157,7 @@ export class PiecewiseDrawing implements ReactiveController {
     host.addController(this);
   }
 
-  /** The first message that is drawn, by its place. */
+  /** Index of the first message that is drawn. */
   get first(): number {
     return this.#first ?? 0;
   }
@@ -187,7 +187,7 @@ export class PiecewiseDrawing implements ReactiveController {
   }
 }
 
-/** Where the piece begins that ends before a message. It has whole exchanges. */
+/** Index of the first message of the piece that ends before `end`. A piece consists of whole exchanges. */
 function pieceBefore(end: number, messages: readonly Message[]): number {
   let first = end;
   let characters = 0;

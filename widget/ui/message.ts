@@ -28,28 +28,28 @@ import { type AnswerPort, hasText, messageActions } from "./message-actions.ts";
 import type { StepsElement } from "./steps.ts";
 import { renderSuggestions } from "./suggestions.ts";
 
-/** So long a wait is said in words, and a longer one in seconds, too. */
+/** A wait is shown in words from the first time on, and also in seconds from the second on. */
 const WORKING_FROM_SECONDS = 2;
 const SECONDS_FROM_SECONDS = 10;
 
-/** A text to which nothing has come for so long no longer shows that the agent works. */
+/** A text that has not grown for this time no longer shows that the agent is working. */
 const STALLED_AFTER_SECONDS = 3;
 
-/** Messages of the person that may be too long to be shown whole at once. */
+/** Messages of the user that may be too long to be shown in full. */
 const LONG = /^(?:[^\n]*\n){6}|^.{300}/s;
 
-/** A part of an answer: blocks that are drawn together, or the page's own drawing, which has none. */
+/** A part of an answer: blocks that are drawn together, or a drawing by the page, which has no blocks. */
 interface AnswerPart {
-  /** That of its first block, or of the last one that is asked about. */
+  /** Index of its first block; for blocks that ask the user, of the last one. */
   place: number;
   readonly drawing: BlockDrawing;
   readonly blocks: Block[];
 }
 
-/** The code that asks the person is waited for so long; then its stand-in asks. */
+/** How long to wait for the code that asks the user. After that, its stand-in asks. */
 const ASKED_WITHIN_SECONDS = 2;
 
-/** One message, of the person, of the agent or of the page. */
+/** One message of the user, the agent or the page. */
 export class MessageElement extends ChatPart {
   static override properties = {
     message: { attribute: false },
@@ -61,7 +61,7 @@ export class MessageElement extends ChatPart {
     isQueued: { attribute: false },
     editor: { attribute: false },
     isSending: { attribute: false },
-    // A new list at each drawing: an arriving token must not draw the question again.
+    // Compared by content, as each drawing makes a new list: a token must not redraw the question.
     alternatives: { attribute: false, hasChanged: (now: unknown, before: unknown) => `${now}` !== `${before}` },
     canSwitch: { attribute: false },
   };
@@ -73,26 +73,26 @@ export class MessageElement extends ChatPart {
   /** Whether decisions about its calls can be sent. */
   canDecide = false;
   canEdit = false;
-  /** Whether it is the last answer, and what it suggests can be sent. */
+  /** Whether it is the last answer, and its suggestions can be sent. */
   canSuggest = false;
   /** Whether it waits for the connection. */
   isQueued = false;
-  /** Stands in its place while it is being changed. */
+  /** Shown in its place while it is being edited. */
   editor: HTMLElement | undefined;
   /** Whether it is on its way, or has no answer yet. */
   isSending = false;
-  /** Ids of the messages that stand in its place, itself included. */
+  /** Ids of its alternatives, itself included. */
   alternatives: readonly string[] = [];
-  /** Whether another one of them can be shown. */
+  /** Whether another alternative can be shown. */
   canSwitch = false;
   /** Absent until the code for steps and drawings has been loaded. */
   #drawings: PageDrawings | undefined;
   #parts: readonly AnswerPart[] = [];
   /** When the message changed last, in milliseconds. */
   #changedAt = 0;
-  /** When the agent began to work without a sign of it, in milliseconds. */
+  /** Since when nothing has shown that the agent is working, in milliseconds. */
   #silentSince: number | undefined;
-  /** Since when code that asks the person has been missing, in milliseconds. */
+  /** Since when code that asks the user has been missing, in milliseconds. */
   #missingSince: number | undefined;
 
   constructor() {
@@ -106,7 +106,7 @@ export class MessageElement extends ChatPart {
     if (this.alternatives.length > 1) void loadPartEventually("agent-chat-alternatives");
     if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
     if (context.messageHeader || (message.role === "assistant" && toolCalls(message).length > 0)) {
-      // The code for drawings of the page comes with that of steps.
+      // The code for drawings by the page is in the module of the steps.
       const { element } = blockKinds.tool;
       const Steps = customElements.get(element.tag) as typeof StepsElement | undefined;
       if (Steps) this.#drawings ??= new Steps.Drawings(this);
@@ -139,7 +139,7 @@ export class MessageElement extends ChatPart {
     return message.role === "user" ? this.#renderUser(message) : this.#renderAssistant(message);
   }
 
-  /** Draws the message again once an element is there. */
+  /** Loads an element, and redraws the message once it is defined. */
   #need(element: LazyElement): void {
     if (customElements.get(element.tag)) return;
     void loadElement(element);
@@ -155,8 +155,8 @@ export class MessageElement extends ChatPart {
   }
 
   /**
-   * Says to screen readers whose message it is: they find the way from one to the next by it. A name that the page gives
-   * is seen, too, unless the page draws the header itself.
+   * A heading that tells screen readers who speaks, and by which they move between messages. A name given by the page
+   * is also visible, unless the page draws the header itself.
    */
   #renderHeading(text: string, name?: string): TemplateResult {
     const level = this.context.headingLevel;
@@ -169,7 +169,7 @@ export class MessageElement extends ChatPart {
     `;
   }
 
-  /** A message of the person: a muted bubble on the end side. */
+  /** A message of the user: a muted bubble on the end side. */
   #renderUser(message: UserMessage): TemplateResult {
     const { strings, actions } = this.context;
     return html`
@@ -213,7 +213,7 @@ export class MessageElement extends ChatPart {
       <div class="said">
         ${this.#renderTime()}
         ${
-          // Always there, so that a bubble has the same width while an answer comes and afterwards.
+          // Always there, so that a bubble has the same width during an answer and afterwards.
           iconButton("edit", strings.editMessage, icons.edit, edit, { disabled: !this.canEdit })
         }
         ${this.#renderCopy(message)}
@@ -228,7 +228,7 @@ export class MessageElement extends ChatPart {
     return text === "" ? nothing : iconButton("copy", this.context.strings.copyMessage, icons.copy, copy);
   }
 
-  /** What the page has added looks like an answer. */
+  /** A message that the page has added looks like an answer. */
   #renderOfPage(message: PageMessage): TemplateResult {
     const { strings, agent } = this.context;
     const { name, text } = message;
@@ -287,7 +287,7 @@ export class MessageElement extends ChatPart {
     `;
   }
 
-  /** Each stands at the place of its first block, and keeps its elements when a part before it comes or goes. */
+  /** Draws each part at its `place`, so that it keeps its elements when an earlier part appears or disappears. */
   #renderParts({ blocks, status }: AssistantMessage, parts: readonly AnswerPart[]): unknown {
     const places: unknown[] = blocks.map(() => nothing);
     for (const part of parts) {
@@ -300,7 +300,7 @@ export class MessageElement extends ChatPart {
     return this.#missingSince !== undefined && secondsSince(this.#missingSince) < ASKED_WITHIN_SECONDS;
   }
 
-  /** How blocks that ask the person do so. Absent for others, and as long as the code of that is waited for. */
+  /** How to draw blocks that ask the user. `undefined` for other blocks, and while waiting for the code. */
   #askingOf(kind: BlockKind): BlockDrawing | undefined {
     const { element, standIn } = kind;
     if (!element || !standIn) return undefined;
@@ -310,7 +310,7 @@ export class MessageElement extends ChatPart {
     return !this.#waitsToAsk && customElements.get(standIn.element.tag) ? standIn : undefined;
   }
 
-  /** The parts of an answer in their order, without what is hidden. */
+  /** The parts of an answer without hidden blocks: first those that ask the user, then the others in their order. */
   #partsOf({ blocks, forgotten }: AssistantMessage): AnswerPart[] {
     const parts: AnswerPart[] = [];
     const asking: AnswerPart[] = [];
@@ -324,7 +324,7 @@ export class MessageElement extends ChatPart {
         const last = list.at(-1);
         if (last && drawing.element && last.drawing.element === drawing.element) {
           last.blocks.push(block);
-          // What is asked stands where the last of it came.
+          // The questions are shown at the place of the last one.
           if (asks) last.place = place;
         } else list.push({ place, drawing, blocks: [block] });
       }
@@ -339,7 +339,7 @@ export class MessageElement extends ChatPart {
     return html`
       ${note === undefined ? nothing : html`<p part="note" class="note choices">${note} ${goOn}</p>`}
       ${
-        // The card itself says that it can no longer be decided.
+        // The card itself says that its calls can no longer be decided.
         message.failure && message.failure.code !== "approval_expired" ? this.#renderFailure(message.failure) : nothing
       }
       ${this.#renderActions(message)}
@@ -347,7 +347,7 @@ export class MessageElement extends ChatPart {
     `;
   }
 
-  /** Why an answer failed, and the way on where there is one. */
+  /** Why an answer failed, and the buttons for what can be done. */
   #renderFailure(failure: Failure): TemplateResult {
     const { context, canRetry } = this;
     const { strings } = context;
@@ -373,7 +373,7 @@ export class MessageElement extends ChatPart {
       drawn: () => this.querySelectorAll(".markdown"),
       requestUpdate: () => this.requestUpdate(),
     };
-    // Where a call waits, the answer has not ended.
+    // While a call waits, the answer has not ended.
     const actions = [...messageActions(context), ...context.messageActions];
     const buttons = this.canDecide ? [] : renderActions(actions, answer);
     const alternatives = this.#renderAlternatives();
@@ -405,16 +405,16 @@ export class MessageElement extends ChatPart {
     if (message.forgotten) return strings.forgotten(agent);
     if (message.status !== "done") return undefined;
     const { finishReason = "stop" } = message;
-    // Absent while its words are on their way.
+    // `undefined` until its text is loaded.
     const note = endNotes[finishReason as keyof typeof endNotes];
     if (note !== "") return note && strings[note];
-    // What is asked of the person is no answer, and stands in its row.
+    // Such an answer is not empty: it asks the user, in its own card.
     if (finishReason === "approval_required") return undefined;
     return answerText(message) === "" ? strings.emptyAnswer : undefined;
   }
 }
 
-/** For what the page draws. */
+/** A slot for a drawing by the page. */
 function renderSlot(name: string): TemplateResult {
   return html`<slot class="drawing" name=${name}></slot>`;
 }

@@ -24,7 +24,7 @@ export class PendingElement extends ChatPart {
   session!: ChatSession;
   list: readonly QueuedMessage[] = [];
   status: SessionStatus = "idle";
-  /** Whether they are shown where there is room for one line, as above a phone's keyboard. */
+  /** Whether all are shown although there is room for one line only, as above a phone's keyboard. */
   private isUnfolded = false;
   #announced = "";
 
@@ -46,7 +46,7 @@ export class PendingElement extends ChatPart {
     if (list) list.scrollTop = list.scrollHeight;
   }
 
-  /** A question comes behind what is said of the answer, and not at all where what is pending is sent meanwhile. */
+  /** A question is announced after the answer, and not at all if the messages are sent meanwhile. */
   #announce(text: string, isQuestion: boolean): void {
     const { actions } = this.context;
     if (!isQuestion) actions.announce(text);
@@ -73,7 +73,7 @@ export class PendingElement extends ChatPart {
     `;
   }
 
-  /** Seen in a low window alone. */
+  /** Visible only in a low window. */
   #renderFold(): TemplateResult {
     const toggle = () => {
       this.isUnfolded = !this.isUnfolded;
@@ -96,7 +96,7 @@ export class PendingElement extends ChatPart {
     const { id, text, files } = message;
     const names = new Intl.ListFormat(strings.lang).format(files.map(({ name }) => name));
     const isLost = lacksFiles(this.session, message);
-    // The second click of two was for the message that was here.
+    // Ignores the second click of a double click, which was meant for the message that was here.
     const takeOut = ({ detail }: MouseEvent, toChange: boolean) => detail < 2 && actions.takeOut(id, toChange);
     return html`
       <li class="pending-message">
@@ -110,7 +110,7 @@ export class PendingElement extends ChatPart {
     `;
   }
 
-  /** Messages behind each other that all wait for the same. */
+  /** Consecutive messages that wait for the same thing. */
   #groups(): readonly (readonly QueuedMessage[])[] {
     const groups: QueuedMessage[][] = [];
     for (const message of this.list) {
@@ -125,11 +125,11 @@ export class PendingElement extends ChatPart {
     return asks(this.session, message);
   }
 
-  /** Below them. What asks first is sent by the button of its own line alone. */
+  /** The line below a group. Messages that ask before they are sent are only sent by the button of their own line. */
   #renderLine(group: readonly QueuedMessage[]): TemplateResult {
     const { strings, agent, actions } = this.context;
     const isAsking = group.some((it) => this.#asks(it));
-    // With the answer that is stopped ends what the others wait for.
+    // The other messages are sent as well: they wait for the end of the answer, which this stops.
     const asked = this.list.filter((it) => group.includes(it) || !this.#asks(it));
     const send = (label: string) =>
       smallButton("send-pending", label, () => void actions.sendQueued(asked.map(({ id }) => id)));
@@ -137,7 +137,7 @@ export class PendingElement extends ChatPart {
       ...(isAsking ? [] : [strings.pending(agent)]),
       ...(this.session.writingDeclines ? [strings.writingDeclines] : []),
     ];
-    // A message that waits for a key, and an answer that is being stopped, come first.
+    // Not while a message waits for a key, or an answer is being stopped.
     const isTime = this.status === "running" || this.status === "idle";
     const maySend = isTime && group.some((it) => isSendable(this.session, it));
     return html`

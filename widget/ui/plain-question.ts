@@ -1,4 +1,4 @@
-/** What the person is asked about tool calls while the card for it is not there: nothing is left out, and no field is needed. */
+/** Asks the user about tool calls while the card for that is not loaded: shows everything, and needs no field. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -13,7 +13,7 @@ import { pressOnce } from "./keys.ts";
 import { plain } from "./plain-text.ts";
 import { toolName } from "./tool-text.ts";
 
-/** Each text of a JSON text by itself, so that one that is written from right to left does not turn what is beside it. */
+/** Each string in a JSON text. They are isolated, so that right-to-left text does not reorder what is beside it. */
 const TEXTS = /("(?:[^"\\]|\\[\s\S]?)*"?)/;
 
 export class PlainQuestion extends ChatPart {
@@ -30,7 +30,7 @@ export class PlainQuestion extends ChatPart {
 
   protected override render(): TemplateResult {
     const { strings, agent } = this.context;
-    // One that has expired holds up the others, which are decided together.
+    // One expired call blocks the others too, because all are decided together.
     const isExpired = this.calls.some((call) => expiryOf(call) <= Date.now());
     return html`
       <section
@@ -51,7 +51,7 @@ export class PlainQuestion extends ChatPart {
     const { strings } = this.context;
     const { callId, tool, title, approval, decision } = call;
     const id = `asked-${callId}`;
-    // As it will run: another value may have been typed before a reload.
+    // The arguments as the call will run: the user may have changed them before a reload.
     const input = decision?.arguments ?? call.arguments;
     return html`
       <div class=${approval?.danger ? "plain-call dangerous" : "plain-call"} role="group" aria-labelledby=${id}>
@@ -74,7 +74,7 @@ export class PlainQuestion extends ChatPart {
     const isPressed = decision?.approved === approved;
     const isDanger = approved && approval?.danger;
     const press = ({ detail }: MouseEvent) => {
-      // The second click of two meant the same as the first.
+      // Ignores the second click of a double click.
       if (detail < 2) void actions.decide(callId, isPressed ? undefined : { approved });
     };
     return html`

@@ -1,4 +1,4 @@
-/** The whole screen of the chat: a pure function of what the element knows. */
+/** The whole screen of the chat, as a pure function of the element's state. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
@@ -20,27 +20,27 @@ import type { Talk } from "./talk.ts";
 
 const FIRST_SENTENCE_END = new RegExp(`${SENTENCE_END.source}|\\n`, "u");
 
-/** For a new conversation. */
+/** Starts a new conversation. */
 export const RESET_SHORTCUT = "Ctrl+Shift+O";
 
 export interface ScreenView {
   readonly context: ChatContext;
-  /** Absent where the element has no server. */
+  /** Absent if the element has no server. */
   readonly client: Client | undefined;
   /** Absent until it is known. */
   readonly shown: ShownAgent | undefined;
   readonly direction: "ltr" | "rtl";
   /** Buttons that the page adds to the composer. */
   readonly composerActions: readonly ComposerAction[];
-  /** In place of the agent's own. */
+  /** Replaces the agent's own disclaimer. */
   readonly disclaimer: string;
-  /** What the page offers to say next. */
+  /** Messages that the page suggests to the user. */
   readonly suggested: readonly string[];
-  /** What draws the messages; absent until it is loaded. */
+  /** Draws the messages. Absent until its code is loaded. */
   readonly talk: Talk | undefined;
-  /** Stands in the place of the message that is being changed. */
+  /** Shown in place of the message that is being edited. */
   readonly editor: MessageEditor | undefined;
-  /** Absent where conversations are not listed. */
+  /** Absent if the chat does not list conversations. */
   readonly list: ListView | undefined;
   readonly isDragging: boolean;
   readonly isKeyPromptMissing: boolean;
@@ -49,7 +49,7 @@ export interface ScreenView {
 }
 
 /**
- * The parts of `<agent-chat>`, in this file and in those of all that stands inside:
+ * The CSS parts of `<agent-chat>`, in this file and in the components inside:
  *
  * @csspart header - The bar at the top.
  * @csspart theme-toggle - The button for light, dark and the theme of the system.
@@ -211,7 +211,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         ${screen.shown?.who}
       </div>
       ${
-        // Beside an open message it would hide where else files can go.
+        // While a message is being edited, files can go to its editor or to the composer: the overlay would hide both.
         screen.isDragging && !screen.editor?.isConnected ? renderDropOverlay(context) : nothing
       }
       ${screen.announcements}
@@ -219,7 +219,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   `;
 }
 
-/** The agent's name, and what can be done with the whole conversation. */
+/** The agent's name, and the buttons for the whole conversation. */
 function renderHeader({ context, client, list, shown }: ScreenView): TemplateResult {
   const { strings, actions, nextTheme, headingLevel } = context;
   const [themeLabel, themeIcon] = {
@@ -273,7 +273,7 @@ function renderList({ context, client, list }: ScreenView): TemplateResult | typ
   ></agent-chat-conversations>`;
 }
 
-/** What a conversation without messages shows. */
+/** The content of a conversation without messages. */
 function renderStart({ client, context, shown }: ScreenView): unknown {
   if (!client) return renderUnreachable(context);
   if (client.key.prompt) return nothing;
@@ -299,7 +299,7 @@ function renderGreeting(shown: ShownAgent | undefined, { strings }: ChatContext)
   `;
 }
 
-/** The first sentence, or line, is large. */
+/** Shows the first sentence, or line, in large type. */
 function renderWelcome(text: string): TemplateResult {
   const rest = drawShortText(text.trim());
   const words = rest.textContent ?? "";
@@ -312,15 +312,15 @@ function renderWelcome(text: string): TemplateResult {
   `;
 }
 
-/** Where the greeting will be. */
+/** Placeholder for the greeting. */
 const connectingView = html`
   <div class="greeting"><span class="bone"></span></div>
 `;
 
-/** What was asked, where the code that draws messages is still to come. */
+/** The user's last question, shown until the code that draws messages is loaded. */
 function renderAsked({ session }: Client): TemplateResult | typeof nothing {
   const { busy, lastQuestion: { text, at = 0 } = {} } = session;
-  // A conversation of before appears at once with all that was said.
+  // A conversation from before this page load appears all at once, when its messages can be drawn.
   if (!text || !(busy || at > performance.timeOrigin)) return nothing;
   return html`
     <div class="undrawn">
@@ -330,7 +330,7 @@ function renderAsked({ session }: Client): TemplateResult | typeof nothing {
   `;
 }
 
-/** Stands in the place of a part that cannot be shown, because the server does not answer. */
+/** Replaces a part that cannot be shown because the server does not answer. */
 function renderUnreachable(context: ChatContext, onRetry?: () => void): TemplateResult {
   return renderFailure(context.strings.unreachable, context, onRetry);
 }
@@ -347,7 +347,7 @@ function renderFailure(text: string, { strings }: ChatContext, onRetry?: () => v
   `;
 }
 
-/** Above the composer, the way back to the conversation that was closed. */
+/** The line above the composer with the button that brings back the closed conversation. */
 function renderClosed({ strings, actions }: ChatContext): TemplateResult {
   return html`
     <div part="closed" class="status-line">
@@ -357,13 +357,13 @@ function renderClosed({ strings, actions }: ChatContext): TemplateResult {
   `;
 }
 
-/** Above the composer, what is wrong with the connection. Not a live region: it counts seconds. */
+/** The line above the composer about a connection problem. Not a live region, because it counts seconds. */
 function renderStatus(
   { reconnect, phase, refusal }: Client,
   context: ChatContext,
   isEmpty: boolean,
 ): TemplateResult | typeof nothing {
-  // Without a conversation the middle of the screen says that the server does not answer, or is not for this page.
+  // Without messages, `renderStart` already shows the refusal, or that the server does not answer.
   if (isEmpty && (refusal || phase === "unreachable")) return nothing;
   const { offline, unreachable, connecting, tryingAgainIn, tryNow } = context.strings;
   const { isOffline } = reconnect;
@@ -382,10 +382,10 @@ function renderStatus(
   `;
 }
 
-/** Above the composer, that parts of the chat cannot be loaded. */
+/** The line above the composer that says that parts of the chat cannot be loaded. */
 function renderMissingParts(client: Client | undefined, { strings }: ChatContext): TemplateResult | typeof nothing {
   const { why } = missingParts;
-  // Without a connection that is why, and said.
+  // Without a connection, that is the reason, and `renderStatus` already says so.
   if (!why || (why === "blocked" && client?.reconnect.state !== "online")) return nothing;
   return html`
     <div part="missing" class="status-line" role="alert">
@@ -397,13 +397,13 @@ function renderMissingParts(client: Client | undefined, { strings }: ChatContext
   `;
 }
 
-/** The composer stays where it is while a key is asked for, so that no draft is lost. */
+/** While a key is asked for, the composer is hidden but not removed, so that no draft is lost. */
 function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): TemplateResult {
   const { info, session } = client;
   const { context, suggested } = screen;
   const asksForKey = client.key.prompt !== undefined;
   const maySuggest = isEmpty || (!session.busy && !client.library.isRestoring);
-  // What the agent suggests at the start is for the first message of the person.
+  // The agent's own suggestions are only for the user's first message.
   const offered = suggested.length > 0 || (!isEmpty && session.lastQuestion) ? suggested : screen.shown?.suggestions;
   const suggestions = (maySuggest && offered) || [];
   return html`
@@ -422,7 +422,7 @@ function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): Templ
   `;
 }
 
-/** What waits for the end of the answer. */
+/** The messages that wait for the end of the answer. */
 function renderPending({ session, isHidden }: Client, context: ChatContext): TemplateResult | typeof nothing {
   const { queued } = session;
   if (queued.length === 0 || isHidden) return nothing;
@@ -437,7 +437,7 @@ function renderPending({ session, isHidden }: Client, context: ChatContext): Tem
 
 function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: ScreenView): TemplateResult {
   const { context, isKeyPromptMissing } = screen;
-  // What is gone is said above, and comes with a reload alone.
+  // Only a reload helps if the file is gone from the server; `renderMissingParts` already offers that.
   if (isKeyPromptMissing && missingParts.why === "gone") return html``;
   if (isKeyPromptMissing) return renderUnreachable(context, () => context.actions.loadKeyPrompt());
   return html`<agent-chat-key-prompt
@@ -449,7 +449,7 @@ function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: 
   ></agent-chat-key-prompt>`;
 }
 
-/** The way back to the end, which says while an answer is written there. */
+/** The button to the end of the conversation. It also says whether an answer is being written there. */
 function renderJump({ context, talk }: ScreenView, isWriting = false): TemplateResult {
   const { agent, strings, actions } = context;
   const text = talk?.scroll.isNextUnseen ? strings.nextAnswering : strings.writing(agent);
@@ -461,7 +461,7 @@ function renderJump({ context, talk }: ScreenView, isWriting = false): TemplateR
   `;
 }
 
-/** Lies over everything while files are dragged over the element. */
+/** Covers the whole chat while files are dragged over it. */
 function renderDropOverlay({ strings }: ChatContext): TemplateResult {
   return html`
     <div class="drop" aria-hidden="true">

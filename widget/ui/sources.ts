@@ -1,4 +1,4 @@
-/** What answers rest on: marks in their texts, a card that one opens, and a list below. Loaded with the first source. */
+/** The sources of answers: marks in the texts, a card that a mark opens, and a list. Loaded with the first source. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -11,14 +11,14 @@ import styles from "../styles/sources.css";
 import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";
 
-/** A page or a file that an answer rests on. */
+/** A page or a file that an answer is based on. */
 export interface ShownSource {
   /** Counts from 1 in an answer. */
   readonly number: number;
   readonly title: string;
   readonly url?: string;
   readonly file?: string;
-  /** The words that the answer rests on. */
+  /** The words that the answer is based on. */
   readonly quote?: string;
 }
 
@@ -62,11 +62,11 @@ export function sourcesOf(blocks: readonly Block[], { sourceOf }: Pick<Strings, 
   return { sources: [...known.values()], marks };
 }
 
-/** The texts of an answer with footnotes: one text, or each of them with all notes behind the last. */
+/** The texts of an answer with footnote references, and after them, as the last item, all notes. */
 export function footnoted({ blocks }: Pick<AssistantMessage, "blocks">, name = ""): string[] {
   const { sources, marks } = sourcesOf(blocks);
   const texts = joinedBlocks(blocks).flatMap((block) => (block.type === "text" ? [block.text] : []));
-  // The model may have notes of its own.
+  // The model may have written footnotes of its own.
   const prefix = name || (texts.some((text) => /\[\^\d/.test(text)) ? "source-" : "");
   const label = (number: number) => `[^${prefix}${number}]`;
   const notes = sources.map(({ number, title, url, file }) => `${label(number)}: ${title}, ${url ?? file}`);
@@ -156,7 +156,7 @@ export class SourcesElement extends ChatPart {
     for (const [listener, heard] of text.listeners) {
       if (heard === last) continue;
       text.listeners.set(listener, last);
-      // One that fails stops nothing.
+      // In a microtask, so that a listener that throws stops nothing.
       queueMicrotask(() => listener(sources));
     }
     const { strings, renderers } = this.context;
@@ -170,12 +170,12 @@ export class SourcesElement extends ChatPart {
     );
   }
 
-  /** The card is shown below its mark, in the top layer. */
+  /** Shows the card of a pressed mark, below it in the top layer. */
   readonly #press = (event: Event): void => {
     const mark = (event.target as Element).closest<HTMLButtonElement>(".source-mark");
     const card = this.querySelector<HTMLElement>(".source-card");
     if (!mark || !card) return;
-    // So that the browser does not take a press on it for one beside the card.
+    // So that the browser does not treat a press on the mark as one outside of the popover.
     mark.popoverTargetElement = card;
     event.preventDefault();
     const isAgain = mark === this.#mark && card.matches(":popover-open");
@@ -208,7 +208,7 @@ export class SourcesElement extends ChatPart {
     card.style.top = `${isBelow ? bottom + 4 : Math.max(8, top - card.offsetHeight - 4)}px`;
   };
 
-  /** All of the answer with footnotes, for a copy. */
+  /** The whole answer with footnotes, to be copied. */
   footnoted(): string {
     return footnoted(this.message)
       .filter((text) => text !== "")

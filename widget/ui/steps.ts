@@ -40,38 +40,38 @@ const statusIcons: Readonly<Record<ToolStatus | "coped", TemplateResult>> = {
 
 const FOLDED_FROM = 3;
 
-/** Longer data is shown by its beginning, in characters. The rest would hold up the page. */
+/** Of longer data, in characters, only the beginning is shown: all of it would block the page. */
 const LONG_DATA = 8_000;
 
-/** So much of the arguments stands in the row of a closed call, in characters. */
+/** Characters of the arguments that the row of a closed call shows. */
 const HINT_CHARACTERS = 80;
 
-/** So many pictures of one result are drawn: as many as a server sends. */
+/** Maximum number of pictures drawn for one result: as many as a server sends. */
 const MAX_PICTURES = 4;
 
-/** A call that runs for so long shows its seconds. */
+/** A running call shows its seconds from this time on. */
 const CLOCK_FROM_SECONDS = 2;
 
-/** A shorter duration says nothing to people. */
+/** Shorter durations are not shown, as they mean nothing to people. */
 const SHORTEST_DURATION_MS = 1_000;
 
 interface Row {
-  /** Absent where there is nothing to open. */
+  /** Absent if there is nothing to open. */
   readonly isOpen?: boolean | undefined;
   readonly icon: TemplateResult;
   readonly name: string;
   /** Distinguishes the row from others of the same name. */
   readonly hint?: string | readonly TemplateResult[];
   readonly isRunning?: boolean;
-  /** Says what the icon shows. */
+  /** The meaning of the icon, for screen readers. */
   readonly note?: string | undefined;
-  /** Stands at the end of the row: a duration, or how many steps failed. While it runs, no screen reader says it. */
+  /** Text at the end of the row: a duration, or how many steps failed. Hidden from screen readers while it runs. */
   readonly aside?: string | undefined;
 }
 
-/** Thoughts and tool calls in a row. From three on they fold into one row when they have ended, steps of a call always. */
+/** Consecutive thoughts and tool calls. From three on they fold into one row when they end, steps of a call always. */
 export class StepsElement extends ChatPart {
-  /** For messages, of which the page may draw calls and headers. */
+  /** For `MessageElement`: the page may draw the calls and the header of a message. */
   static readonly Drawings = PageDrawings;
   /** For `AnswerAnnouncer`. */
   static readonly CallAnnouncer = CallAnnouncer;
@@ -94,7 +94,7 @@ export class StepsElement extends ChatPart {
     const isSeen = (step: Step) => isWaiting(step) || (tools !== "titles" && hasPictures(step));
     const folds = steps.length >= (this.message ? FOLDED_FROM : 1) && !steps.some(isSeen);
     const isOpen = !folds || this.#isOpen;
-    // The rows keep their elements, and with them the focus, when the row above them appears.
+    // When the group's row appears above them, the rows keep their elements, and thus the focus.
     return html`
       <div part="steps" class=${folds ? "steps folds" : "steps"} data-status=${this.#status}>
         ${folds ? this.#renderGroupRow(isOpen) : nothing}
@@ -128,14 +128,14 @@ export class StepsElement extends ChatPart {
     return last ? outcomeOf(last) : "completed";
   }
 
-  /** Steps that the page wants to be open are not folded away, nor those of an answer that comes. */
+  /** Open by default: steps that the page wants to be open, and those of an answer while they run. */
   get #isOpen(): boolean {
     const { thinking, tools } = this.context.modes;
     const isWanted = this.steps.some((step) => (step.type === "tool" ? tools === "open" : thinking === "open"));
     return this.#disclosure.isOpen(isWanted || (this.message !== undefined && this.#disclosure.isActive));
   }
 
-  /** When the person opens or closes a step, the group around it stays open. */
+  /** When the user opens or closes a step, the group around it stays open. */
   #clicked({ target }: Event): void {
     if ((target as Element).closest(".step-row")) this.#disclosure.choose(true);
   }
@@ -145,9 +145,9 @@ export class StepsElement extends ChatPart {
 class StepElement extends ChatPart {
   static override properties = { step: { attribute: false } };
   step!: Step;
-  /** Data as it is shown, by what was sent: laid out once, and long data only when its end is asked for. */
+  /** Formatted data by its original text: formatted once, and long data only when all of it is shown or copied. */
   readonly #formatted = new Map<string, string>();
-  /** Labels of long data that is shown to its end. */
+  /** Labels of long data that is shown in full. */
   readonly #shownWhole = new Set<string>();
   readonly #disclosure = new Disclosure(this, () => this.step.type === "thinking" && this.step.endedAt === undefined);
 
@@ -160,7 +160,7 @@ class StepElement extends ChatPart {
     return this.step.type === "tool" ? this.#renderTool(this.step) : this.#renderThinking(this.step);
   }
 
-  /** The model's reasoning: unless page or person decided otherwise, open while it streams and a moment longer. */
+  /** The model's reasoning: open while it streams and a moment longer, unless page or user decided otherwise. */
   #renderThinking({ text, startedAt, endedAt }: ThinkingBlock): TemplateResult {
     const { strings, modes } = this.context;
     const isRunning = endedAt === undefined;
@@ -204,7 +204,7 @@ class StepElement extends ChatPart {
       isOpen: opens ? isOpen : undefined,
       icon: statusIcons[status],
       name: plain(toolName(call, strings)),
-      // Open, the arguments themselves stand below.
+      // When open, the arguments themselves are shown below.
       hint: doing === undefined && opens && !isOpen && !call.title ? quoted(hintOf(input)) : plain(doing ?? ""),
       isRunning: isRunning(call),
       note: isWord ? undefined : outcome,
@@ -237,12 +237,12 @@ class StepElement extends ChatPart {
     `;
   }
 
-  /** The pictures of a result, whose press `openLarge` handles, and how many are not here. */
+  /** The pictures of a result, whose clicks `openLarge` handles, and how many others are missing. */
   #renderPictures(call: ToolBlock): TemplateResult | typeof nothing {
     const { images = [], imagesOmitted: omitted = 0 } = call;
     const { strings } = this.context;
     const here = images.filter((image) => image.type === "image_url").slice(0, MAX_PICTURES);
-    // The number is the server's word.
+    // The number is checked because it comes from the server.
     const others = images.length - here.length + (Number.isInteger(omitted) && omitted > 0 ? omitted : 0);
     if (images.length + others === 0) return nothing;
     const name = plain(toolName(call, strings));
@@ -255,7 +255,7 @@ class StepElement extends ChatPart {
     `;
   }
 
-  /** What a call waits for, how long it has been running, or how long it took. */
+  /** Whether a call waits, when it was decided, how long it has been running, or how long it took. */
   #asideOf({ status, startedAt, durationMs = 0, approval, decision, decidedAt = 0 }: ToolBlock): string | undefined {
     const { strings, modes } = this.context;
     if (decision && status !== "running" && status !== "waiting") {
@@ -264,7 +264,7 @@ class StepElement extends ChatPart {
       return approval?.question ? strings.answeredAt(time) : strings.approvedAt(time);
     }
     if (status === "waiting") return strings.toolWaiting;
-    // Customers read what is done, and no measures of it.
+    // Customers see what is done, without durations.
     if (modes.tools === "titles") return undefined;
     if (status === "running") {
       const seconds = secondsSince(startedAt);
@@ -273,7 +273,7 @@ class StepElement extends ChatPart {
     return durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs, strings.lang);
   }
 
-  /** The arguments or the output of a call: as text, whatever it holds. */
+  /** The arguments or the output of a call, always as text. */
   #renderData(label: string, data: string): TemplateResult {
     const { strings } = this.context;
     const isWhole = data.length <= LONG_DATA || this.#shownWhole.has(label);
@@ -324,7 +324,7 @@ export function transcribe(step: Step, strings: Strings, modes: ChatModes): Tran
     : { parts: [["quote", step.text.trim()]], json: { type: step.type, text: step.text } };
 }
 
-/** A call that the person has declined has not failed. */
+/** A call that the user has declined has not failed. */
 function outcomeOf({ status, decision }: ToolBlock): ToolStatus {
   return status === "failed" && decision?.approved === false ? "stopped" : status;
 }
@@ -341,7 +341,7 @@ function isWaiting(step: Step): boolean {
   return step.type === "tool" && step.status === "waiting";
 }
 
-/** What an agent draws is for people: it is not folded away. */
+/** Pictures of an agent are meant for people: they are not folded away. */
 function hasPictures(step: Step): boolean {
   return step.type === "tool" && (step.images?.length ?? 0) > 0;
 }
@@ -374,7 +374,7 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
   `;
 }
 
-/** In the quotes of the reader's language. */
+/** In the quotation marks of the user's language. */
 function quoted(words: readonly string[]): readonly TemplateResult[] {
   return words.map((word, index) => html`${index > 0 ? ", " : nothing}<q>${liveText(plain(word))}</q>`);
 }
@@ -401,7 +401,7 @@ export function hintOf(input: string): string[] {
   return shown;
 }
 
-/** In parts of whole lines: a browser lays out only those that are in view. */
+/** Long text in chunks of whole lines, of which the browser lays out only those in view. */
 function renderWhole(text: string): unknown {
   return text.length <= LONG_DATA
     ? text

@@ -1,11 +1,11 @@
 /** Where Tab moves the focus to in a conversation, which has hundreds of controls. */
 
-/** It always passes through the controls of so many exchanges at the end of the conversation. */
+/** Number of exchanges at the end of the conversation whose controls Tab always visits. */
 const RECENT = 2;
 
 const CONTROLS = 'a[href], button:enabled, input:enabled, textarea, summary, [tabindex="0"]';
 
-/** Tab passes through what is in view and the last exchanges. Absent where it goes where the browser takes it. */
+/** Tab visits the controls in view and in the last exchanges. `undefined`: the browser moves the focus. */
 export function tabStop({ target, shiftKey }: KeyboardEvent, scroller: HTMLElement): HTMLElement | undefined {
   const exchanges = [...scroller.querySelectorAll<HTMLElement>(".exchange")];
   if (!shiftKey) return target === scroller ? firstInView(exchanges, scroller) : undefined;

@@ -1,6 +1,6 @@
 /**
- * What a conversation needs once it has begun: its messages with their Markdown, the reader's place among them, and what
- * is spoken of answers. An empty chat is shown without all this, which is loaded beside it.
+ * What a conversation needs once it has begun: its messages with their Markdown, the scroll position, and announcements
+ * of answers. Loaded separately, so that an empty chat is shown without all this.
  */
 
 import type { LitElement, TemplateResult } from "lit";
@@ -43,12 +43,12 @@ export class Talk {
   readonly #host: LitElement;
   readonly #drawing: PiecewiseDrawing;
 
-  /** `before`: the style sheet of the element that wins over those of messages. */
+  /** `before`: the style sheet of the element that takes precedence over those of messages. */
   constructor(host: LitElement, before: CSSStyleSheet, { announcer, context, messages }: TalkOptions) {
     this.#host = host;
     const root = host.renderRoot as ShadowRoot;
     const adopted = [...root.adoptedStyleSheets];
-    // A new list: browsers refuse one that lacks a sheet even for a moment.
+    // A new list: changed in place, the old one would lack a sheet for a moment, which browsers refuse.
     root.adoptedStyleSheets = adopted.toSpliced(adopted.indexOf(before), 0, ...sheets);
     this.scroll = new ScrollPosition(host);
     this.#drawing = new PiecewiseDrawing(host, messages);
@@ -78,6 +78,6 @@ export class Talk {
 warmUpLexer();
 whenIdle(() => {
   void clipboard.loadEventually();
-  // It stands in for a card that a new build takes away, and must be here before that.
+  // The stand-in for the card must be loaded before a new build of the server removes the card's file.
   void loadElement(blockKinds.approval.standIn.element);
 });

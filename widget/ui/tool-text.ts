@@ -1,4 +1,4 @@
-/** What people read of a tool call: its name, and what has become of it. */
+/** Texts about tool calls for people: the name, and the status. */
 
 import "../i18n/add-part-texts.ts";
 import type { ToolBlock, ToolStatus } from "../conversations/messages.ts";
@@ -14,7 +14,7 @@ const TOOL_STATUSES = {
   waiting: "toolWaiting",
 } as const satisfies Record<ToolStatus, TextName>;
 
-/** What the tool's author says of a call, in the person's language, else the tool's name in words. */
+/** The title of a call by the tool's author, in the user's language, or else the tool's name in words. */
 export function toolName({ tool, title, status }: ToolBlock, { lang }: Strings): string {
   const words = tool.replace(/[_-]+/g, " ");
   if (!title) return words[0]?.toUpperCase() + words.slice(1);

@@ -1,4 +1,4 @@
-/** What can be done about an answer that has failed. Loaded while an empty chat is idle. */
+/** Buttons for an answer that has failed. Loaded while an empty chat is idle. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import "../i18n/add-part-texts.ts";
@@ -8,16 +8,16 @@ import { ChatPart } from "./chat-part.ts";
 import { Clock } from "./controllers/clock.ts";
 import { retryButton, smallButton } from "./controls.ts";
 
-/** States that the server does not take: only a new conversation goes on. */
+/** Failures because the server does not accept the state: only a new conversation helps. */
 const STATE_LOST = /^(conversation_expired|invalid_state)$/;
 
-/** Failures that only the owner of the server can end. Those in the log that cannot be tried again are others. */
+/** Failures that only the owner of the server can fix, besides those in the log that are not retryable. */
 const FOR_OWNER = /^(internal|unauthorized|forbidden|unreadable)$/;
 
 export class WaysOnElement extends ChatPart {
   static override properties = { failure: { attribute: false }, canRetry: { attribute: false } };
   failure!: Failure;
-  /** Whether it is that of the last answer, and another one can be asked for. */
+  /** Whether the last answer has failed, and another one can be asked for. */
   canRetry = false;
 
   constructor() {
@@ -37,7 +37,7 @@ export class WaysOnElement extends ChatPart {
     `;
   }
 
-  /** Waits until the server takes a message again, where it has said when. */
+  /** Disabled until the server accepts a message again, if it has said when. */
   #renderRetry(): TemplateResult {
     const { strings, actions } = this.context;
     const seconds = this.#retryIn;
@@ -45,12 +45,12 @@ export class WaysOnElement extends ChatPart {
     return retryButton(label, () => actions.retry(), seconds > 0);
   }
 
-  /** Seconds until the server takes a message again; not positive when it does. */
+  /** Seconds until the server accepts a message again; zero or negative when it does. */
   get #retryIn(): number {
     return this.canRetry ? Math.ceil(((this.failure.retryAt ?? 0) - Date.now()) / 1_000) : 0;
   }
 
-  /** For the owner, from a person who can do nothing else. */
+  /** Copies a report for the owner: users can do nothing else. */
   #renderReport(): TemplateResult {
     const copy = (event: Event) =>
       void copyOn(event, ({ copyFailure }, button) => copyFailure(this.failure, button), this.context);
@@ -58,7 +58,7 @@ export class WaysOnElement extends ChatPart {
   }
 }
 
-/** "0:18", "1:00:05": what is left, in seconds. */
+/** Formats a number of seconds as a countdown: "0:18", "1:00:05". */
 function formatClock(seconds: number, lang: string): string {
   const [minute, second] = [Math.floor(seconds / 60), seconds % 60].map((part) => part % 60);
   const hours = Math.floor(seconds / 3600);

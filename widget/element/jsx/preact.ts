@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import type { ElementProps, EventListeners } from "../public-types.ts";
 
-/** An element in a template: what Preact gives every element, the element's own, and its events as `onagent-chat-done`. */
+/** Attributes of an element in a template: Preact's for every element, its own, and its events as `onagent-chat-done`. */
 type Templates = {
   [Tag in keyof ElementProps]: JSX.HTMLAttributes<HTMLElementTagNameMap[Tag]> &
     ElementProps[Tag] &

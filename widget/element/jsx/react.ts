@@ -3,7 +3,7 @@
 import type { DetailedHTMLProps, HTMLAttributes } from "react";
 import type { ElementProps, EventListeners } from "../public-types.ts";
 
-/** An element in a template: what React gives every element, the element's own, and its events as `onagent-chat-done`. */
+/** Attributes of an element in a template: React's for every element, its own, and its events as `onagent-chat-done`. */
 type Templates = {
   [Tag in keyof ElementProps]: Attributes<HTMLElementTagNameMap[Tag]> & ElementProps[Tag] & EventListeners<"on">;
 };

@@ -3,7 +3,7 @@
 import type { JSX } from "solid-js";
 import type { ElementProps, EventListeners } from "../public-types.ts";
 
-/** An element in a template: what Solid gives every element, the element's own, and its events as `on:agent-chat-done`. */
+/** Attributes of an element in a template: Solid's for every element, its own, and its events as `on:agent-chat-done`. */
 type Templates = {
   [Tag in keyof ElementProps]: JSX.HTMLAttributes<HTMLElementTagNameMap[Tag]> &
     ElementProps[Tag] &

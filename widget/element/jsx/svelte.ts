@@ -3,7 +3,7 @@
 import type { HTMLAttributes } from "svelte/elements";
 import type { ElementProps, EventListeners } from "../public-types.ts";
 
-/** An element in a template: what Svelte gives every element, the element's own, and its events as `onagent-chat-done`. */
+/** Attributes of an element in a template: Svelte's for every element, its own, and its events as `onagent-chat-done`. */
 type Templates = {
   [Tag in keyof ElementProps]: HTMLAttributes<HTMLElementTagNameMap[Tag]> & ElementProps[Tag] & EventListeners<"on">;
 };

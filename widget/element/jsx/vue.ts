@@ -12,7 +12,7 @@ type Listeners = {
   [Name in keyof EventListeners<""> as `on${Camel<Name>}`]: EventListeners<"">[Name];
 };
 
-/** An element in a template: what Vue gives every element, the element's own, and its events as `@agent-chat-done`. */
+/** Attributes of an element in a template: Vue's for every element, its own, and its events as `@agent-chat-done`. */
 type Templates = {
   [Tag in keyof ElementProps]: new () => HTMLElementTagNameMap[Tag] & {
     $props: HTMLAttributes & PublicProps & ElementProps[Tag] & Listeners;

@@ -1,10 +1,10 @@
 /**
- * Tools of code blocks and tables: wrap lines, fold what is long, copy a table, keep its first column in view, enlarge
- * what is wide, scroll by keyboard, colours of code; and the icons of alerts. Has formulas drawn, too.
- * Loaded with the first such box or formula; without them it is whole.
+ * Tools of code blocks and tables: wrap lines, fold long ones, copy a table, keep its first column in view, enlarge wide
+ * ones, scroll by keyboard, colour code; and the icons of alerts. Also draws formulas.
+ * Loaded with the first such box or formula, which is complete without it.
  *
- * Tools stand in an element with the class `tools` at the box's top, where code has the button that copies, and their
- * attributes begin with `data-ui-`.
+ * The tools of a table are in an element with the class `tools` at its top, those of code beside its button to copy.
+ * Their attributes begin with `data-ui-`.
  */
 
 import "../../i18n/add-part-texts.ts";
@@ -17,7 +17,7 @@ import styles from "../../styles/code-blocks.css";
 import { boxButton, create, svgIcon } from "../../styles/elements.ts";
 import { setAttribute } from "../patch-dom.ts";
 
-/** Longer code is folded at this line, a longer table at the same height. */
+/** Code with more lines is folded at this line, and a table with more rows at the same height. */
 const MAX_LINES = 40;
 const MAX_ROWS = 100;
 
@@ -38,34 +38,34 @@ const ALERT_ICONS = {
   caution: "M8.5 3.5h7l5 5v7l-5 5h-7l-5-5v-7zM12 8v5m0 2.9v.1",
 };
 
-/** How often the lines of code that still grows are counted again, in milliseconds. */
+/** Interval at which the lines of growing code are counted again, in milliseconds. */
 const COUNT_AGAIN = 250;
 
 const BOXES = ".code, .table, .alert";
 
-/** And formulas that are drawn. */
+/** The boxes, and drawn formulas. */
 const SCROLLERS = `${BOXES}, .math`;
 
 const mathematics = lazy(() => import("../mathematics.ts"), "drawFormulas");
 
 const sheet = sheetOf(styles);
 
-/** Boxes that have their tools, with what counts their lines or rows again. */
+/** For boxes that have their tools: counts their lines or rows again. */
 const countAgain = new WeakMap<Element, (isSettled: boolean) => void>();
 
-/** Boxes that have their tools, with what they are called where they scroll. */
+/** For boxes that have their tools: returns their accessible name, used if they scroll. */
 const names = new WeakMap<Element, () => string>();
 
-/** The buttons of boxes that are there only while something is too wide. */
+/** The buttons of a box that are shown only while its content is too wide. */
 const wideButtons = new WeakMap<Element, readonly HTMLButtonElement[]>();
 
 /**
- * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. To
- * be called again when they have grown.
+ * Adds missing tools to the boxes in a node, itself included, and colours to settled code. To be called again when they
+ * have grown.
  */
 export function addTools(node: Element, isSettled: boolean, strings: Strings): void {
   if (node.querySelector(".tex")) void addFormulas(node, strings);
-  // What grows is looked at again, not what stands above it or has a box somewhere in it.
+  // A growing box is checked again, but not one above it, and not a block that contains one.
   const isKnown = countAgain.has(node) && node.nextElementSibling !== null;
   if (!isSettled && (!node.matches(BOXES) || isKnown)) return;
   adoptSheets(node, [sheet]);
@@ -134,11 +134,11 @@ function addTableTools(box: HTMLElement, strings: Strings): void {
     });
   }
   forms.addEventListener("toggle", () => placeBelow(copy, forms));
-  // The focus does not go with what is closed.
+  // The focus would be lost with the closed menu.
   forms.addEventListener("beforetoggle", () => {
     if (forms.matches(":focus-within")) copy.focus();
   });
-  // Escape closes this, and does not stop the answer.
+  // Escape closes the menu, and must not stop the answer.
   tools.addEventListener("keydown", (event) => {
     if (forms.matches(":popover-open")) event.stopPropagation();
   });
@@ -154,7 +154,7 @@ function addTableTools(box: HTMLElement, strings: Strings): void {
   names.set(box, () => strings.table);
 }
 
-/** In line with the end of what has opened it, and inside of the window. */
+/** Places a menu below its button, aligned with the button's end and inside of the window. */
 function placeBelow(button: HTMLElement, opened: HTMLElement): void {
   const { left, right, bottom } = button.getBoundingClientRect();
   const start = button.matches(":dir(rtl)") ? left : right - opened.offsetWidth;
@@ -170,7 +170,7 @@ function addButton(parent: Element, className: string, text = ""): HTMLButtonEle
   return button;
 }
 
-/** What it does is no matter of Markdown: the chat hears the click. */
+/** Has no listener of its own: the chat handles the click. */
 function enlargeButton(strings: Strings): HTMLButtonElement {
   const button = boxButton("enlarge", strings.enlarge, ENLARGE);
   button.setAttribute("aria-haspopup", "dialog");
@@ -191,7 +191,7 @@ interface Length {
 }
 
 /**
- * Folds a box as soon as it has too many lines or rows: while it still grows, so that nothing jumps later. `clipped`
+ * Folds a box as soon as it has too many lines or rows, even while it grows, so that nothing jumps later. `clipped`
  * shows the beginning of its content.
  */
 function foldLong(box: HTMLElement, clipped: HTMLElement, length: Length): void {
@@ -212,7 +212,7 @@ function foldLong(box: HTMLElement, clipped: HTMLElement, length: Length): void 
   });
 }
 
-/** Returns how to write the number of lines again. */
+/** Returns a function that updates the number of lines. */
 function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewer }: Length): () => void {
   const button = addButton(box, "unfold");
   const isClosed = () => box.getAttribute("data-ui-fold") === "closed";
@@ -223,7 +223,7 @@ function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewe
   const set = (state: "open" | "closed") => {
     box.setAttribute("data-ui-fold", state);
     label();
-    // The transcript, which follows its end, learns from this that the reader is here.
+    // Tells the transcript, which follows its end, that the reader is here.
     box.dispatchEvent(new Event("toggle", { bubbles: true }));
   };
   box.setAttribute("data-ui-fold", "closed");
@@ -231,27 +231,26 @@ function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewe
   button.addEventListener("click", () => {
     const opens = isClosed();
     set(opens ? "open" : "closed");
-    // The button is far up again, and has to stay where the reader looks.
+    // The button is now further up, and has to stay in view.
     if (!opens) button.scrollIntoView({ block: "nearest" });
   });
-  // The part that is folded away can be scrolled to only by finding it in the page, by a selection or by a screen
-  // reader.
+  // Only a search in the page, a selection or a screen reader can scroll to the folded part.
   clipped.addEventListener("scroll", () => {
     const { scrollTop } = clipped;
     if (scrollTop === 0) return;
     set("open");
-    // The box does not scroll any more, and the text that was found stays in view.
+    // The box no longer scrolls; the text that was found has to stay in view.
     box.closest(".scroller")?.scrollBy(0, scrollTop);
   });
   return label;
 }
 
-/** The parents of blocks with boxes, with the width for which those were looked at. */
+/** The parents of blocks with boxes, with the width at which these were last checked. */
 const widths = new WeakMap<Element, number>();
 
 /**
- * Looks at boxes when they are drawn, and with each other width of their blocks' parent. Not at each box by itself: a
- * browser asks for the size of everything that is observed at every frame.
+ * Checks boxes when they are drawn, and when the width of their blocks' parent changes. Boxes are not observed
+ * themselves: browsers measure every observed element in each frame.
  */
 const sizes = new ResizeObserver((entries) => {
   // On paper nothing scrolls.
@@ -261,7 +260,7 @@ const sizes = new ResizeObserver((entries) => {
     widths.set(target, contentRect.width);
     return [...target.querySelectorAll<HTMLElement>(SCROLLERS)].filter((box) => parentOf(box) === target);
   });
-  // All are read before any is written: else the page is laid out for each.
+  // All reads come before the first write: otherwise the page would be laid out for each box.
   const wide = boxes.filter(overflows);
   const pinned = wide.filter(hasNarrowFirstColumn);
   const parts = new Map(wide.map((box) => [box, letterPart(box)]));
@@ -275,7 +274,7 @@ const sizes = new ResizeObserver((entries) => {
   }
 });
 
-/** Has the boxes looked at that stand beside a node. Observing an element again reports it again. */
+/** Has the boxes beside a node checked again: a new observation of an element reports it. */
 function lookAgain(node: Element): void {
   const parent = parentOf(node);
   if (!parent) return;
@@ -290,12 +289,12 @@ function parentOf(node: Element): Element | null {
 
 function overflows(box: HTMLElement): boolean {
   const { scrollWidth, clientWidth, lastElementChild: math } = scrollerOf(box);
-  // Accents and bars stand out of a formula that has room enough.
+  // Accents and bars may protrude from a formula that has enough room.
   if (math?.localName === "math") return math.getBoundingClientRect().width > clientWidth + 1;
   return scrollWidth > clientWidth;
 }
 
-/** What part of a formula's width its letters have, so that it can be drawn as wide as paper is. */
+/** The ratio of a formula's font size to its width, by which it is printed as wide as the paper. */
 function letterPart(box: HTMLElement): string | undefined {
   const math = box.matches(".math") && box.lastElementChild;
   return math
@@ -309,8 +308,8 @@ function hasNarrowFirstColumn(box: HTMLElement): boolean {
 }
 
 /**
- * A box that scrolls sideways can be scrolled by keyboard, and has a name there, as long as there is something to
- * scroll, or the reader is in it. One that shows all it has is no stop on the way through an answer.
+ * Makes a box that scrolls sideways focusable, with a name, while there is something to scroll or the focus is in it.
+ * Other boxes are no tab stops.
  */
 function nameIfScrollable(box: HTMLElement, isScrollable: boolean): void {
   const label = names.get(box)?.() ?? "";
@@ -319,7 +318,7 @@ function nameIfScrollable(box: HTMLElement, isScrollable: boolean): void {
   }
 }
 
-/** The code of a block, whose header stays; a table's box. */
+/** The element that scrolls: the code of a block, whose header stays, or a table's box. */
 function scrollerOf(box: HTMLElement): HTMLElement {
   return box.querySelector<HTMLElement>(":scope > pre") ?? box;
 }
@@ -336,7 +335,7 @@ function csvCell(text: string): string {
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** A drawn table as Markdown of GitHub's kind, with its alignment, without marks inside of cells. */
+/** A drawn table as GitHub's Markdown, with its alignment, without marks inside of cells. */
 function tableAsMarkdown(table: HTMLTableElement): string {
   const [head = [], ...body] = cellsOf(table);
   const rule = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => {
@@ -349,15 +348,15 @@ function tableAsMarkdown(table: HTMLTableElement): string {
 
 function cellsOf(table: HTMLTableElement): string[][] {
   const copy = table.cloneNode(true) as HTMLTableElement;
-  // A formula has its TeX beside what is drawn.
+  // A formula also contains its TeX, which stays.
   for (const drawn of copy.querySelectorAll("math")) drawn.remove();
   return [...copy.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
 }
 
-/** With its grammars, loaded for the first code in a language that there is. */
+/** Includes the grammars. Loaded for the first code in a known language. */
 const highlighter = lazy(() => import("./highlight.ts"), "highlight");
 
-/** The grammars that there are, each with the other names that authors write after a fence. */
+/** The known grammars, each with the other names that authors write after a fence. */
 const LANGUAGES =
   "bash:sh,shell,zsh,console c:h,cpp,c++,cc,hpp css:scss,less diff:patch docker:dockerfile go:golang html:htm,vue,svelte " +
   "ini:conf,properties java js:javascript,jsx,mjs,cjs json:jsonc,json5,jsonl lua py:python,python3 rs:rust " +
@@ -377,7 +376,7 @@ export function grammarOf(code: Element): string | undefined {
 
 /** Colours the code in a node. */
 export async function colourCode(node: Element): Promise<void> {
-  // Browsers that paint no ranges show code in one colour.
+  // Browsers without the Custom Highlight API show code in one colour.
   if (typeof Highlight === "undefined") return;
   for (const code of node.querySelectorAll<HTMLElement>("pre > code[class]")) {
     const grammar = grammarOf(code);

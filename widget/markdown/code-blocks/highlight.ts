@@ -1,21 +1,21 @@
 /**
- * Colours code by ranges that the browser paints (CSS Custom Highlight API). The text is left alone, so a selection
- * survives and nothing flickers. The names of highlights belong to the whole page: all elements in it share them.
+ * Colours code by ranges that the browser paints (CSS Custom Highlight API). The text is left alone, so selections
+ * survive and nothing flickers. Names of highlights are global: all elements in the page share them.
  */
 
 import * as languages from "@speed-highlight/core/languages";
 import { type ShjLanguageData, type ShjToken, tokenizeWith } from "@speed-highlight/core/tokenize";
 
 /**
- * Grammars by name; some stand inside of others. They have a type of ours, because the package's own do not fit each other under
- * exact optional properties.
+ * Grammars by name; some contain others. They have a type of ours, because the package's own conflict under
+ * `exactOptionalPropertyTypes`.
  */
 const grammars = languages as Record<string, unknown> as Record<string, ShjLanguageData>;
 
-/** Loops over everything but a few characters, which read to the end of the code at every place where one may begin. */
+/** Loops over all but a few characters, which read to the end of the code from every place where a match may begin. */
 const ENDLESS = /(\[\^[^\]]+\]|\(\[\^\?\]\|\\\?\[\^\?>\]\))\*/g;
 
-// In these grammars nothing of that kind is long, so with a limit hostile code costs milliseconds instead of seconds.
+// Real matches are short in these grammars: with a limit hostile code costs milliseconds instead of seconds.
 for (const name of ["bash", "css", "docker", "html", "xml"]) limitLoops(grammars[name]);
 
 function limitLoops(rules: ShjLanguageData | undefined): void {
@@ -31,7 +31,7 @@ function limitLoops(rules: ShjLanguageData | undefined): void {
 /** Longer code stays plain: colouring it would block the page. */
 const MAX_LENGTH = 50_000;
 
-/** Grammars look ahead along a line or across white space, which costs the square of its length. */
+/** Grammars look ahead along a line or across white space, in quadratic time. */
 const COSTLY = /[^\n]{1000}|\s{200}/;
 
 /** The role of each kind of token. Kinds that are not here keep the colour of the text. */
@@ -81,18 +81,18 @@ export function spansOf(source: string, grammar: string): HighlightSpan[] | unde
 
 type Ranges = readonly (readonly [role: string, range: StaticRange])[];
 
-/** Grammars of the code that has not been painted since its text has grown. */
+/** The grammars of elements whose text has changed since they were painted. */
 const wanted = new WeakMap<Element, string>();
 
 const ranges = new WeakMap<Element, Ranges>();
 
 /**
- * The elements whose ranges are painted. Only those near view: with each change to the page, browsers do something for
- * each range that they may paint, which with a thousand of them is a frame's work.
+ * The elements whose ranges are painted: only those near the view. At each change of the page, browsers process every
+ * range that they may paint, which takes a whole frame for a thousand of them.
  */
 const painted = new Set<Element>();
 
-/** Roots with code, for printing. They are let go with their elements. */
+/** Roots with code, for printing. Weak, so that they are freed with their elements. */
 const roots: WeakRef<ParentNode>[] = [];
 const knownRoots = new WeakSet<Node>();
 
@@ -105,7 +105,7 @@ export function highlight(code: HTMLElement, grammar: string): void {
   observe(code);
 }
 
-/** One for each element that scrolls: the margins of the page's own view would be cut off by it. */
+/** One for each element that scrolls, which would clip the margins of the page's own viewport. */
 const observers = new WeakMap<Element, IntersectionObserver>();
 
 /** Observing an element again reports it again. */
@@ -127,7 +127,7 @@ function look(entries: readonly IntersectionObserverEntry[]): void {
   }
 }
 
-// On paper everything is near.
+// Everything is printed, near the view or not.
 addEventListener("beforeprint", () => {
   isPrinting = true;
   for (const code of roots.flatMap((root) => [...(root.deref()?.querySelectorAll("pre > code") ?? [])])) paint(code);
@@ -137,7 +137,7 @@ addEventListener("afterprint", () => {
   for (const code of painted) observe(code);
 });
 
-/** Chromium paints ranges like selected text there, whatever their colours. */
+/** With forced colours Chromium paints ranges like selected text, whatever their colours: none are added then. */
 const forced = matchMedia("(forced-colors: active)");
 forced.addEventListener("change", () => {
   for (const name of Object.values(ROLES)) CSS.highlights.delete(`agent-chat-${name}`);
@@ -152,14 +152,14 @@ function paint(code: Element): void {
     hide(code);
     ranges.set(code, rangesOf(code, spans));
   }
-  // Some browsers report nothing of elements that have left the page.
+  // Some browsers do not report elements that have left the page.
   for (const element of painted) if (!element.isConnected) hide(element);
   if (painted.has(code)) return;
   painted.add(code);
   register(code);
 }
 
-/** Takes the colours away until they are needed again. */
+/** Removes the colours until they are needed again. */
 function hide(code: Element): void {
   if (!painted.delete(code)) return;
   for (const [role, range] of ranges.get(code) ?? []) CSS.highlights.get(`agent-chat-${role}`)?.delete(range);
@@ -188,7 +188,7 @@ function rangesOf(code: Element, spans: readonly HighlightSpan[]): Ranges {
 
 /** Finds the text node and the offset in it, for offsets in the whole text that only grow. */
 function placesIn(code: Element): (offset: number) => [Text, number] {
-  // Code is drawn in parts of whole lines, each with one text.
+  // Code is drawn in chunks of whole lines, each with one text node.
   const texts = [...code.children].flatMap(({ firstChild }) => (firstChild instanceof Text ? [firstChild] : []));
   let before = 0;
   let index = 0;

@@ -27,7 +27,7 @@ options.name_IDs = [0, 1, 2, 13, 14]
 options.drop_tables += ["DSIG"]
 font = subset.load_font(sys.argv[1], options)
 
-# Some arrows have the length by which their last part overlaps at its outer end: browsers put no arrow together of that.
+# Some arrows have the overlap of an end part on its outer side, from which browsers cannot assemble the arrow.
 variants = font["MATH"].table.MathVariants
 for construction in [*variants.HorizGlyphConstruction, *variants.VertGlyphConstruction]:
     parts = construction.GlyphAssembly.PartRecords if construction.GlyphAssembly else []

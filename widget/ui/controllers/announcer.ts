@@ -1,23 +1,23 @@
 import { html, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
 
-/** By then a screen reader has taken over what it will say. */
+/** After this time a screen reader has taken over the text of a live region, which can be removed. */
 export const HEARD_AFTER_MS = 1_000;
 
-/** So much of a long answer is drawn for screen readers at once, in characters: all of it would hold up the page. */
+/** Characters of a long answer that are drawn at once for screen readers: all of it would block the page. */
 const CHARACTERS_AT_A_TIME = 16_000;
 
 /**
- * Where a listener can leave a long answer: after what ends a sentence, and what closes a quote. `Intl.Segmenter` knows
- * more of it, but its data takes a phone 50 ms and longer to load.
+ * The end of a sentence, with a closing quote or bracket: where a listener can stop a long answer. `Intl.Segmenter`
+ * would be more precise, but a phone takes 50 ms or more to load its data.
  */
 export const SENTENCE_END = /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?![\p{Ll}\d])|(?<=[。！？])(?![\p{Pe}\p{Pf}。！？])/u;
 
-/** Speaks to screen readers: apart from the conversation, which would be read out token by token. */
+/** Speaks to screen readers in live regions of its own, as the conversation would be read out token by token. */
 export class Announcer implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   #polite: readonly string[] = [];
   #urgent = "";
-  /** What of an answer is still to be said. */
+  /** The texts of an answer that are still to be spoken. */
   #rest: Iterator<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -34,7 +34,7 @@ export class Announcer implements ReactiveController {
     clearTimeout(this.#timer);
   }
 
-  /** Takes back what was said. */
+  /** Removes all texts, and those still to be spoken. */
   clear(): void {
     this.#polite = [];
     this.#urgent = "";
@@ -42,20 +42,20 @@ export class Announcer implements ReactiveController {
     this.#host.requestUpdate();
   }
 
-  /** Says texts, sentence by sentence, when the reader pauses. An alert from before is over then. */
+  /** Says texts, sentence by sentence, when the screen reader pauses. Removes an earlier alert. */
   say(...texts: string[]): void {
     this.#urgent = "";
     this.#polite = [...this.#polite, ...texts.flatMap((text) => text.split(SENTENCE_END))];
     this.#drawForAMoment();
   }
 
-  /** Says texts of any length. What was still to be said of others is left out. */
+  /** Says texts of any length. Drops what was left of earlier ones. */
   sayAll(texts: Iterable<string>): void {
     this.#rest = texts[Symbol.iterator]();
     this.#sayNext();
   }
 
-  /** Says it at once: for failures. */
+  /** Says a text at once: for failures. */
   interrupt(text: string): void {
     // A live region speaks only when its text changes; a no-break space makes a repeated one differ.
     this.#urgent = text === this.#urgent ? `${text}\u00A0` : text;
@@ -72,8 +72,8 @@ export class Announcer implements ReactiveController {
   }
 
   /**
-   * A person would find the texts a second time while browsing the page, and an alert is said again each time that the
-   * element is shown.
+   * If the texts stayed, people would find them again while browsing the page, and an alert would be spoken each time
+   * that the element is shown.
    */
   #drawForAMoment(): void {
     this.#host.requestUpdate();
@@ -86,7 +86,7 @@ export class Announcer implements ReactiveController {
     this.clear();
     if (!rest) return;
     this.#rest = rest;
-    // Once the texts before are gone: of two equal ones, the second would be no change.
+    // Only once the earlier texts are gone: repeating an equal text would not change the live region.
     this.#timer = setTimeout(() => this.#sayNext());
   }
 

@@ -9,29 +9,29 @@ import type { CallAnnouncer } from "./call-announcer.ts";
 export interface AnswerAnnouncerOptions {
   readonly announcer: Announcer;
   readonly context: () => ChatContext;
-  /** The message as it is drawn. */
+  /** The message as drawn so far. */
   readonly find: (id: string) => ParentNode | undefined;
-  /** The same, once all that is known of it is drawn. */
+  /** The message, once everything received of it is drawn. */
   readonly drawn: (id: string) => Promise<ParentNode | undefined>;
 }
 
-/** Says what happens in an answer: that it begins, its tool calls, and at its end its text, or what is new in it. */
+/** Announces an answer: its start, its tool calls, and at its end its text, or the new part of a continued one. */
 export class AnswerAnnouncer {
   readonly #options: AnswerAnnouncerOptions;
-  /** The answer that is coming, as it was seen last. */
+  /** The answer that is streaming, as last seen. */
   #current: AssistantMessage | undefined;
-  /** Speaks of its calls. Absent until one of them has changed; resolves without it where its code cannot be loaded. */
+  /** Announces the tool calls. Absent until one has changed; resolves to `undefined` if the code cannot be loaded. */
   #calls: Promise<CallAnnouncer | undefined> | undefined;
-  /** Id of the answer that has ended without its text being said. */
+  /** Id of an answer that has ended without its text being spoken. */
   #unsaid: string | undefined;
-  /** Sentences that were there when the answer went on. */
+  /** Sentences that the answer already had when it was continued. */
   #known: Promise<readonly string[]> = Promise.resolve([]);
 
   constructor(options: AnswerAnnouncerOptions) {
     this.#options = options;
   }
 
-  /** To be called with the last answer after every change of the messages. */
+  /** Must be called with the last answer after every change of the messages. */
   watch(answer?: AssistantMessage): void {
     if (answer?.status === "streaming") this.#follow(answer);
     else {
@@ -52,7 +52,7 @@ export class AnswerAnnouncer {
     this.#current = answer;
   }
 
-  /** The code that speaks of calls comes with that of steps: until it is there, each change of them waits in turn. */
+  /** `CallAnnouncer` is loaded with the code of the steps. Until then, changes of the calls wait in order. */
   #followCalls(answer: AssistantMessage): void {
     const before = this.#current;
     if (!before || toolCalls(answer).every((call) => before.blocks.includes(call))) return;
@@ -74,27 +74,27 @@ export class AnswerAnnouncer {
     const { failure, finishReason = "stop", id, blocks, kept, suggestions = [] } = answer;
     const { strings } = context();
     const known = this.#known;
-    // What is asked was said aloud, which other texts would end.
+    // Other texts would interrupt the alert about the failure or the question.
     const isUnsaid = failure !== undefined || finishReason === "approval_required";
     this.#unsaid = isUnsaid ? id : undefined;
-    // Its last calls may have come together with its end.
+    // The last calls may have arrived together with the end of the answer.
     this.#followCalls(answer);
     const waiting = waitingCalls(answer);
     if (this.#calls) (await this.#calls)?.say();
     const said = (all: readonly Block[]) => all.flatMap((block) => kindOf(block).speak?.(block, strings) ?? []);
     if (waiting.length > 0) announcer.interrupt(said(waiting).join(" "));
-    // Changed arguments that were refused can be corrected.
+    // The server has refused changed arguments, which the user can correct.
     const isRefused = failure?.code === "invalid_request" && waiting.length > 0;
     if (failure) announcer.interrupt(isRefused ? strings.checkValue : await explain(failure, strings));
     if (isUnsaid) return;
-    // Its note is drawn, and said, when there are words for it.
+    // The note about this reason needs texts that are loaded separately, to be drawn and spoken.
     if (!(finishReason in endNotes)) await partTexts.load().catch(() => undefined);
     const others = said(blocks.slice(kept));
     if (suggestions.length > 0) others.push(`${strings.suggestions}: ${suggestions.join(", ")}`);
     await this.say(id, await known, others);
   }
 
-  /** Says a message as it is drawn, without the marks of Markdown, and `others` afterwards. */
+  /** Speaks a message as drawn, without Markdown marks and the `known` sentences, and then `others`. */
   async say(id: string, known: readonly string[] = [], others: readonly string[] = []): Promise<void> {
     const { announcer, context, drawn } = this.#options;
     const { strings } = context();
@@ -114,13 +114,13 @@ export class AnswerAnnouncer {
       const texts = spokenTexts(message?.querySelectorAll(".markdown") ?? [], context().strings);
       return [...newSentences(texts, [])];
     };
-    // More may have come of it when it is drawn next.
+    // Read now: the next drawing may already include new text.
     const known = sentencesIn(find(answer.id));
     return known.length > 0 ? known : sentencesIn(await drawn(answer.id));
   }
 }
 
-/** The sentences that were not there before. */
+/** The sentences that differ from the known one at the same place. */
 function* newSentences(texts: Iterable<string>, known: readonly string[]): Generator<string> {
   let place = 0;
   for (const text of texts) {
@@ -128,16 +128,16 @@ function* newSentences(texts: Iterable<string>, known: readonly string[]): Gener
   }
 }
 
-/** Elements of an answer whose text is spoken on its own. */
+/** Elements whose text is spoken separately. */
 const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;
 
-/** A program or a table with as many lines or rows is spoken as its kind and its size. */
+/** From this number of lines or rows on, only the kind and size of a program or table are spoken. */
 const LONG = 10;
 
 /** The spoken texts of rendered answers, one per block: without Markdown marks and buttons. */
 export function* spokenTexts(roots: Iterable<Node>, strings: Strings): Generator<string> {
   for (const root of roots) {
-    // Block by block, as they are asked for.
+    // Lazily, block by block.
     if (root instanceof Element && root.matches(".markdown, .section")) yield* spokenTexts(root.childNodes, strings);
     else
       yield* textOf(root, strings)
@@ -151,7 +151,7 @@ function inOneRow(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** With a character between blocks that no text has. */
+/** The text of a node, with NUL between blocks: no text contains that character. */
 function textOf(node: Node, strings: Strings): string {
   if (node instanceof Text) return node.data;
   const { nodeName } = node;
@@ -162,7 +162,7 @@ function textOf(node: Node, strings: Strings): string {
   return edge + text + edge;
 }
 
-/** What is spoken in place of a long program or table, or of a formula that was drawn. */
+/** Spoken in place of a long program or table, or of a rendered formula. */
 function summaryOf(node: Node, strings: Strings): string | undefined {
   if (!(node instanceof HTMLElement)) return undefined;
   if (node.matches(".rendered")) return node.dataset.source;

@@ -4,26 +4,26 @@ import type { ChatContext } from "../context.ts";
 import { toolName, toolStatusText } from "../tool-text.ts";
 import type { Announcer } from "./announcer.ts";
 
-/** Calls that begin within this time of each other, in milliseconds, are spoken of together. */
+/** Calls that begin within this time of each other, in milliseconds, are announced together. */
 const TOGETHER = 100;
 
-/** What a call does is said at most once within this time, in milliseconds. */
+/** The progress of running calls is announced at most once within this time. */
 const PROGRESS_EVERY_MS = 10_000;
 
-/** Says what becomes of the tool calls of one answer. Those that wait for the person are spoken of at its end. */
+/** Announces the tool calls of one answer. Calls that wait for the user are announced at the end of the answer. */
 export class CallAnnouncer {
   readonly #announcer: Announcer;
   readonly #context: () => ChatContext;
-  /** The answer as it was seen last. */
+  /** The answer as last seen. */
   #answer: AssistantMessage;
-  /** What was last said of its calls, by their ids. */
+  /** The status last announced of each call, by its id. */
   readonly #said = new Map<string, ToolStatus>();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** What a call was last said to do. */
+  /** The progress announced last. */
   #progress: string | undefined;
   #progressTimer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Nothing is said of what the answer holds already. */
+  /** Calls that the answer already has are not announced. */
   constructor(announcer: Announcer, context: () => ChatContext, answer: AssistantMessage) {
     this.#announcer = announcer;
     this.#context = context;
@@ -31,10 +31,10 @@ export class CallAnnouncer {
     for (const { callId, status } of callsOf(answer)) this.#said.set(callId, status);
   }
 
-  /** To be called with the answer after every change of its calls. */
+  /** Must be called with the answer after every change of its calls. */
   watch(answer: AssistantMessage): void {
     const [known, calls] = [callsOf(this.#answer), callsOf(answer)];
-    // The next turn of the model: the calls before it get their own sentence.
+    // The model's next turn has begun: the calls of the one before get a sentence of their own.
     if (calls.length > known.length && !known.some(isOpen)) this.say();
     this.#answer = answer;
     if (calls.some(({ callId, status }) => this.#said.get(callId) !== status)) {
@@ -54,13 +54,13 @@ export class CallAnnouncer {
     this.#progress = text;
   }
 
-  /** What was not said yet is left out. */
+  /** Drops what was not announced yet. */
   leave(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#progressTimer);
   }
 
-  /** Says which calls have begun and, once none of them runs any more, how they have ended. */
+  /** Announces which calls have begun and, once none is running any more, how they have ended. */
   say(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -90,7 +90,7 @@ export class CallAnnouncer {
   }
 }
 
-/** Calls of which there is something to say: the person knows what they have declined. */
+/** The calls to announce: users know which ones they have declined. */
 function callsOf(answer: AssistantMessage): readonly ToolBlock[] {
   return toolCalls(answer).filter(({ decision }) => decision?.approved !== false);
 }

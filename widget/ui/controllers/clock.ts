@@ -1,11 +1,11 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 
-/** What shows a time at the moment. */
+/** The hosts that currently show a running time. */
 const hosts = new Set<ReactiveControllerHost>();
 
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** Draws its host once a second while that shows a time: with one timer for the page, and none while it is hidden. */
+/** Redraws its host once a second while the host shows a running time. One timer per page; none while it is hidden. */
 export class Clock implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   readonly #isShown: () => boolean;
@@ -29,7 +29,7 @@ export class Clock implements ReactiveController {
   }
 }
 
-/** Whole seconds since a moment; none since one that is not known. */
+/** Whole seconds since `start` (milliseconds since the epoch); `-Infinity` if it is not known. */
 export function secondsSince(start = Number.POSITIVE_INFINITY): number {
   return Math.floor((Date.now() - start) / 1_000);
 }

@@ -1,30 +1,30 @@
 import type { ReactiveController } from "lit";
 import type { ChatPart } from "../chat-part.ts";
 
-/** How long it stays open after its end: long enough to see that it has ended. */
+/** How long a part stays open after its end, so that people see that it has ended. */
 const LINGERS_FOR_MS = 1_000;
 
 let count = 0;
 
-/** Whether a part that opens and closes is open: as the person has chosen, and until then as the page wants it. */
+/** Whether a part that opens and closes is open: as the user has chosen, or else as the page has set it. */
 export class Disclosure implements ReactiveController {
-  /** Id of the element that is opened. No other one in the document has it. */
+  /** Id of the element that is opened, unique in the document. */
   readonly bodyId = `agent-chat-body-${++count}`;
   readonly #host: ChatPart;
   readonly #isRunning: () => boolean;
-  /** The person's choice. */
+  /** The user's choice. */
   #chosen: boolean | undefined;
   #wasRunning = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `isRunning` says whether what the part shows goes on. */
+  /** `isRunning` says whether the step that the part shows is still running. */
   constructor(host: ChatPart, isRunning: () => boolean) {
     this.#host = host;
     this.#isRunning = isRunning;
     host.addController(this);
   }
 
-  /** Whether it goes on, or has just ended. */
+  /** Whether the step is running or has just ended. */
   get isActive(): boolean {
     return this.#wasRunning || this.#timer !== undefined;
   }
@@ -51,7 +51,7 @@ export class Disclosure implements ReactiveController {
   }
 
   #lingered(): void {
-    // A part that closes by itself must neither lose the focus nor turn a press on its row into the opposite.
+    // A part in use must not close by itself: that would lose the focus, or make a press on its row reopen it.
     const used = `#${this.bodyId}:is(:focus-within,:active),[aria-controls=${this.bodyId}]:active`;
     if (this.#host.querySelector(used)) this.choose(true);
     this.#stopLingering();

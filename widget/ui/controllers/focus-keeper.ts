@@ -2,23 +2,23 @@ import type { ReactiveController, ReactiveControllerHost } from "lit";
 
 export interface FocusHost extends ReactiveControllerHost, HTMLElement {
   readonly renderRoot: HTMLElement | DocumentFragment;
-  /** Resolves when the parts have been drawn, too. */
+  /** Resolves once the parts have been drawn as well. */
   readonly updateComplete: Promise<boolean>;
   readonly page: boolean;
   readonly embed: boolean;
-  /** Whether the form that asks for a key is shown, in the place of the text field. */
+  /** Whether the form that asks for a key is shown in place of the text field. */
   readonly asksForKey: boolean;
   focusComposer(): void;
 }
 
 /**
- * The focus never moves because something has arrived, and never falls out of the chat because something has gone: the
- * text field gets it then, or the conversation where that would open a keyboard. It is taken from nothing else in the
+ * New content never moves the focus, and removed content never loses it: the text field gets it then, or the
+ * conversation if the field would open an on-screen keyboard. The focus is never taken from another element of the
  * page.
  */
 export class FocusKeeper implements ReactiveController {
   readonly #host: FocusHost;
-  /** What had the focus last, in the chat or in what the page has put into it; absent once the person has left it. */
+  /** The element last focused in the chat or in slotted content of the page; absent once the user has left it. */
   #focused: Element | undefined;
   #askedForKey: boolean | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -26,12 +26,12 @@ export class FocusKeeper implements ReactiveController {
   constructor(host: FocusHost) {
     this.#host = host;
     host.addController(this);
-    // A part may change without the element, and the button be gone that was pressed in it.
+    // A part may be redrawn without the element, and the pressed button may be gone.
     host.addEventListener("click", () => void host.updateComplete.then(() => this.#keep()));
   }
 
   hostConnected(): void {
-    // The element itself does not hear of a focus that moves inside its shadow root.
+    // Focus events that stay inside the shadow root do not reach the element itself.
     const { renderRoot } = this.#host;
     renderRoot.addEventListener("focusin", this.#entered);
     renderRoot.addEventListener("focusout", this.#left);
@@ -53,7 +53,7 @@ export class FocusKeeper implements ReactiveController {
     this.#timer = undefined;
     const focused = this.#focused;
     this.#focused = undefined;
-    // An element that is only moved is connected again by then.
+    // By then, an element that was only moved is connected again.
     queueMicrotask(() => {
       const active = deepActiveElement();
       if (active === focused) this.#focused = focused;
@@ -65,14 +65,14 @@ export class FocusKeeper implements ReactiveController {
     this.#focused = event.composedPath()[0] as Element;
   };
 
-  /** The person has gone elsewhere, unless it was the element that went: that is known a moment later. */
+  /** The user has left the element, unless the element was removed, which is known only a moment later. */
   readonly #left = ({ target }: Event): void => {
     queueMicrotask(() => {
       if (this.#focused === target && isThere(this.#focused)) this.#focused = undefined;
     });
   };
 
-  /** Once the parts have been drawn: to ask each of them at every frame would cost more with each message. */
+  /** After the parts have been drawn. A timer, as awaiting each part on every update gets slower with each message. */
   #keepSoon(): void {
     if (!this.#focused) return;
     this.#timer ??= setTimeout(() => {
@@ -87,17 +87,17 @@ export class FocusKeeper implements ReactiveController {
     else this.#host.renderRoot.querySelector<HTMLElement>(".scroller")?.focus({ preventScroll: true });
   }
 
-  /** Whether what had the focus is gone, and nothing else has it. */
+  /** Whether the focused element is gone and nothing else has the focus. */
   get #isLost(): boolean {
     const focused = this.#focused;
     if (!focused || isThere(focused)) return false;
     const active = deepActiveElement();
-    // What has just been hidden loses the focus a moment later.
+    // An element that has just been hidden loses the focus a moment later.
     return isNothing(active) || active === focused;
   }
 }
 
-/** Where a focused text field opens no keyboard over the page. */
+/** Whether a text field can be focused without opening an on-screen keyboard. */
 function hasFinePointer(): boolean {
   return matchMedia("(pointer: fine)").matches;
 }
@@ -106,12 +106,12 @@ function isThere(element: Element): boolean {
   return element.isConnected && !element.closest("[hidden], :disabled");
 }
 
-/** Whether this has the focus where nothing else has it. */
+/** Whether this active element means that nothing has the focus. */
 function isNothing(active: Element | null): boolean {
   return active === null || active === document.body;
 }
 
-/** What has the focus, inside shadow roots, too. */
+/** The focused element, also inside shadow roots. */
 function deepActiveElement(): Element | null {
   let active = document.activeElement;
   while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;

@@ -6,28 +6,28 @@ import type { SourcesListener } from "../../markdown/renderers.ts";
 import type { ChatContext } from "../context.ts";
 
 interface Drawing {
-  /** What it shows. */
+  /** The value that the element was drawn for. */
   readonly subject: unknown;
-  /** Whether the page had a function for it. */
+  /** Whether the page had a function to draw it. */
   readonly isWanted: boolean;
   readonly element: HTMLElement | undefined;
-  /** Hand the element on, where it is not a child of the chat itself. */
+  /** Pass the element through the inner shadow hosts, if it is not a child of the chat itself. */
   readonly slots: HTMLSlotElement[];
 }
 
-/** The key of the drawing that says whose message it is. Calls of tools have others. */
+/** The key of the drawing for the message's header. Tool calls have their ids as keys. */
 const HEADER = "";
 
 /**
- * What the page draws of one message: its header, and calls of tools. The drawings become children of the outermost of
- * our elements, the chat or its launcher, and stand in slots of the message: so the page's style sheets and scripts
- * reach them.
+ * The parts of one message that the page draws: its header and tool calls. The drawings become children of our
+ * outermost element, the chat or its launcher, and are slotted into the message, so that the page's style sheets and
+ * scripts reach them.
  */
 export class PageDrawings implements ReactiveController {
   readonly #host: ReactiveControllerHost & HTMLElement;
-  /** By `HEADER`, or the id of a call. */
+  /** By `HEADER` or call id. */
   readonly #drawings = new Map<string, Drawing>();
-  /** By id of the call. */
+  /** By call id. */
   readonly #listeners = new Map<string, SourcesListener[]>();
   #sources: ReturnType<typeof sourcesIn> = [];
 
@@ -48,7 +48,7 @@ export class PageDrawings implements ReactiveController {
     for (const drawing of this.#drawings.values()) remove(drawing);
   }
 
-  /** Draws what is new or has changed. To be called before the message is drawn. */
+  /** Draws what is new or has changed. Must be called before the message is drawn. */
   update(message: Message, { messageHeader, toolRenderers: renderers, actions }: ChatContext): void {
     const { id: messageId, role } = message;
     const name = role === "page" ? message.name : undefined;
@@ -75,7 +75,7 @@ export class PageDrawings implements ReactiveController {
     }
   }
 
-  /** Name of the slot with the drawing of a call, or else of the header; `undefined` where the chat shows its own. */
+  /** Slot name of a call's drawing, or by default the header's; `undefined` if the chat draws its own. */
   slotOf(key = HEADER): string | undefined {
     return this.#drawings.get(key)?.element?.slot;
   }
@@ -90,7 +90,7 @@ export class PageDrawings implements ReactiveController {
     this.#drawings.set(key, { subject, isWanted, element, slots: isKept ? known.slots : [] });
   }
 
-  /** A listener that fails stops nothing. */
+  /** In a microtask, so that a listener that throws stops nothing. */
   #tell(listener: SourcesListener): void {
     if (this.#sources.length > 0) queueMicrotask(() => listener(this.#sources));
   }
@@ -108,7 +108,7 @@ export class PageDrawings implements ReactiveController {
   }
 }
 
-/** The chat around a part, and the launcher around that chat: their shadow roots are ours, all others are the page's. */
+/** The chat around a part, and a launcher around the chat. Shadow roots further out belong to the page. */
 function hostsAround(part: Node): Element[] {
   const hosts: Element[] = [];
   let root = part.getRootNode();
@@ -119,14 +119,14 @@ function hostsAround(part: Node): Element[] {
   return hosts;
 }
 
-/** A call that is read from storage is another object, and what stands in its drawing has to stay. */
+/** Compares by content: a call read from storage is a new object, but its drawing must stay. */
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after || typeof before !== "object") return before === after;
   const [known, others] = [Object.entries(before ?? {}), Object(after)];
   return known.length === Object.keys(others).length && known.every(([name, value]) => others[name] === value);
 }
 
-/** A picture as events have it. */
+/** A picture in the format of the events. */
 function imageOf(image: NonNullable<ToolBlock["images"]>[number]): ResultImage | Omit<ResultImage, "data"> {
   const mime_type = image.omitted.mime_type as ImageType;
   return image.type === "omitted" ? { mime_type } : { mime_type, data: image.image_url.url.replace(/.*,/, "") };

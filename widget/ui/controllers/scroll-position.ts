@@ -6,65 +6,65 @@ import type { MessageElement } from "../message.ts";
 /**
  * The reader's place in the conversation.
  *
- * - `anchored`: the last exchange stands at the top, and the answer grows below it. Nothing moves.
+ * - `anchored`: the last exchange is at the top, and the answer grows below it. Nothing moves.
  * - `following`: the end of the text stays in view.
- * - `free`: the reader went somewhere else. Nothing moves.
+ * - `free`: the reader has scrolled elsewhere. Nothing moves.
  */
 type ReadingMode = "anchored" | "following" | "free";
 
-/** Nearer to the end than this counts as being there, in pixels. */
+/** Positions nearer to the end than this count as the end, in pixels. */
 const AT_END = 32;
 
-/** Between the header and a new message, in pixels. Of that, the message has 6 as its own padding (`message.css`). */
+/** Gap between the header and a new message, in pixels, without the message's own padding of 6 (`message.css`). */
 const ANCHOR_GAP = 16 - 6;
 
-/** How much of a question that takes half of the view stays in view above its answer, in pixels: three lines. */
+/** Height of a question longer than half of the view that stays visible above its answer, in pixels: three lines. */
 const QUESTION_REST = 78;
 
-/** Lower than this a view has no room for a question, and the answer's first line stands at its top. */
+/** A view lower than this, in pixels, has no room for a question: the answer's first line is at its top. */
 const LOW_VIEW = 3 * QUESTION_REST;
 
-/** What a place is found again by. Steps are none: they open and close by themselves. */
+/** The blocks that a place refers to. Not steps, because they open and close by themselves. */
 const BLOCK = ".message > .markdown > :not(.section), .message > .markdown > .section > *, .bubble";
 
-/** Where the first block in view is looked for, below the scroller's top: between two of them there is a gap. */
+/** Pixels below the scroller's top to probe for the first visible block. Several, as blocks have gaps between them. */
 const LOOK_AT = [4, 20, 36, 52, 84];
 
-/** Browsers scroll smoothly in less time than that. */
+/** Smooth scrolling of any browser takes less time than this. */
 const LONGEST_GLIDE_MS = 1_000;
 
-/** Keys that scroll up; the space bar does with Shift. */
+/** Keys that scroll up, besides Shift and the space bar. */
 const UPWARD_KEYS = /^(ArrowUp|PageUp|Home)$/;
 
 export class ScrollPosition implements ReactiveController {
-  /** Whether there is more below what is in view: a way to the end is shown. */
+  /** Whether there is more text below the view, so that the button to the end is shown. */
   isAway = false;
-  /** Whether what is answered is a question that was pending, and the reader is still above it. */
+  /** Whether a message that was pending is being answered, and the reader is still above it. */
   isNextUnseen = false;
   readonly #host: LitElement;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
   #scroller: HTMLElement | null = null;
   #listeners = new AbortController();
   #mode: ReadingMode = "following";
-  /** Whether a conversation is shown, and not its greeting. */
+  /** Whether messages are shown, rather than the greeting. */
   #hasText = false;
-  /** The exchange that was moved to the top last. */
+  /** The exchange that was anchored last. */
   #anchor: HTMLElement | undefined;
-  /** Where it stands, below the scroller's top: less than 0 when only the end of its question is in view. */
+  /** Its distance from the scroller's top: negative when only the end of its question is in view. */
   #anchorTop = 0;
-  /** Until then it may be on its way there, as `performance.now()` says the time. */
+  /** Until this time (`performance.now()`) a smooth scroll to the anchor may be under way. */
   #arrivesBy = 0;
-  /** The last known position, also after our own writes: a scroll event with another one is the reader's. */
+  /** Last known `scrollTop`, also after our own writes: a scroll event with another one comes from the reader. */
   #top = 0;
-  /** The first block in view, and how much of it is above the view. */
+  /** The first block in view, and the fraction of it that is above the view. */
   #held: { readonly block: Element; readonly part: number } | undefined;
-  /** Where an earlier page load was left, until the view stands there, or the reader does something. */
+  /** The place of an earlier page load, until the view is there or the reader does something. */
   #wanted: Place | undefined;
   #width = 0;
   #height = 0;
-  /** What the reader presses, to click, drag or select: text must not move under the pointer. */
+  /** The target that the reader is pressing, to click, drag or select: text must not move under the pointer. */
   #pressed: EventTarget | null = null;
-  /** The next change of size was asked for by the reader. */
+  /** Whether the reader has caused the next change of size. */
   #isHolding = false;
 
   constructor(host: LitElement) {
@@ -73,7 +73,7 @@ export class ScrollPosition implements ReactiveController {
   }
 
   hostUpdated(): void {
-    // An element is also drawn after it was removed, for example when its answer ends by that.
+    // An element is also updated after its removal, for example when that ends its answer.
     const scroller = this.#host.isConnected ? this.#host.renderRoot.querySelector<HTMLElement>(".scroller") : null;
     if (scroller !== this.#scroller) this.#observe(scroller);
     // A new conversation shows its greeting from the start.
@@ -90,13 +90,13 @@ export class ScrollPosition implements ReactiveController {
   }
 
   /**
-   * Moves the last exchange to the top. To be called once it has been drawn; it glides there from where it was in view.
+   * Moves the last exchange to the top, by smooth scrolling if `glides`. Must be called once it has been drawn.
    */
   anchorLastExchange({ glides = true } = {}): void {
     const exchanges = this.#scroller?.querySelectorAll<HTMLElement>(".exchange") ?? [];
     const exchange = exchanges[exchanges.length - 1];
     if (!this.#scroller?.clientHeight || !exchange) {
-      // A chat that is not shown has no place to keep: its end is shown when it is opened.
+      // A hidden chat has no position to keep: it shows its end when it is opened.
       this.follow();
       return;
     }
@@ -104,23 +104,23 @@ export class ScrollPosition implements ReactiveController {
     const question = bottomOf(exchange.querySelector("agent-chat-message")) - exchange.getBoundingClientRect().top;
     const hidden = clientHeight < LOW_VIEW ? question : question > clientHeight / 2 ? question - QUESTION_REST : 0;
     exchange.style.setProperty("--_hidden", `${hidden}px`);
-    // The first message comes into an empty view: nothing was there to be moved.
+    // The first message appears in an empty view, so there is nothing to glide.
     this.#anchorAt(exchange, ANCHOR_GAP - hidden, glides && exchanges.length > 1 ? "smooth" : "instant");
     this.#arrivesBy = this.#isInPlace ? 0 : performance.now() + LONGEST_GLIDE_MS;
     this.#checkEnd();
   }
 
-  /** Where the exchange of a message stands, below the scroller's top. */
+  /** Distance of a message's exchange from the scroller's top, in pixels. */
   topOf(id: string): number {
     return this.#topOf(this.#elementOf(id)?.closest(".exchange"));
   }
 
-  /** Has the exchange of a message stand there, whatever comes below it. */
+  /** Anchors the exchange of a message at this distance from the scroller's top, whatever follows it. */
   keepAt(top: number, id: string): void {
     const exchange = this.#elementOf(id)?.closest<HTMLElement>(".exchange");
     if (!exchange) return;
     this.#anchorAt(exchange, top, "instant");
-    // What follows may be shorter than what was scrolled past.
+    // The conversation may now be too short to scroll that far.
     this.#anchorTop = this.#topOf(exchange);
     this.#arrivesBy = 0;
     this.#remember();
@@ -129,7 +129,7 @@ export class ScrollPosition implements ReactiveController {
 
   #anchorAt(exchange: HTMLElement, top: number, behavior: ScrollBehavior): void {
     this.#wanted = undefined;
-    // It makes the room that the exchange needs to stand there.
+    // The class adds the empty space that the exchange needs below it to reach that place.
     this.#scroller?.querySelector(".exchange:last-child")?.classList.add("anchored");
     this.#anchor = exchange;
     this.#anchorTop = top;
@@ -150,7 +150,7 @@ export class ScrollPosition implements ReactiveController {
     this.#checkEnd();
   }
 
-  /** Where the reader is, to be found again after a reload; absent at the end. */
+  /** The reader's place, to return to after a reload; absent at the end. */
   get place(): Place | undefined {
     if (this.#wanted || this.#mode === "following") return this.#wanted;
     this.#remember();
@@ -160,16 +160,16 @@ export class ScrollPosition implements ReactiveController {
     return { message: message.message.id, block: [...message.querySelectorAll(BLOCK)].indexOf(block), part };
   }
 
-  /** Goes where an earlier page load was left, as soon as that has been drawn. */
+  /** Goes to the place of an earlier page load, as soon as that has been drawn. */
   returnTo(place: Place): void {
     this.#wanted = place;
     this.#findWanted();
   }
 
-  /** Stays where it is over the next change of size, which the reader has asked for. */
+  /** Keeps the position over the next change of size, which the reader has caused. */
   hold(): void {
     this.#isHolding = true;
-    // A row that was opened may have had no room to take.
+    // Opening a row may change no size, so the hold also ends by itself.
     requestAnimationFrame(() => requestAnimationFrame(() => this.#endHold()));
   }
 
@@ -178,22 +178,22 @@ export class ScrollPosition implements ReactiveController {
     this.#resize.disconnect();
     this.#scroller = scroller;
     if (!scroller) return;
-    // A chat that was moved in the page has lost its place, and the reader did not do it.
+    // Moving the element in the page resets the scroll position, which is not the reader's doing.
     if (this.#mode === "free") scroller.scrollTop = this.#top;
     this.#top = scroller.scrollTop;
     this.#listeners = new AbortController();
     const options = { signal: this.#listeners.signal, passive: true };
     scroller.addEventListener("scroll", () => this.#scrolled(), options);
-    // A wheel turned upward says it before the scroll event does: the next token must not win the race.
+    // The wheel event precedes the scroll event: otherwise the next token could scroll back to the end first.
     scroller.addEventListener("wheel", ({ deltaY }) => this.#leave(deltaY < 0), options);
     scroller.addEventListener(
       "keydown",
       ({ key, shiftKey }) => this.#leave(UPWARD_KEYS.test(key) || (key === " " && shiftKey)),
       options,
     );
-    // A person who selects text reads it: it must not move away with the selection.
+    // People who select text are reading it: it must not move away with the selection.
     for (const type of ["touchmove", "selectstart"]) scroller.addEventListener(type, () => this.#leave(true), options);
-    // Parts of an answer that open say so.
+    // Parts of an answer that open fire `toggle`.
     scroller.addEventListener("toggle", () => this.hold(), options);
     scroller.addEventListener("pointerdown", ({ target }) => this.#press(target), options);
     // Assistive technology clicks without a pointer.
@@ -209,11 +209,11 @@ export class ScrollPosition implements ReactiveController {
   #press(target: EventTarget | null): void {
     this.#pressed = target;
     this.#checkAnchoring();
-    // After the click that comes of it.
+    // After the click that follows `pointerup`.
     if (!target) setTimeout(() => this.#checkEnd());
   }
 
-  /** The reader takes over. Scrolling downward at the end goes on following it. */
+  /** The reader takes over. Scrolling downward at the end keeps following it. */
   #leave(isUpward: boolean): void {
     const scroller = this.#scroller;
     this.#wanted = undefined;
@@ -233,9 +233,9 @@ export class ScrollPosition implements ReactiveController {
     this.#top = scroller.scrollTop;
     if (this.#mode === "anchored") this.#scrolledAnchored();
     else {
-      // Upward means away, even near the end; a position exactly there is only content that became shorter, or the first
-      // pixel of a slow wheel. Downward never means away: the browser itself scrolls so when something above grows, such
-      // as a picture.
+      // Scrolling up means leaving the end, even near it. A position exactly at the end only means that the content has
+      // shrunk, or a slow wheel's first pixel. Scrolling down never means leaving: browsers do it themselves when
+      // content above grows, such as a picture.
       const distance = this.#distanceToEnd();
       if (isUpward && distance > 1) this.#mode = "free";
       else if (!isUpward && distance <= AT_END) this.#mode = "following";
@@ -244,14 +244,14 @@ export class ScrollPosition implements ReactiveController {
     this.#checkEnd();
   }
 
-  /** Before the next change of width, which moves all text: browsers hold a place only when something above it grows. */
+  /** Remembers the first visible block, for a change of width: browsers keep a place only when content above grows. */
   #remember(): void {
     const scroller = this.#scroller;
     if (!scroller || this.#mode === "following") return;
     const { left, top, width } = scroller.getBoundingClientRect();
     const root = scroller.getRootNode() as ShadowRoot;
     const hits = LOOK_AT.map((y) => root.elementFromPoint(left + width / 2, top + y));
-    // Beside a short question, and on steps, it is the first block of their message.
+    // Where no block is hit, as beside a short question or on steps, use the first block of the message.
     const block =
       firstOf(hits, (hit) => hit.closest(BLOCK)) ??
       firstOf(hits, (hit) => hit.closest("agent-chat-message")?.querySelector(BLOCK));
@@ -263,7 +263,7 @@ export class ScrollPosition implements ReactiveController {
     this.#scrollTo((this.#scroller?.scrollTop ?? 0) + this.#offsetOf(block, part), "instant");
   }
 
-  /** How far such a part of the block is below the scroller's top. */
+  /** Distance of the block's fraction `part` from the scroller's top, in pixels. */
   #offsetOf(block: Element, part: number): number {
     const { top, height } = block.getBoundingClientRect();
     return top - (this.#scroller?.getBoundingClientRect().top ?? 0) + part * height;
@@ -276,7 +276,7 @@ export class ScrollPosition implements ReactiveController {
 
   #findWanted(): void {
     const wanted = this.#wanted;
-    // A chat that is not shown stands nowhere.
+    // A hidden chat cannot scroll.
     if (!wanted || !this.#scroller?.clientHeight) return;
     const block = this.#elementOf(wanted.message)?.querySelectorAll(BLOCK)[wanted.block];
     if (!block) return;
@@ -285,18 +285,18 @@ export class ScrollPosition implements ReactiveController {
     const exchange = block.closest<HTMLElement>(".exchange:last-child");
     const missing = this.#offsetOf(block, wanted.part);
     if (exchange && missing > 1) {
-      // It stood above room of its own: see `anchorLastExchange`.
+      // The exchange had empty space below it: see `anchorLastExchange`.
       exchange.style.setProperty("--_hidden", `${ANCHOR_GAP - this.#topOf(exchange) + missing}px`);
       exchange.classList.add("anchored");
       this.#goTo(block, wanted.part);
     }
-    // While what stands below it is not drawn yet, the end is as near as the view gets.
+    // Until the content below is drawn, the view gets no nearer than the end, and keeps trying.
     if (Math.abs(this.#offsetOf(block, wanted.part)) <= 1) this.#wanted = undefined;
     this.#remember();
     this.#checkEnd();
   }
 
-  /** The reader has scrolled, unless the exchange is on its way, or the browser has held its place. */
+  /** The reader has scrolled, unless a smooth scroll is under way or the browser has kept the exchange in place. */
   #scrolledAnchored(): void {
     if (this.#isInPlace) this.#arrivesBy = 0;
     else if (!this.#isMoving) this.#mode = this.#distanceToEnd() <= AT_END ? "following" : "free";
@@ -304,7 +304,7 @@ export class ScrollPosition implements ReactiveController {
 
   #contentChanged(): void {
     const scroller = this.#scroller;
-    // Where everything is in view, no scroll event says that the end is.
+    // If everything fits into the view, no scroll event reports that the end is reached.
     const isAllVisible = scroller?.clientHeight && scroller.scrollHeight <= scroller.clientHeight;
     if (isAllVisible && this.#mode === "free" && !this.#wanted) this.#mode = "following";
     this.#findWanted();
@@ -320,7 +320,7 @@ export class ScrollPosition implements ReactiveController {
       this.#width = width;
     }
     const height = scroller?.clientHeight ?? 0;
-    // A keyboard has come, which must not cover what is being written.
+    // An on-screen keyboard has opened, which must not cover what is being written.
     if (scroller && height < this.#height) revealWritten(scroller);
     this.#height = height;
     this.#checkEnd();
@@ -328,7 +328,7 @@ export class ScrollPosition implements ReactiveController {
 
   #followEnd(): void {
     const scroller = this.#scroller;
-    // A greeting is read from its start.
+    // Without messages there is the greeting, which is read from its start.
     if (!scroller || this.#pressed || !this.#hasText) return;
     if (isVisited(scroller)) {
       if (this.#distanceToEnd() > AT_END) this.#mode = "free";
@@ -337,7 +337,7 @@ export class ScrollPosition implements ReactiveController {
     this.#scrollTo(scroller.scrollHeight, "instant");
   }
 
-  /** Something above it has another height, and the browser has not kept the place itself. */
+  /** Restores the anchored place if content above has changed its height and the browser has not done it. */
   #keepAnchor(): void {
     const scroller = this.#scroller;
     const wasScrolled = scroller && Math.abs(scroller.scrollTop - this.#top) >= 1;
@@ -369,7 +369,7 @@ export class ScrollPosition implements ReactiveController {
 
   #scrollTo(top: number, behavior: ScrollBehavior): void {
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    // Not `scrollTo`, of which Prototype.js and MooTools make something else.
+    // Not `scrollTo`, which Prototype.js and MooTools override.
     this.#scroller?.scroll({ top, behavior: isCalm ? "instant" : behavior });
     this.#top = this.#scroller?.scrollTop ?? 0;
   }
@@ -380,8 +380,8 @@ export class ScrollPosition implements ReactiveController {
   }
 
   /**
-   * Browsers hold the place when something above it grows (scroll anchoring). Not where this class does, nor under a pointer that
-   * selects: Chrome may take the growth of a text at the end of the view for a move, and goes along with it.
+   * Browsers keep the place when content above it grows (scroll anchoring). Off while this class does that, and while a
+   * pointer is down: Chrome may take the growth of a text at the end of the view for a move, and scroll with it.
    */
   #checkAnchoring(): void {
     const isOurs = this.#mode === "following" || this.#pressed;
@@ -390,10 +390,10 @@ export class ScrollPosition implements ReactiveController {
 
   #checkEnd(): void {
     this.#checkAnchoring();
-    // The button would cover what is pressed. Of a scrollbar, not every browser says that it was let go.
+    // The button could cover what is pressed. Not the scroller: not every browser reports the release of a scrollbar.
     if (this.#pressed && this.#pressed !== this.#scroller) return;
     const wasAway = this.isAway;
-    // The scroller may end with empty room behind the last message.
+    // Measured at the last message, as the scroller may end with empty space.
     const last = this.#scroller?.firstElementChild?.lastElementChild?.lastElementChild;
     const below = bottomOf(last) - bottomOf(this.#scroller);
     this.isAway = this.#mode !== "following" && below > AT_END && !this.#isMoving;
@@ -408,7 +408,7 @@ function firstOf(hits: readonly (Element | null)[], find: (hit: Element) => Elem
   return hits.map((hit) => hit && find(hit)).find((found) => found) ?? undefined;
 }
 
-/** Whether the keyboard's focus stands on something in the text. It must not move away from there. */
+/** Whether keyboard focus is on something in the text, which must not move away then. */
 function isVisited(scroller: HTMLElement): boolean {
   const focused = (scroller.getRootNode() as ShadowRoot).activeElement;
   return !!focused?.matches(":focus-visible") && focused !== scroller && scroller.contains(focused);

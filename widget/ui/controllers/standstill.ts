@@ -1,25 +1,25 @@
 import type { LitElement, ReactiveController } from "lit";
 
-/** A press sooner than that after a move was meant for what stood there before. */
+/** A press sooner than this after a move was meant for whatever was there before. */
 const STILL_FOR_MS = 500;
 
-/** The page may move the part without a sign of it: so often its place is looked at. */
+/** How often the position is checked: no event says that the page has moved the part. */
 const LOOK_EVERY_MS = 100;
 
 /**
- * Has a pointer's press on some buttons of a part count only when the part has stood still for a while. Until then its first
- * child has the attribute `data-settling`. A key's press counts at once: the focus moves with what it is on.
+ * Ignores pointer presses on some buttons of a part until the part has not moved for a while. Until then its first
+ * child has the attribute `data-settling`. Key presses count at once, as the focus moves with its button.
  */
 export class Standstill implements ReactiveController {
   readonly #host: LitElement;
   readonly #buttons: string;
   #box = "";
   #movedAt = 0;
-  /** Whether the press that goes on began too early. */
+  /** Whether the current press began too early. */
   #isEarly = false;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** `buttons` selects those that it is for. */
+  /** `buttons`: CSS selector of the buttons that are protected. */
   constructor(host: LitElement, buttons: string) {
     this.#host = host;
     this.#buttons = buttons;
@@ -46,7 +46,7 @@ export class Standstill implements ReactiveController {
   #clicked(event: MouseEvent): void {
     const isEarly = this.#isEarly || !this.#isStill();
     this.#isEarly = false;
-    // A key and assistive technology click without a pointer.
+    // Keys and assistive technology click without a pointer.
     const isPress = event.detail > 0 && (event.target as Element).closest(this.#buttons);
     if (isPress && isEarly) event.stopPropagation();
   }

@@ -1,11 +1,11 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 
-/** Keeps what fills the page above a phone's keyboard, which on iOS covers a page without making it smaller. */
+/** Keeps a full-page element above the on-screen keyboard, which on iOS covers the page without resizing it. */
 export class VisualViewportController implements ReactiveController {
   readonly #frame: () => HTMLElement | null;
   #listeners = new AbortController();
 
-  /** `frame` is what is made smaller. */
+  /** `frame`: the element that is made smaller. */
   constructor(host: ReactiveControllerHost, frame: () => HTMLElement | null) {
     this.#frame = frame;
     host.addController(this);
@@ -22,7 +22,7 @@ export class VisualViewportController implements ReactiveController {
     this.#listeners.abort();
   }
 
-  /** What is left of the page is the visual viewport; zoomed by two fingers it is a detail, and nothing changes. */
+  /** Fits `frame` to the visual viewport, unless the user has zoomed in: then that is only a detail of the page. */
   fit(): void {
     const { visualViewport } = window;
     const style = this.#frame()?.style;
