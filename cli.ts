@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command `parley`: arguments in, a running server or one sentence out. */
+/** The command `parley`: runs a command, or prints one sentence that says what is wrong. */
 
 import { existsSync } from "node:fs";
 import { type ParseArgsConfig, parseArgs } from "node:util";
@@ -10,12 +10,12 @@ import { readVersion } from "./server/project/own-files.ts";
 
 /** One command of `parley`. */
 interface Command {
-  /** Its arguments and options, as one writes them. */
+  /** Its arguments and options, as people write them. */
   usage: string;
   /** What it does, in one line. */
   summary: string;
   options: ParseArgsConfig["options"] & {};
-  /** What an option means without its value, where that may be left out. */
+  /** What an option stands for without its value, if the value may be omitted. */
   bare?: Readonly<Record<string, string>>;
   run(project: string | undefined, values: Values): Promise<void>;
 }
@@ -106,7 +106,7 @@ function print(output: string): void {
   process.stdout.write(output);
 }
 
-/** The program that reads a stream may go away. That ends no conversation. */
+/** The program that reads these streams may end. This must not end the conversations. */
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 main(process.argv.slice(2)).catch((error: unknown) => {

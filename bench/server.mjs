@@ -108,7 +108,7 @@ async function main() {
   const measurements = [];
   for (const scenario of options.scenarios) {
     for (let round = 1; round <= options.rounds; round++) {
-      // The server that comes first meets another machine than the one that comes last.
+      // Reversed in every other round: the machine may not be the same for the first server and for the last one.
       const targets = round % 2 === 1 ? options.targets : [...options.targets].reverse();
       for (const transport of scenario.transports.filter((name) => options.transports.includes(name))) {
         for (const target of targets.filter(({ transports }) => transports.includes(transport))) {

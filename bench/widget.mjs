@@ -13,7 +13,7 @@ import { define } from "../test/support/test-tools.ts";
 import { median } from "./server/order.mjs";
 import { writeTable } from "./server/report.mjs";
 
-/** A mid-range phone against a desktop, as Chrome's developer tools take it. */
+/** How much slower a mid-range phone is than a desktop, according to Chrome's developer tools. */
 const SLOWER = 4;
 
 const RUNS = 3;
@@ -22,10 +22,10 @@ const TOOL_CHARS = 2_000_000;
 const HOST_CHANGES = 600;
 const MOUNTS = 20;
 
-/** Of the exchanges with these numbers, the frames are measured. */
+/** Numbers of the exchanges whose frames are measured. */
 const EXCHANGES = [1, 25, 100, 400];
 
-/** So much of an answer's end is written at the pace of a model, a frame for each piece. */
+/** How much of an answer's end is streamed at the pace of a model, with a frame for each piece. */
 const END_CHARS = 5_000;
 
 const PROSE =
@@ -51,7 +51,7 @@ function* speak(text, chars, ms) {
   }
 }
 
-/** Opens the chat page of a server whose model says these turns. Without a folder it is that of this build. */
+/** Opens the chat page of a server whose model says these turns; without `publicFolder`, the page of this build. */
 async function openChat({ browser, publicFolder }, turns, agent = {}) {
   const env = { PARLEY_RATE_PER_ADDRESS: "0", PARLEY_RATE_PER_SOCKET: "0", PARLEY_MAX_TOOL_OUTPUT_CHARS: "4000000" };
   const server = await startServer(t, { turns, env, publicFolder, agent });
@@ -59,7 +59,7 @@ async function openChat({ browser, publicFolder }, turns, agent = {}) {
   await page.goto(server.url);
   await page.locator("textarea").waitFor();
   const session = await page.context().newCDPSession(page);
-  // Of the processor: on a shared machine the clock goes on for others.
+  // Processor time: on a shared machine, elapsed time includes the work of others.
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
   return { page, session, server };
 }
@@ -80,7 +80,7 @@ async function workOf(session, parts = ["TaskDuration"]) {
   return metrics.filter(({ name }) => parts.includes(name)).reduce((sum, { value }) => sum + value * 1000, 0);
 }
 
-/** The mean frame while the last characters of a message's answer are written, which `begins` says. */
+/** The main thread's mean time per frame, in milliseconds, from `begins` until the end of a message's answer. */
 async function meanFrame({ page, session }, begins, parts) {
   const done = send(page, 1);
   await begins;
@@ -94,7 +94,7 @@ async function meanFrame({ page, session }, begins, parts) {
   return ((await workOf(session, parts)) - before) / frames;
 }
 
-/** A turn that says a text quickly and then, once `begins` has resolved, more of it at the pace of a model. */
+/** A turn that says a text quickly, resolves `begins`, and then says `end` at the pace of a model. */
 function slowEnd(text, end) {
   const begins = gate();
   function* turn() {
@@ -107,7 +107,7 @@ function slowEnd(text, end) {
   return { begins: begins.opened, turn: turn() };
 }
 
-/** Script, style and layout of a frame. */
+/** The time for script, style and layout of a frame. */
 async function frameAtTheEnd(build) {
   const { begins, turn } = slowEnd(ANSWER.slice(0, -END_CHARS), ANSWER.slice(-END_CHARS));
   const chat = await openChat(build, [turn]);
@@ -116,7 +116,7 @@ async function frameAtTheEnd(build) {
   return { frame };
 }
 
-/** The mean frame in an exchange, by its number, while the person has the focus in the text field. */
+/** The mean time of a frame in an exchange, by its number, while the text field has the focus. */
 async function framesByExchange(build) {
   const frames = {};
   const exchanges = EXCHANGES.map((number, index) => ({
@@ -143,7 +143,7 @@ async function longestTask({ page, session }, act) {
   const traceConfig = { includedCategories: ["toplevel"] };
   await session.send("Tracing.start", { traceConfig, transferMode: "ReportEvents" });
   await act();
-  // Some of it is drawn when there is time.
+  // Some parts are drawn when the page is idle.
   await page.waitForTimeout(1000);
   await session.send("Tracing.end");
   await isComplete;
@@ -160,7 +160,7 @@ async function longTasks(build) {
   const written = await longestTask(writing, () => send(writing.page, 1));
   const restoring = await openChat(build, Array(90).fill(says(ANSWER.slice(0, 20_000))));
   await send(restoring.page, 90);
-  // The end of the page that is left is not the beginning of the next.
+  // So that unloading the page is not measured.
   await restoring.page.goto("about:blank");
   await restoring.session.send("HeapProfiler.collectGarbage");
   const restored = await longestTask(restoring, async () => {
@@ -175,7 +175,7 @@ async function longTasks(build) {
   return { written, restored, opened };
 }
 
-/** Runs in the page: what is read and written of conversations, in characters, and how long each save takes. */
+/** Runs in the page: records reads of conversations, the characters written, and how long each save takes. */
 function observe() {
   const { put, get, getAll } = IDBObjectStore.prototype;
   const { setTimeout: wait } = globalThis;
@@ -188,7 +188,7 @@ function observe() {
       return result;
     },
   };
-  // A save begins with such a timer, and ends with its row.
+  // A save begins with a timer of 1000 ms, and ends when it writes its row.
   globalThis.setTimeout = (act, ms, ...given) => wait(ms === 1000 ? () => clock.time(act, null, given) : act, ms);
   for (const [name, read] of Object.entries({ get, getAll })) {
     IDBObjectStore.prototype[name] = function (...given) {
@@ -207,8 +207,8 @@ function observe() {
 }
 
 /**
- * Milliseconds from a press until what it shows has been drawn. A button of a page that is still loading is pressed as
- * soon as it is there: then it is from the first reading of the library on, without which there is no button.
+ * Milliseconds from a press until what it shows has been drawn. In a page that is still loading, the button is pressed
+ * as soon as it exists: time then counts from the first reading of the library, without which there is no button.
  */
 function press(page, ...selectors) {
   return page.evaluate(async ([button, shown]) => {
@@ -223,7 +223,7 @@ function press(page, ...selectors) {
   }, selectors);
 }
 
-/** A first visit on a slow phone: until it greets, what that took over the wire, and until an answer is drawn to a message that is sent at once. */
+/** A first visit on a slow phone: until it greets, what that costs, and until an immediate message is answered. */
 async function firstVisit({ browser, publicFolder }) {
   const { url } = await startServer(t, { turns: [says("Hi.")], publicFolder });
   const page = await browser.newPage({ viewport: { width: 412, height: 800 } });
@@ -285,7 +285,7 @@ async function library(build) {
     return performance.now() - start;
   });
   await page.locator("textarea").pressSequentially("six words that are typed and ".repeat(2), { delay: 100 });
-  // Of 5.8 s.
+  // Typing takes 5.8 s.
   figures.typed = ((await page.evaluate("written")) / 1024) * (60 / 5.8);
   await page.close();
   return figures;
@@ -330,7 +330,7 @@ async function mounts(build) {
       chat.remove();
     }
   }, MOUNTS);
-  // What was said last is stored a second later.
+  // The last message is stored a second later.
   await page.waitForTimeout(2000);
   const count = async (prototype) => {
     const { result } = await session.send("Runtime.evaluate", { expression: prototype });
@@ -393,7 +393,7 @@ try {
   const browser = await launchBrowser(t);
   const folders = before === undefined ? [undefined] : [before, undefined];
   const builds = folders.map((publicFolder) => ({ browser, publicFolder, results: [] }));
-  // In turn, so that what else the machine does meets both.
+  // In turn, so that other load on the machine affects both.
   for (let run = 0; run < RUNS; run++) {
     for (const build of builds) build.results.push(Object.assign({}, ...(await measure(build))));
   }

@@ -21,7 +21,7 @@ const css = {
   },
 };
 
-/** Lines of templates are sent without their indentation, of which a page shows nothing. */
+/** Removes the indentation of templates, which a page does not show. */
 const templates = {
   name: "templates",
   setup({ onLoad }) {
@@ -33,8 +33,8 @@ const templates = {
 };
 
 /**
- * Of `marked` the element has the lexer alone. What writes HTML is held by one instance that the module makes at its end,
- * with statements that no bundler takes out: without them esbuild leaves those classes out.
+ * The element uses only the lexer of `marked`. The classes that write HTML are used by an instance at the end of the
+ * module, in statements that no bundler removes: without these statements esbuild omits the classes.
  */
 const lexer = {
   name: "lexer",
@@ -70,11 +70,11 @@ const properties = Object.entries(LAUNCHER).map(([name, row]) => {
   return attribute === name ? [name, initial] : [name, initial, attribute];
 });
 
-/** What the launcher hands on of its chat: the comments of the code name it. */
+/** The parts and slots of its chat that the launcher passes on: the comments of the code name them. */
 const { cssParts, slots } = customElementsManifest().modules[0].declarations[0];
 const namesOf = (list) => JSON.stringify(list.map(({ name }) => name).join());
 
-// Texts with JSON: esbuild would put an object into a chunk of its own, which every other chunk imports.
+// Texts with JSON: esbuild would put an object into a separate chunk, which every other chunk imports.
 const textOf = (value) => JSON.stringify(JSON.stringify(value));
 const texts = {
   PARLEY_OPEN_CHAT: textOf(openChat),
@@ -89,7 +89,7 @@ const common = {
   bundle: true,
   platform: "browser",
   target: "es2022",
-  // Apart, without a comment in the script that names it: the server does, and the npm package has none.
+  // A separate file that no comment in the script names: the server names it, and the npm package has none.
   sourcemap: "external",
   // The licences are in LICENSES.txt.
   legalComments: "none",
@@ -99,7 +99,7 @@ const common = {
   plugins: [css, templates, lexer],
 };
 
-/** What is loaded by its address. What they import is in chunks that they share. */
+/** Files that are loaded by their address. What they import is in shared chunks. */
 const ENTRIES = {
   chat: "widget/chat.ts",
   panel: "widget/launcher/panel.ts",
@@ -107,8 +107,8 @@ const ENTRIES = {
 };
 
 /**
- * What several lazy parts share, and the chat does not need: in a file of its own, each would be asked for only when the
- * part is there, which costs a round trip more than its bytes.
+ * What several lazy parts share, and the chat does not need: as a separate file, each would be requested only when the
+ * part has arrived, and the round trip costs more than the bytes.
  */
 const SHARED_BY_PARTS = [
   "widget/conversations/idb.ts",
@@ -123,22 +123,22 @@ const SHARED_BY_PARTS = [
 /** Loaded before the chat, and often instead of it. */
 const GREETING = "widget/launcher/greeting.ts";
 
-/** Loaded when other files are gone, and so under the same name from every build. */
+/** Loaded when other files no longer exist, and so under the same name from every build. */
 const RELOAD = "widget/launcher/reload.ts";
 
-/** What an empty chat is shown without, and the first answer needs. */
+/** What the first answer needs, but not an empty chat. */
 const TALK = "widget/ui/talk.ts";
 
-/** What makes a chat its owner's: the page asks for it at once, where the agent's owner says something. */
+/** Applies the owner's settings: the page requests it at once if the agent's owner has set any. */
 const OWNER = "widget/element/owner.ts";
 
-/** What a first message is kept in. */
+/** Stores the first message. */
 const DATABASE = "widget/conversations/indexed-db.ts";
 
 /**
- * Builds all of it into a folder. Answers what it is made of, the scripts in it, for which of them an empty chat waits, and
- * which of them a first answer without tools or code needs, to be drawn and kept. What is loaded beside it when there is
- * time, for the press of a button, is not among them.
+ * Builds all files into a folder. Returns the metafile, the scripts, those that an empty chat waits for, and those that
+ * a first answer without tools or code needs to be drawn and stored. Files that are loaded later, when the page is
+ * idle, for the press of a button, are not among these.
  */
 export async function buildBrowserFiles(folder, { minify }) {
   mkdirSync(folder, { recursive: true });
@@ -148,7 +148,7 @@ export async function buildBrowserFiles(folder, { minify }) {
     minify,
     define,
     entryPoints: ENTRIES,
-    // No part is loaded before the chat: so what they share with it is in one file, and not in a dozen small ones.
+    // Parts are loaded after the chat: what they share with it is in one file, and not in a dozen small ones.
     inject: [ENTRIES.chat, ...SHARED_BY_PARTS],
     outdir: `${folder}/chunks`,
     format: "esm",
@@ -158,7 +158,7 @@ export async function buildBrowserFiles(folder, { minify }) {
   });
   const eager = (source) => eagerFiles(metafile, fileOf(metafile, source)).map((path) => relative(folder, path));
   const [chat, panel] = [ENTRIES.chat, ENTRIES.panel].map((source) => basename(fileOf(metafile, source)));
-  // By themselves: what they share with the chat would be in its file.
+  // Built separately: otherwise what they share with the chat would be in the chat's file.
   const alone = { ...common, minify, define };
   const { metafile: greetings } = await build({
     ...alone,
@@ -181,8 +181,8 @@ export async function buildBrowserFiles(folder, { minify }) {
     outfile: `${folder}/widget.js`,
     // esbuild's own `iife` would bring along what turns `import()` into `require`.
     format: "esm",
-    // A classic script whose names are no globals. A server that renders pages may import it, and has no document.
-    // The server puts what an agent's owner says of the button in the place of the empty object.
+    // A classic script without global names. A server that renders pages may import it, and has no document.
+    // Parley's server replaces the empty object by the owner's settings of the button.
     banner: { js: 'typeof document>"u"||(()=>{"use strict";const PARLEY_BUTTON={};' },
     footer: { js: "})()" },
   });
@@ -190,7 +190,7 @@ export async function buildBrowserFiles(folder, { minify }) {
   const scripts = Object.keys({ ...metafile.outputs, ...greetings.outputs, ...reloads.outputs }).filter((path) =>
     path.endsWith(".js"),
   );
-  // The entry of our own page is smaller than the loader of other sites. English is in the chat.
+  // The entry of Parley's own page is smaller than the loader of other sites. English is in the chat.
   const toFirstPaint = ["widget.js", ...eager(ENTRIES.chat)];
   return {
     metafile,
@@ -201,14 +201,14 @@ export async function buildBrowserFiles(folder, { minify }) {
 }
 
 /**
- * Builds what `import "parley-agent/widget"` finds. `browser.js` defines the elements while it is evaluated: frameworks ask
- * an element for its properties right afterwards. `server.js` is for Node, whose tests may have a document: `await` in it
- * would forbid `require`.
+ * Builds the module `parley-agent/widget`. `browser.js` defines the elements while it is evaluated: frameworks read an
+ * element's properties right afterwards. `server.js` is for Node, whose tests may have a document: `await` in it would
+ * forbid `require`.
  */
 export async function buildPackageFiles(folder) {
   await build({
     ...common,
-    // Takes out what is for the server's files only. Sites do the rest.
+    // Removes what is for the server's files only. Sites minify the rest.
     minifySyntax: true,
     sourcemap: false,
     define: { ...texts, PARLEY_IN_PACKAGE: "true" },
@@ -224,7 +224,7 @@ export async function buildPackageFiles(folder) {
   );
 }
 
-/** The output that an entry has become. */
+/** The output file of an entry. */
 function fileOf({ outputs }, entry) {
   const found = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint === entry);
   if (found === undefined) throw new Error(`nothing was built from ${entry}`);
@@ -243,7 +243,7 @@ function eagerFiles({ outputs }, file) {
 /** Addresses are relative: a proxy may show the page below a path that the server does not know. */
 function writePages(folder, [chat, ...shared], owner) {
   const preload = (path, more = "") => `<link rel="modulepreload" href="${path}"${more}>\n    `;
-  // The server takes the last one out where it is not needed.
+  // The server removes the last one if it is not needed.
   const preloads = [...shared.map((path) => preload(path)), preload(owner, " data-owner")].join("");
   const page = readFileSync("widget/page.html", "utf8")
     .replace(/(?<=<style>)[^<]*(?=<\/style>)/, minifiedCss)

@@ -4,8 +4,8 @@ import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
 
 /**
- * By the name of the file that it becomes. The first of each group has what the others refer to. What two groups share would
- * be one more file, with a name that nobody imports, so each has its own.
+ * By the name of their output. The first of each group has what the others refer to. Groups are bundled separately:
+ * what they share would become one more file, with a name that nobody imports.
  */
 const GROUPS = [
   { "parley-agent": "server/parley-agent.ts" },
@@ -20,13 +20,13 @@ const GROUPS = [
   },
 ];
 
-/** Comments that stand at the head of our source files and describe no declaration: they mean nothing to users. */
+/** Comments at the head of source files, which describe no declaration: they mean nothing to users. */
 const ofFiles = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=\n|\/\*\*)/gm;
 
-/** Without @types/node, which a project need not have, what comes from Node is `any` there, and no error. */
+/** If a project lacks @types/node, which it need not have, Node's types are `any` there, and no error. */
 const IGNORED = "// @ts-ignore: it may not be installed.\n";
 
-/** Has the compiler read @types/node, also where a project's `types` do not list it. */
+/** Makes the compiler read @types/node, even if a project's `types` do not list it. */
 function withNode(code) {
   if (!/ from ['"]node:/.test(code)) return code;
   return `${IGNORED}/// <reference types="node" />\n${code.replace(/^(?=import .* from ['"]node:)/gm, IGNORED)}`;
@@ -45,7 +45,7 @@ for (const input of GROUPS) {
   await bundle.write({
     dir: "dist/types",
     format: "es",
-    // What hosts import refers to what projects import.
+    // The declarations for hosts refer to those for projects.
     paths: (id) => (id.endsWith("/parley-agent.ts") ? "./parley-agent.js" : id),
     plugins: [{ name: "comments", renderChunk: (code) => withNode(code.replace(ofFiles, "").replace(/^\n+/, "")) }],
   });

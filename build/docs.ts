@@ -10,7 +10,7 @@ import { LAUNCHER } from "../widget/launcher/properties.ts";
 
 const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
 
-/** Files by path, each with its text and with what it should be. */
+/** Files by path, each with its text and with the text that it should have. */
 export function renderAll(): Map<string, { text: string; rendered: string }> {
   const element = elementCells();
   const ofElement = (page: string) => renderTables(page, element);
@@ -31,8 +31,8 @@ export function renderAll(): Map<string, { text: string; rendered: string }> {
 type Cells = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The page with what its tables say as it should be, by the header of their first column. The page itself decides which
- * rows it has, in which order and in how many tables.
+ * The page with up-to-date cells in its tables, which are found by the header of their first column. The page itself
+ * decides which rows it has, in which order and in how many tables.
  */
 function renderTables(page: string, cellsByHeader: ReadonlyMap<string, Cells>): string {
   return page.replace(/^\| ([\w ]+?) +\|.*\n\|[- |]+\n(?:\|.*\n)+/gm, (table, header: string) => {

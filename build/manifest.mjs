@@ -60,7 +60,7 @@ function declarationOf({ properties, table, tagName, name, path, described }) {
       const attribute = attributeOf(fieldName, table[fieldName] ?? {});
       return attribute ? [{ name: attribute, ...field, fieldName }] : [];
     }),
-    // What the table does not have, each element has from the browser.
+    // Properties that are not in the table are inherited from the browser.
     members: [...fields.filter((field) => field.name in table), ...membersOf(name, {})],
     events: tagged("fires"),
     slots: tagged("slot"),
@@ -77,10 +77,10 @@ function tagsOf(path) {
   return [...lines].map(({ groups: { type, ...rest } }) => ({ ...rest, ...(type && { type: { text: type } }) }));
 }
 
-/** Its comment in one line. `@see` is a link to the documentation. */
+/** The comment of a declaration, in one line. `@see` is a link to the documentation. */
 function commentOf(node) {
   const text = ts.getTextOfJSDocComment(ts.getJSDocCommentsAndTags(node)[0]?.comment)?.replace(/\s+/g, " ");
-  // TypeScript takes the first word for the name of something.
+  // TypeScript would read the first word of the link as a name.
   const [, link] = ts.getJSDocTags(node).flatMap((tag) => /^@see (.+)/.exec(tag.getText()) ?? []);
   return link ? `${text} See ${link}.` : text;
 }
@@ -93,7 +93,7 @@ function find(path, isKind, name) {
   return found;
 }
 
-/** What an interface has, with the defaults of a table. */
+/** The members of an interface, with the defaults of a table. */
 function membersOf(name, table) {
   return find(TYPES, ts.isInterfaceDeclaration, name).members.map((member) => {
     const common = { name: member.name.getText(), description: commentOf(member) };

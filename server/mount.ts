@@ -1,4 +1,4 @@
-/** What hosts import as `parley-agent/server`: an agent on a server that is not ours. */
+/** What hosts import as `parley-agent/server`: an agent on the host's own server. */
 
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -19,7 +19,7 @@ import { publicFolder } from "./project/own-files.ts";
 import { isRecord } from "./protocol/json.ts";
 import { createCore } from "./server.ts";
 
-/** A module that exports an agent, as `import * as agent` has it. */
+/** A module that exports an agent, as `import * as agent` imports it. */
 export interface AgentExports {
   /** What `defineAgent` returned. */
   default: AgentDefinition;
@@ -31,27 +31,27 @@ export interface AgentExports {
 
 export interface ParleyOptions {
   /**
-   * What `defineAgent` returned, or the module that exports it, as `import * as agent` has it. Of the module,
-   * `authenticate` and `close` count, too.
+   * What `defineAgent` returned, or the module that exports it, imported with `import * as agent`. The module's
+   * `authenticate` and `close` are used, too.
    */
   agent: AgentDefinition | AgentExports;
-  /** Says who sends each message, where the agent's module does not. */
+  /** Says who sends each message, if the agent's module does not export `authenticate`. */
   authenticate?: Authenticate | undefined;
-  /** Settings by their names, such as `PARLEY_STATE_SECRET`. They win over the environment; no `.env` is read. */
+  /** Settings by their names, such as `PARLEY_STATE_SECRET`. They override the environment; no `.env` is read. */
   settings?: Readonly<Record<string, string>> | undefined;
-  /** What all addresses begin with, such as `/support`. Default: nothing. */
+  /** Prefix of all paths, such as `/support`. Default: none. */
   basePath?: string | undefined;
 }
 
-/** An agent that a server of your own answers with. The functions may be passed on as they are. */
+/** An agent that your own server serves. The functions may be passed on as they are. */
 export interface Parley {
-  /** Answers a request. One that is not Parley's goes to `next`; without `next`, it is 404. */
+  /** Answers a request. If it is not for Parley, calls `next` or, without `next`, answers 404. */
   readonly handle: (req: IncomingMessage, res: ServerResponse, next?: () => void) => void;
-  /** Takes the offer of a WebSocket. Returns `false`, and has done nothing, for one that is not Parley's. */
+  /** Accepts a WebSocket. Returns `false`, without having done anything, for an upgrade that is not for Parley. */
   readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
   /** Takes no new messages, lets running answers end within `PARLEY_DRAIN_SECONDS`, and closes the sockets. */
   readonly close: () => Promise<void>;
-  /** The text for Prometheus. */
+  /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
 }
 
@@ -95,13 +95,13 @@ export async function createParley(options: ParleyOptions): Promise<Parley> {
   };
 }
 
-/** An agent takes the states of its id that one of these secrets has signed. Processes share what is in their Redis. */
+/** An agent accepts states with its id that are signed with one of these secrets, or are in the same Redis. */
 interface Identity {
   readonly id: string;
   readonly secrets: readonly string[];
 }
 
-/** The agents that this process serves, for the warning alone. */
+/** The agents that this process serves, only for the warning. */
 const identities = new Set<Identity>();
 
 function twinWarning({ id, secrets }: Identity): string | undefined {
@@ -131,7 +131,7 @@ function checkOptions(options: Partial<ParleyOptions> | null | undefined) {
   return { module, given };
 }
 
-/** Where what is no option belongs. */
+/** Says where a name belongs that is not an option. */
 function placeOf(name: string): string {
   if (Object.hasOwn(AGENT_FIELDS, name)) return `It is a field of the agent: defineAgent({ ${name}, … }).`;
   if (name === "close") return "Export it beside the agent, and pass the module, as import * as agent has it.";
@@ -152,13 +152,13 @@ function readModule(agent: unknown, authenticate: unknown): AgentModule {
 function exportsOf(agent: unknown): Readonly<Record<string, unknown>> {
   if (!isRecord(agent) || !("default" in agent)) return { default: agent };
   const { default: inner } = agent;
-  // A module of CommonJS is the default export of what an ES module imports.
+  // An ES module imports a module of CommonJS as the default export.
   return isRecord(inner) && "default" in inner ? inner : agent;
 }
 
 function handleOf(handler: Handler, basePath: string, log: Log): Parley["handle"] {
   let hasWarned = false;
-  /** Express says where it has mounted us. Below another path, no request would ever be ours. */
+  /** `baseUrl` is where Express has mounted Parley. If `basePath` does not fit, no request would ever match. */
   const warnOfOtherPath = ({ baseUrl = "" }: IncomingMessage & { baseUrl?: string }) => {
     if (hasWarned || `${basePath}/`.toLowerCase().startsWith(`${baseUrl}/`.toLowerCase())) return;
     hasWarned = true;
@@ -177,14 +177,14 @@ function handleOf(handler: Handler, basePath: string, log: Log): Parley["handle"
   };
 }
 
-/** By their `upgrade`: several agents may listen on one server. */
+/** By their `upgrade`, to find other agents that listen on the same server. */
 const HANDLERS = new WeakMap<object, Handler>();
 
 function upgradeOf(handler: Handler): Parley["upgrade"] {
   const upgrade: Parley["upgrade"] = (req, socket, head) => {
     const { server } = req.socket as Socket & { server?: Server };
     const handlers = server?.listeners("upgrade").map((listener) => HANDLERS.get(listener)) ?? [];
-    // Where only agents listen, a connection that all leave alone would stay open for ever: the first one takes it.
+    // If only agents listen, a connection that none of them owns would stay open for ever: the first one answers it.
     const isOurs = handlers[0] === handler && handlers.every((one) => one?.owns(req) === false);
     if (!handler.owns(req) && !isOurs) return false;
     if (handler.upgrade(req, socket as Socket, head)) return true;

@@ -1,6 +1,6 @@
 /**
- * A server's life in its process: it listens, on SIGHUP it reloads the live settings, and another signal or an uncaught error
- * ends it.
+ * A server's life in its process: it listens, reloads the live settings on SIGHUP, and ends on another signal or an
+ * uncaught error.
  */
 
 import { once } from "node:events";
@@ -27,7 +27,7 @@ export async function listen(http: Server, { port, host, basePath }: Settings): 
   return `${originOf(http.address() as AddressInfo)}${basePath}/`;
 }
 
-/** A browser cannot open an address that means all addresses of the machine. */
+/** `localhost` in place of an address that means all of the machine's, which a browser cannot open. */
 function originOf({ address, port }: AddressInfo): string {
   const host = ["0.0.0.0", "::"].includes(address) ? "localhost" : address;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -49,19 +49,19 @@ function listenProblem(error: unknown, host: string, port: number): string {
   }
 }
 
-/** Signals to a worker within this time are one. */
+/** Signals to a worker within this time count as one. */
 const SAME_SIGNAL_MS = 1000;
 
 export interface OwnProcess {
-  /** Whether a supervisor hands signals on to it. */
+  /** Whether a supervisor forwards signals to this process. */
   isWorker: boolean;
-  /** The project's. */
+  /** The project's folder. */
   folder: string | undefined;
 }
 
 /**
- * The first signal lets running answers finish, the second one ends the process at once. If it ends for another reason, the
- * last record of the log says why.
+ * The first signal lets running answers finish, the second one ends the process at once. If the process ends for
+ * another reason, the last record of the log says why.
  */
 export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnProcess): void {
   const { log } = server;
@@ -79,7 +79,7 @@ export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnPro
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
       if (isClosing) {
-        // A terminal and systemd signal every process themselves, and the supervisor of workers does it again.
+        // A terminal and systemd signal every process, and then the supervisor forwards the signal to its workers.
         if (isWorker && performance.now() - signalledAt < SAME_SIGNAL_MS) return;
         process.exit(1);
       }
@@ -90,7 +90,7 @@ export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnPro
   }
   // A tool that leaves a rejected promise behind must not end the other conversations.
   process.on("unhandledRejection", (reason) => log.failure(reason));
-  // After an exception that was not caught, anything may be half done: this process takes no new messages.
+  // After an uncaught exception, anything may be half done: this process takes no new messages.
   process.on("uncaughtException", async (error) => {
     log.failure(error);
     if (isClosing) return;
@@ -104,7 +104,7 @@ export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnPro
   process.once("exit", () => {
     if (isClosing) return;
     sayWhy("process.exit() was called", new Error());
-    // The server did not end as it should, whatever the tool meant to say.
+    // This end was not intended, whatever code the tool has given.
     process.exitCode ||= 1;
   });
 }
@@ -112,17 +112,17 @@ export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnPro
 /** Parts of a reload of the live settings, which stops and starts nothing else. */
 interface Reloading {
   server: ParleyServer;
-  /** The settings of the start. */
+  /** The settings of the running server. */
   settings: Settings;
   env: Environment;
   flags: Flags;
-  /** Whether this is `parley dev`: this machine alone reaches it, so that it may lose its key, and it loads its agent again. */
+  /** Whether this is `parley dev`: only this machine reaches it, so its keys may be removed, and its agent is loaded again. */
   isDev: boolean;
   /** Reads the environment's files again. @throws ConfigError */
   read(): Environment;
 }
 
-/** Takes over what has changed. `why` is named in the log. */
+/** Applies what has changed. `why` is named in the log. */
 export type ReloadSettings = (why: string) => void;
 
 export function settingsReloader(reloading: Reloading): ReloadSettings {
@@ -145,17 +145,17 @@ export function onHangup(listener: () => void): void {
   if (isOnTerminal && process.platform !== "win32") process.once("exit", leaveClosedTerminal);
 }
 
-/** Node 20 crashes at its end when it cannot reset a terminal that is gone. */
+/** Node 20 crashes on exit if it cannot reset a terminal that was closed. */
 function leaveClosedTerminal(): void {
   if (isTerminalOpen()) return;
   for (const descriptor of STANDARD_STREAMS) {
     closeSync(descriptor);
-    // Gets the number that has just become free.
+    // Takes the descriptor that has just become free.
     openSync("/dev/null", "r+");
   }
 }
 
-/** Returns the environment that counts from now on. */
+/** Returns the environment that is in effect from now on. */
 function reload({ server, settings, flags, isDev, read }: Reloading, env: Environment, why: string): Environment {
   const { log } = server;
   try {
@@ -191,7 +191,7 @@ function isTerminalOpen(): boolean {
   }
 }
 
-/** A file that lost its keys, by a slip or because it is half written, must not open the server to everybody. */
+/** A file that lost its keys, by mistake or because it is half written, must not open the server to everybody. */
 function refuseToOpen(settings: Settings, next: Settings): void {
   if (!settings.requiresKey || next.requiresKey) return;
   throw new ConfigError("The new settings have no key. To serve without keys, restart the server.");

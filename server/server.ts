@@ -1,4 +1,4 @@
-/** Builds the parts of the server and joins them, once. */
+/** Builds the parts of the server and connects them. */
 
 import type { Server } from "node:http";
 import type { Agent, AgentModule } from "./agent/define.ts";
@@ -43,37 +43,37 @@ import { loadSite } from "./routes/site.ts";
 import { RunRegistry } from "./runs/run-registry.ts";
 import { createMemoryRunStore } from "./runs/run-store.ts";
 
-/** One agent with all that serves it, but without a server that listens. */
+/** Everything that serves one agent, except a server that listens. */
 export interface ParleyCore {
   handler: Handler;
   log: Log;
   /**
-   * Takes over the live settings of `next`. Returns how many sockets and runs were ended, because their key or page may
-   * no longer be used.
+   * Applies the live settings of `next`. Returns how many sockets and runs were ended because their key or origin is no
+   * longer allowed.
    */
   reload(next: Settings): number;
   /**
-   * Serves another agent from the next message on; answers that run keep theirs. Rejects with a `ConfigError` that says
-   * what its model needs, and then nothing has changed. What its module has opened is closed after its last run; so is what
-   * the former agent's has. `keepsConversations`: it can go on with those of the former agent.
+   * Serves another agent from the next message on; running answers keep theirs. Rejects with a `ConfigError` that says
+   * what the agent's model needs, and then nothing has changed. What an agent's module has opened is closed after that
+   * agent's last run. `keepsConversations`: whether the new agent can continue the former agent's conversations.
    */
   replaceAgent(next: AgentModule): Promise<{ keepsConversations: boolean }>;
-  /** To be called once clients can come: what the agent needs beside its model is loaded and connected. */
+  /** Called once clients can connect: connects to the agent's MCP servers. */
   begin(): void;
   /** The files that the agent's page shows. */
   pageFiles(): readonly string[];
-  /** The page for Prometheus, as of this process. */
+  /** The metrics of this process in Prometheus' format. */
   metrics(): string;
   /** Whether an answer is running. */
   isBusy(): boolean;
   /**
-   * Lets running answers finish within the time that the settings give them, then closes everything. `closeServer` is called
-   * in between, for the server that the handler is on.
+   * Lets running answers finish within `drainSeconds`, then closes everything. `closeServer` is called in between, to
+   * close the server that the handler is on.
    */
   drain(closeServer?: () => Promise<void>): Promise<void>;
 }
 
-/** Rooms that most servers never need: each is loaded where a setting, a package that is installed, or the agent asks for it. */
+/** Modules that most servers never need: each is loaded if a setting, an installed package or the agent requires it. */
 const OPTIONAL = {
   redis: () => import("./redis/shared.ts"),
   hosted: () => import("./hosted/source.ts"),
@@ -92,7 +92,7 @@ export interface ParleyServer extends ParleyCore {
   http: Server;
 }
 
-/** How long a connection may stay open after the server has said that it is over. */
+/** How long a connection may stay open after the server has ended it. */
 const LINGER_MS = 2000;
 
 /** How long `authenticate` may take. */
@@ -100,13 +100,13 @@ const AUTHENTICATE_MS = 10_000;
 
 export interface ParleyServerOptions extends AgentModule {
   settings: Settings;
-  /** The environment that the settings are of: what is secret in it is kept out of the log. */
+  /** The environment from which the settings were read: its secrets are kept out of the log. */
   env?: Environment | undefined;
-  /** Loads an SDK that a provider needs. */
+  /** Loads an optional package, such as a provider's SDK. */
   loadPackage?: LoadPackage | undefined;
-  /** Otherwise it is made from the agent's `model` or `run`. */
+  /** Replaces the source that would be made from the agent's `model` or `run`. */
   source?: AnswerSource | undefined;
-  /** Gets each record of the log as a text with its line end, in place of standard error. */
+  /** Gets each log record as text with a line end, in place of standard error. */
   logSink?: ((record: string) => void) | undefined;
   /** The project's folder, which has the images of its page. */
   folder?: string | undefined;
@@ -114,23 +114,23 @@ export interface ParleyServerOptions extends AgentModule {
   publicFolder: string;
   /** Path of the worker that parses large messages, in place of Parley's own. */
   parseWorker?: string | undefined;
-  /** The package `@opentelemetry/api`, where it is installed: runs are traced. */
+  /** The package `@opentelemetry/api`, if it is installed: runs are then traced. */
   openTelemetry?: OpenTelemetry | undefined;
-  /** Whether this process is a worker of `parley start --workers`: its page of metrics counts all of them. */
+  /** Whether this process is a worker of `parley start --workers`: its metrics page then covers all workers. */
   isWorker?: boolean | undefined;
-  /** Gets what the log would get of runs, in its place. */
+  /** Reports runs in place of the log. */
   story?: ((log: Log) => RunSink) | undefined;
-  /** More that get what is known of runs. */
+  /** Additional sinks for runs. */
   sinks?: ((log: Log) => readonly RunSink[]) | undefined;
   /** Routes besides our own. */
   routes?: ((service: Service) => Routes) | undefined;
   /** Called with each request before its route is found. @throws ApiError */
   guard?: HandlerParts["guard"];
-  /** How long a connection may stay open after the server has said that it is over. */
+  /** How long a connection may stay open after the server has ended it. */
   lingerMs?: number | undefined;
   /** How long `authenticate` may take. */
   authenticateMs?: number | undefined;
-  /** How long a function of the project may take, but for a tool's `execute`. */
+  /** How long a function of the project may take, except a tool's `execute`. */
   hookMs?: number | undefined;
 }
 
@@ -201,7 +201,6 @@ export async function createCore(options: ParleyServerOptions): Promise<ParleyCo
   };
 }
 
-/** What answers requests and upgrades. */
 function createHandlerOf(
   { routes: more, guard }: ParleyServerOptions,
   service: Service,
@@ -210,14 +209,14 @@ function createHandlerOf(
   const { settings, access, origins, limits, log } = service;
   const { basePath, sendSeconds } = settings;
   const routes = { ...routesOf(service), ...ofDoors, ...more?.(service) };
-  // A host's server has addresses of its own for what concerns its process.
+  // A host's server has its own paths for what concerns its process.
   if (settings.host === UNKNOWN_HOST) delete routes["GET /metrics"];
   const socketRoutes = socketRoutesOf(service);
   const sendMs = sendSeconds * 1000;
   return createHandler({ routes, socketRoutes, guard, access, origins, limits, log, basePath, sendMs, ...parts });
 }
 
-/** A process that goes on without the agent keeps no connection of it. */
+/** Disconnects from Redis: the process may continue without this agent. */
 async function giveUp(error: unknown, shared: Shared | undefined): Promise<never> {
   await shared?.close();
   throw error;
@@ -235,7 +234,7 @@ function createSockets(
 interface Observing extends Pick<Service, "runtime" | "log" | "origins" | "access"> {
   metrics: Metrics;
   sinks: readonly RunSink[];
-  /** Absent where this process is alone. */
+  /** Absent without Redis. */
   shared: Shared | undefined;
 }
 
@@ -302,7 +301,7 @@ function servingParts(
   return { settings, stateSecrets: stateSecretsOf(settings, shared), hooks, hookMs, strike, warn, warned: new Set() };
 }
 
-/** The MCP servers, once an agent names some. */
+/** The MCP servers, created once an agent names some. */
 class ToolServers {
   readonly #create: () => Promise<McpServers>;
   #servers: McpServers | undefined;
@@ -357,7 +356,7 @@ async function serve(module: AgentModule, options: Serving): Promise<ServedAgent
   return new ServedAgent(module, provider, options.parts, { hooks, costOf, page, tools });
 }
 
-/** Loads what messages will need: when they come, an update in place may have taken it off the disk. */
+/** Loads the modules that messages will need: an update in place may delete their files before the first message. */
 async function loadFor({ agent, authenticate }: AgentModule): Promise<void> {
   const { onMessage, onAnswer } = agent.hooks;
   // With what carries tools out.

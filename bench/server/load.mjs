@@ -21,7 +21,7 @@ async function inParallel(count, limit, task) {
   await Promise.all(Array.from({ length: Math.min(limit, count) }, worker));
 }
 
-/** With `--redis`, streams are named runs: others do not touch Redis. */
+/** With `--redis`, streams are named runs: unnamed ones do not use Redis. */
 function nameOfRun() {
   return process.env.BENCH_NAMED === "1" ? { run: randomUUID() } : {};
 }
@@ -73,7 +73,7 @@ serve({
 
   /**
    * Adds streams, spread over `spreadMs` so that their tokens do not come together. Returns whether all have begun
-   * within `patienceMs`: a server with too much to do may never come to the last ones.
+   * within `patienceMs`: an overloaded server may never start the last ones.
    */
   async addStreams({ base, transport, count, order, spreadMs, patienceMs = 60_000 }) {
     const { open, encode, run, close } = TRANSPORTS[transport];
@@ -116,7 +116,7 @@ serve({
     return { tokens: ages.length, seconds, ageP99: quantile(ages, 0.99), ageMax: quantile(ages, 1) };
   },
 
-  /** Whole answers as JSON, as many as there are in `ms`. */
+  /** Requests whole answers as JSON for `ms`. Returns their number. */
   async wholeAnswers({ base, lanes, tokens, ms }) {
     let count = 0;
     const until = now() + ms;

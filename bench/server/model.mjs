@@ -4,14 +4,14 @@ import { createServer } from "node:http";
 import { MAX_ORDER_CHARS, now, ORDER, writeToken } from "./order.mjs";
 import { serve } from "./processes.mjs";
 
-/** As an answer of OpenAI's has them. */
+/** Fields as in an answer of OpenAI's. */
 const HEAD =
   '{"id":"chatcmpl-CXnq0dXkJr1bYb1hJ4oG6bS7w3Fz1","object":"chat.completion.chunk","created":1760000000,"model":"bench","service_tier":"default","system_fingerprint":"fp_44709d6fcb",';
 const BEFORE = `data: ${HEAD}"choices":[{"index":0,"delta":{"content":"`;
 const AFTER = '"},"logprobs":null,"finish_reason":null}]}\n\n';
 const STOP = `data: ${HEAD}"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}\n\n`;
 
-/** At full speed so many tokens are written at a time, each as an HTTP chunk of its own. */
+/** How many tokens are written at a time at full speed, each as an HTTP chunk of its own. */
 const TOKENS_AT_ONCE = 64;
 
 const SMALL_BYTES = 64 * 1024;
@@ -55,7 +55,7 @@ function usageOf(tokens) {
   return `data: ${HEAD}"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":${tokens},"total_tokens":${tokens + 10}}}\n\n`;
 }
 
-/** As fast as it is read. */
+/** Writes as fast as the client reads. */
 function writeAtFullSpeed(res, tokens, end) {
   let number = 0;
   const more = () => {
@@ -63,7 +63,7 @@ function writeAtFullSpeed(res, tokens, end) {
     const time = now();
     const until = Math.min(number + TOKENS_AT_ONCE, tokens);
     let canTake = true;
-    // Not the response's own `cork`, which would make one chunk of all.
+    // Not the response's own `cork`, which would combine them into one chunk.
     res.socket.cork();
     while (number < until) canTake = res.write(BEFORE + writeToken(number++, time) + AFTER);
     const { socket } = res;

@@ -1,6 +1,6 @@
-/** What the load client orders of the fake model, inside the message, and what both know of time and numbers. */
+/** The order that the load client sends to the fake model inside the message, and functions for time and statistics. */
 
-/** Found in a body without parsing it. `rate` in tokens per second; 0 is full speed. */
+/** An order, which is found in a body without parsing it. `rate` in tokens per second; 0 is full speed. */
 export function writeOrder({ tokens, rate = 0 }) {
   return `bench:tokens=${tokens};rate=${rate};`;
 }

@@ -1,4 +1,4 @@
-/** Loaded into every server before its own code: tells the driver what the process has used. */
+/** Loaded into every server before its own code: reports the processor time and memory of the process to the driver. */
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -20,5 +20,5 @@ serve({
     return process.memoryUsage.rss();
   },
 });
-// The server decides how long it lives, not this channel.
+// This channel does not keep the server's process alive.
 process.channel?.unref();

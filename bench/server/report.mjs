@@ -50,7 +50,7 @@ function judgeGoal({ ratio, plus, most, more, unit }, figures, ratioToFloor) {
   );
 }
 
-/** What misses its limit is bold. */
+/** A value that misses its limit is bold. */
 function judge(value, unit, limit, more = false) {
   const text = withUnit(value, unit);
   if (text === "" || limit === undefined) return text;

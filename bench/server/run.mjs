@@ -7,11 +7,11 @@ import { now, writeOrder } from "./order.mjs";
 const TOKEN = '"type":"token","data":"';
 const CHUNK = '"delta":{"content":"';
 
-/** What the door for OpenAI's clients asks for. */
+/** The API key, which the endpoint for OpenAI's clients requires. */
 export const KEY = "a-key-of-the-benchmark";
 
 /**
- * Reads the events of one run and proves them: the numbers in the tokens must come one after the other, and the last
+ * Reads the events of one run and verifies them: the numbers in the tokens must come one after the other, and the last
  * event must hold exactly the text of all tokens.
  */
 export class RunReader {
@@ -28,7 +28,7 @@ export class RunReader {
     this.#marker = marker;
   }
 
-  /** One event. @throws Error when the run is not as it should be */
+  /** Reads one event. @throws Error when the run is not as it should be */
   read(json) {
     const at = json.indexOf(this.#marker);
     if (at === -1) return json === " [DONE]" ? undefined : this.#readOther(JSON.parse(json));
@@ -59,7 +59,7 @@ export class RunReader {
   }
 }
 
-/** Events of a `text/event-stream` from pieces of text. */
+/** Reads the events of a `text/event-stream` from pieces of its text. */
 export function eventStreamReader(run) {
   let rest = "";
   return (text) => {
@@ -74,7 +74,7 @@ export function eventStreamReader(run) {
   };
 }
 
-/** One run. `started` settles with its first token, `done` with its end; after `abort` it is fulfilled. */
+/** One run. `started` settles with its first token, `done` with its end; after `abort`, `done` is fulfilled. */
 class Running {
   sentAt = now();
   #isAborted = false;

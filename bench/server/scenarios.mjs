@@ -81,7 +81,7 @@ const carried = {
   },
 };
 
-/** First growing, then by halves, to a twentieth. */
+/** Searches the highest number: by growth first, then by bisection, to a twentieth. */
 async function searchHighest(areCarried) {
   let low = 0;
   let high = 40;
@@ -102,7 +102,7 @@ const first = {
   transports: BOTH,
   metrics: { first: { title: "first token p50, one stream", unit: "ms", plus: 1 } },
   async run({ base, transport, load, times }) {
-    // Until then V8 has not compiled all of the way.
+    // Warms up until V8 has compiled all of the code.
     await load.call("firstToken", { base, transport, count: 5 * times.firstTokens });
     return { first: await load.call("firstToken", { base, transport, count: times.firstTokens }) };
   },
@@ -125,7 +125,7 @@ const idle = {
   transports: ["ws"],
   metrics: { bytes: { title: "resident memory of an idle WebSocket", unit: "KiB", most: 12 } },
   async run({ base, load, target, times }) {
-    // What the first connections make grow for good does not count for each.
+    // Memory that the first connections allocate for good is not counted for each connection.
     await load.call("openIdle", base, 500);
     const before = await settledMemory(target);
     await load.call("openIdle", base, times.idleSockets);
@@ -135,7 +135,7 @@ const idle = {
   },
 };
 
-/** After a collection V8 gives pages back little by little. */
+/** The least of several readings: after a collection V8 releases pages little by little. */
 async function settledMemory(target) {
   let least = Number.POSITIVE_INFINITY;
   for (let look = 0; look < 10; look++) {

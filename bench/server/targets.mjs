@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import { Child, pathOf } from "./processes.mjs";
 import { KEY } from "./run.mjs";
 
-/** The limits guard a server on the internet; the other servers have none. */
+/** The limits protect a server on the internet; the other servers have none. */
 const NO_LIMITS = {
   PARLEY_RATE_PER_KEY: "0",
   PARLEY_RATE_PER_ADDRESS: "0",

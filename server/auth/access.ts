@@ -1,4 +1,4 @@
-/** Which key a request brings, and whether it may be used there. */
+/** Finds the key of a request, and decides whether it may be used for that request. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -9,7 +9,7 @@ import { addressGroup, clientAddress, isTrustedPeer } from "./client-address.ts"
 import { type OriginHeaders, type Origins, type OriginVerdict, originRefused } from "./origins.ts";
 
 /**
- * A project says here what its users are:
+ * A project declares here the type of its users:
  * `declare module "parley-agent" { interface Register { user: MyUser } }`
  */
 // biome-ignore lint/suspicious/noEmptyInterface: projects merge their own fields into it.
@@ -28,7 +28,7 @@ export type KeyKind = "api" | "chat" | "widget";
 
 export interface Caller {
   keyKind: KeyKind | "none";
-  /** A hash of the key, the same in every process; "" without one. It never leaves the process as it is. */
+  /** A hash of the key, the same in every process; "" without one. Leaves the process only when hashed again. */
   keyId: string;
   /** The client's address, as far as it can be known behind proxies. */
   address: string;
@@ -37,12 +37,12 @@ export interface Caller {
 }
 
 /**
- * What is asked for: a message over HTTP; a socket; a run, whose id is a secret that the client knows; or what concerns
- * all runs, such as the metrics.
+ * What a request is for: a message over HTTP; a socket; a run, whose id is a secret that the client knows; or something
+ * that concerns all runs, such as the metrics.
  */
 export type Purpose = "message" | "socket" | "run" | "operator";
 
-/** What a request brings to be let in. */
+/** What decides on a request's access. */
 export interface Credentials extends OriginHeaders {
   /** A hash of the key; `undefined` without one. */
   keyDigest: Buffer | undefined;
@@ -53,16 +53,16 @@ export type Access = ReturnType<typeof createAccess>;
 
 type AllowedPages = Record<KeyKind, readonly OriginVerdict[]>;
 
-/** A page sends no Origin with a GET to its own server. */
+/** With `none`, since a page sends no Origin with a GET to its own server. */
 const CONNECTION: AllowedPages = {
   api: ["none", "own", "allowed"],
   chat: ["none", "own"],
   widget: ["none", "own", "allowed"],
 };
 
-/** Where each kind of key may be used, by the page that the request comes from. */
+/** For each purpose and kind of key, the pages from which it may be used. */
 const ALLOWED: Record<Purpose, AllowedPages> = {
-  // The chat page always sends its Origin with a POST. A program does not, and is not the chat page.
+  // The chat page always sends its Origin with a POST; a request without one comes from a program.
   message: { api: ["none", "own", "allowed"], chat: ["own"], widget: ["own", "allowed"] },
   socket: CONNECTION,
   run: CONNECTION,
@@ -80,7 +80,7 @@ interface KnownKey {
   id: string;
 }
 
-/** The peer of a Unix socket, which has no addresses, is a program of this machine. A connection that is gone has none either. */
+/** A Unix socket has no addresses: its peer is a program of this machine. A closed connection has none either. */
 function peerOf({ remoteAddress, localAddress, destroyed }: Socket): string | undefined {
   return remoteAddress ?? (localAddress === undefined && !destroyed ? "127.0.0.1" : undefined);
 }
@@ -96,7 +96,7 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
   return {
     credentials(req: IncomingMessage, query: URLSearchParams, purpose: Purpose): Credentials {
       const bearer = bearerToken(req.headers.authorization);
-      // A browser can send no header with the request for a socket, so its key may be in the query there.
+      // A browser cannot set headers of a WebSocket's request, so the key may be in the query there.
       const key = purpose === "socket" ? query.get("key") || bearer : bearer;
       const { origin, host } = req.headers;
       return { keyDigest: key === undefined ? undefined : digestOf(key), origin, host, address: addressOf(req) };
@@ -137,7 +137,7 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
   };
 }
 
-/** The address of a request's client. Warns once of a proxy that no setting names. */
+/** Reads the address of a request's client. Warns once about a proxy that no setting names. */
 function addressReader(settings: Settings, warn: (sentence: string) => void): (req: IncomingMessage) => string {
   let hasWarned = false;
   return ({ socket, headers }) => {
@@ -175,7 +175,7 @@ function matchOf(known: readonly KnownKey[], digest: Buffer): KnownKey | undefin
   return known[matches.indexOf(true)];
 }
 
-/** What the limits do as long as no setting names the proxy at this address. */
+/** How the limits work as long as no setting names the proxy at this address. */
 function untilNamed(address: string): string {
   return addressGroup(address) === undefined
     ? "no limit per address holds for its clients and their user tokens, and wrong keys of one of them lock out all"

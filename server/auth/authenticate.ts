@@ -1,13 +1,13 @@
-/** The users of an agent: what a project's `authenticate` gets of a request, and what counts as its answer. */
+/** The users of an agent: the request that a project's `authenticate` gets, and the answers that it may give. */
 
 import { IncomingMessage } from "node:http";
 import { Late, within } from "../config/within.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { Caller, User } from "./access.ts";
 
-/** What a message, or whatever else needs the user, came with. A key is in no part of it. */
+/** A message, or another request that needs the user. No part of it has the key. */
 export interface AuthRequest {
-  /** The headers of the request, or of the socket's upgrade, with names in small letters. */
+  /** The headers of the request, or of the socket's upgrade, with names in lower case. */
   readonly headers: IncomingMessage["headers"];
   /** The client's address, as far as it can be known behind proxies. */
   readonly address: string;
@@ -15,22 +15,22 @@ export interface AuthRequest {
   /** What the client sent as `x-user-token`, or on a socket with its last `authenticate`. */
   readonly token: string | undefined;
   /**
-   * Made for each message from the request, or the socket's upgrade (its prototype): it has what other code of the server
-   * has put on that, such as a session. Fields that `authenticate` adds are lost after the message.
+   * Created for each message, with the request or the socket's upgrade as its prototype: it has the fields that other
+   * code of the server has added there, such as a session. Fields that `authenticate` adds are lost after the message.
    */
   readonly raw: IncomingMessage;
 }
 
 /**
- * Says whose request it is: a user; `undefined` for somebody unknown who may chat; or it throws `Unauthorized`. Anything
- * else that it throws is a failure of the server.
+ * Says who sends a request: a user, or `undefined` for an unknown person who may chat; or throws `Unauthorized`.
+ * Anything else that it throws is a failure of the server.
  */
 export type Authenticate = (request: AuthRequest) => User | undefined | Promise<User | undefined>;
 
 /** Global, because the project may have another copy of this package than the server. */
 const UNAUTHORIZED = Symbol.for("parley-agent.Unauthorized");
 
-/** The person has to sign in. They see the message. */
+/** The user has to sign in. They see the message. */
 export class Unauthorized extends Error {
   override readonly name: string = "Unauthorized";
   readonly [UNAUTHORIZED] = true;
@@ -53,7 +53,7 @@ export async function userOf(authenticate: Authenticate, request: AuthRequest, m
     throw thrown instanceof Late ? new Error(`authenticate ${thrown.message}.`) : thrown;
   });
   if (answer === undefined || isUser(answer)) return answer;
-  // What it returned is not named: it may be anybody's data.
+  // The returned value is not quoted: it may be anybody's data.
   throw new TypeError(
     `authenticate must return a user with an id, a string of 1 to ${MAX_ID_CHARS} characters, or undefined, or throw Unauthorized.`,
   );
@@ -62,14 +62,14 @@ export async function userOf(authenticate: Authenticate, request: AuthRequest, m
 export function isUser(answer: unknown): answer is User {
   if (!isRecord(answer)) return false;
   const { id } = answer;
-  // UTF-8, which ids are hashed in, has one form for all halves of a pair of surrogates: two users would be one.
+  // Ids are hashed as UTF-8, in which all lone surrogates are the same: two users would be one.
   return typeof id === "string" && id !== "" && id.length <= MAX_ID_CHARS && id.isWellFormed();
 }
 
-/** What a browser sends by itself, whichever page has made the request. */
+/** Headers that a browser sends by itself, whichever page makes the request. */
 const AMBIENT = ["cookie", "authorization"];
 
-/** A copy without the headers that a browser adds by itself, and without the fields that other code of the server has made of them. */
+/** A copy without the headers that a browser adds by itself, and without the fields that other code has derived from them. */
 export function withoutAmbient(req: IncomingMessage): IncomingMessage {
   const { method, url, httpVersion, httpVersionMajor, httpVersionMinor } = req;
   const copy = new IncomingMessage(req.socket);
@@ -81,14 +81,14 @@ export function withoutAmbient(req: IncomingMessage): IncomingMessage {
   return copy;
 }
 
-/** Takes the key out of a request that was let in: nothing else needs it. */
+/** Removes the key from an authorized request: nothing else needs it. */
 export function removeKey(
   req: IncomingMessage & { originalUrl?: string },
   isKey: (authorization: string) => boolean,
 ): void {
   const { headers, rawHeaders } = req;
   if (isKey(headers.authorization ?? "")) delete headers.authorization;
-  // There may be several, of which Node takes the first. It counts on the number of texts.
+  // There may be several, of which Node uses the first. Node relies on the length of this array.
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = "", value = ""] = rawHeaders.slice(index, index + 2);
     if (/^authorization$/i.test(name) && isKey(value)) rawHeaders[index + 1] = "";

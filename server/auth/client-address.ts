@@ -5,12 +5,12 @@ import type { Settings } from "../config/settings.ts";
 
 export type ProxySettings = Pick<Settings, "trustedProxies" | "forwardedHeader">;
 
-/** Hops that are followed at most: a header of 16 KiB could name thousands. */
+/** The most hops that are followed: a header of 16 KiB could name thousands. */
 const MAX_HOPS = 32;
 
 /**
- * The address of the connection's peer. If that is a trusted proxy, the last address in its header that is none: the
- * header is read from the right, since a client may have written what stands further left.
+ * The address of the connection's peer or, if the peer is a trusted proxy, the last address in its header that is not
+ * one: the header is read from the right, since a client may have written the parts further left.
  */
 export function clientAddress(
   peer: string | undefined,
@@ -44,7 +44,7 @@ function forElements(header: string): string[] {
   return header.split(",").map((element) => /(?:^|;)\s*for\s*=\s*("?)([^";,]*)\1/i.exec(element)?.[2] ?? "");
 }
 
-/** Without port, brackets and zone; IPv4 as IPv4, although a socket of both kinds maps it into IPv6. */
+/** Without port, brackets and zone. An IPv4 address that a dual-stack socket has mapped to IPv6 becomes IPv4. */
 function plainAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
   const bare = text.trim();
@@ -57,9 +57,9 @@ function plainAddress(text: string): string | undefined {
 }
 
 /**
- * What limits count an address by: IPv6 by its /64, which one customer of a provider has as a whole. `undefined` for
- * loopback addresses, which are not counted: nothing shall hinder development, and a local proxy that the settings do
- * not name would make all clients one.
+ * The name by which limits count an address: IPv6 by its /64, which one customer of a provider has as a whole.
+ * `undefined` for loopback addresses, which are not counted: limits must not hinder development, and all clients of a
+ * local proxy that the settings do not name would count as one.
  */
 export function addressGroup(address: string): string | undefined {
   const version = isIP(address);

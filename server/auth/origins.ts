@@ -5,7 +5,7 @@ import { originOf } from "../config/kinds.ts";
 import { isLoopbackHost, type Settings, UNKNOWN_HOST } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 
-/** The page that a request comes from. `none`: it does not come from a page. */
+/** The page that a request comes from. `none`: the request has no Origin. */
 export type OriginVerdict = "none" | "own" | "allowed" | "refused";
 
 export type OriginHeaders = Pick<IncomingHttpHeaders, "origin" | "host">;
@@ -13,14 +13,14 @@ export type OriginHeaders = Pick<IncomingHttpHeaders, "origin" | "host">;
 const LOOPBACK_SOURCES = ["http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "https://127.0.0.1:*"];
 
 /**
- * Without a list, every site may use a server that a key protects or that listens publicly. A server without keys on a
- * loopback address is open to pages of this machine only, or any web site could use the agent of its visitor. Where it is
- * not known on which address the server listens, its own pages are those of this machine and those that come over https:
- * a site can make its name resolve to 127.0.0.1, but has no certificate there.
+ * Without `allowedOrigins`, every site may use a server that has keys or listens publicly. A server without keys on a
+ * loopback address accepts only pages of this machine, or any web site could use the agent of its visitor. If it is not
+ * known on which address the server listens, its own pages are those of this machine and those that come over https: a
+ * site can make its name resolve to 127.0.0.1, but has no certificate there.
  */
 export class Origins {
   readonly #settings: Settings;
-  /** Whether the server may be reached from its own machine alone. Its host never changes. */
+  /** Whether the server may be reachable only from its own machine. Its host never changes. */
   readonly #mayBeLocal: boolean;
 
   constructor(settings: Settings) {
@@ -46,13 +46,13 @@ export class Origins {
   }
 
   /**
-   * Whether cookies, and other things that a browser adds by itself, name the user: a page of another site must not act as
-   * its visitor, nor may one that anybody on the way could have written, where the server is reached by TLS. `*` names no site.
+   * Whether cookies and other things that a browser adds by itself may identify the user: a page of another site must not act
+   * as its visitor. If the server is reached over TLS, neither may a page over http, which could be forged. `*` names no site.
    */
   isTrusted(req: IncomingMessage): boolean {
     const { origin, "sec-fetch-site": site } = req.headers;
     const isOwnSite = site === undefined || site === "none" || site === "same-origin";
-    // A page sends no Origin with a GET to its own server, and a program never.
+    // A page sends no Origin with a GET to its own server, and a program never sends one.
     if (origin === undefined) return isOwnSite;
     if (this.#settings.allowedOrigins.includes(originOf(origin) ?? "")) return true;
     return this.judge(req.headers) === "own" && isOwnSite && !(/^http:/i.test(origin) && isOverTls(req));
@@ -64,8 +64,8 @@ export class Origins {
   }
 
   /**
-   * The sites that may show the chat in a frame, for the directive `frame-ancestors`, whose `*` is http and https only. Where
-   * the visitor may be signed in, only sites that are named: another one could trick them into a click.
+   * The sites that may show the chat in a frame, for the directive `frame-ancestors`, whose `*` covers only http and
+   * https. If visitors may be signed in, these are only named sites: others could trick them into a click.
    */
   frameAncestors(hasUsers: boolean): string {
     const { allowedOrigins } = this.#settings;
@@ -75,9 +75,9 @@ export class Origins {
   }
 
   /**
-   * Refuses what a page of another site may have sent to a server that only its own machine should reach: the site made its name
-   * resolve to 127.0.0.1 (DNS rebinding), and its page sends no `Origin` with a GET. A name that the list has is the operator's.
-   * A host's server may be a public one. @throws ApiError
+   * Refuses what a page of another site may have sent to a server that only its own machine should reach: the site
+   * makes its name resolve to 127.0.0.1 (DNS rebinding), and its page sends no `Origin` with a GET. Names in
+   * `allowedOrigins` are trusted. A host's server is not checked, since it may be public. @throws ApiError
    */
   refuseRebound(headers: OriginHeaders): void {
     const { host } = headers;
@@ -88,7 +88,7 @@ export class Origins {
     if (!isOwnName && this.judge(headers) !== "allowed") throw hostRefused();
   }
 
-  /** Otherwise a site that makes its name resolve to 127.0.0.1 would be our own by its `Host`. */
+  /** Whether `Host` is trusted: otherwise a site whose name resolves to 127.0.0.1 would count as the server's own. */
   get #isHostTrusted(): boolean {
     return this.#isOpenByDefault || this.#settings.trustedProxies.rules.length > 0;
   }
@@ -102,16 +102,13 @@ export class Origins {
   }
 }
 
-/** Any of these headers counts, since it only narrows: a page of another site can set none of them. */
+/** Any of these headers counts, since it only restricts access: a page of another site cannot set them. */
 function isOverTls({ socket, headers }: IncomingMessage): boolean {
   const { "x-forwarded-proto": proto = "", forwarded = "" } = headers;
   return "encrypted" in socket || /^ *https/i.test(String(proto)) || /\bproto="?https/i.test(forwarded);
 }
 
-/**
- * http and https are one: behind a proxy that terminates TLS and does not say so it cannot be known. A proxy has to pass
- * `Host` on.
- */
+/** http and https count as the same: a proxy may terminate TLS without saying so. A proxy has to forward `Host`. */
 function isOwnOrigin({ origin, host }: OriginHeaders): boolean {
   if (origin === undefined || host === undefined || !/^https?:/i.test(origin) || !URL.canParse(origin)) return false;
   const page = new URL(origin);

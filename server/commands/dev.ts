@@ -87,7 +87,7 @@ export async function devCommand(project: string | undefined, options: DevOption
   }
   await sayMemory(log, folder, loaded, opened.settings);
   await supervised.isWatched;
-  // Behind the `#`, which browsers send to no server.
+  // After the `#`, which browsers do not send to a server.
   const address = `${url}#dev=${page.token}`;
   process.stdout.write(`${address}\n`);
   if (open && kept === undefined && process.stdout.isTTY && !process.env.CI) openInBrowser(address, log.warning);
@@ -104,7 +104,7 @@ function developing(env: Environment, secret: string): Environment {
   return {
     ...env,
     HOST: isLoopbackHost(env.HOST?.trim() ?? "") ? env.HOST : LOOPBACK,
-    // A secret of one's own signs; the project's goes on verifying what it has signed.
+    // The developer's own secret signs; the project's still verifies what it has signed.
     PARLEY_STATE_SECRET: own?.trim() ? `${own},${secret}` : (own ?? secret),
     PARLEY_LOG: env.PARLEY_LOG?.trim() || "pretty",
   };

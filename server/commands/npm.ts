@@ -1,4 +1,4 @@
-/** Where npm has started the command: a signal to npm ends npm and the shell that it runs a command in, but not the command. */
+/** Needed if npm has started the command: a signal to npm ends npm and the shell of the command, but not the command. */
 export function endWithNpm(): void {
   const { ppid } = process;
   const timer = setInterval(() => {

@@ -1,4 +1,4 @@
-/** What commands that serve an agent have in common: the project with its settings, its server, and what is said of them. */
+/** Shared by commands that serve an agent: the project with its settings, its server, and the summary of both. */
 
 import { spawn } from "node:child_process";
 import type { AgentModule } from "../agent/define.ts";
@@ -15,7 +15,7 @@ import { createParleyServer, type ParleyServer, type ParleyServerOptions } from 
 
 /** A project before its agent is loaded. */
 export interface OpenedProject {
-  /** `undefined`: the demo agent. */
+  /** `undefined` for the demo agent. */
   readonly folder: string | undefined;
   /** The variables of the process. */
   readonly inherited: Environment;
@@ -26,7 +26,7 @@ export interface OpenedProject {
   read(): Environment;
 }
 
-/** `adapt` is what a command makes of the environment. @throws ConfigError */
+/** `adapt` changes the environment for a command. @throws ConfigError */
 export function openProject(
   folder: string | undefined,
   flags: Flags,
@@ -41,7 +41,7 @@ export function openProject(
 export interface ProjectServer {
   readonly server: ParleyServer;
   readonly reloadSettings: ReloadSettings;
-  /** From then on a tool that blocks the process is named. */
+  /** From then on, a tool that blocks the process is reported. */
   startWatchdog(): void;
   /** Why there are no traces although their package is installed. */
   readonly tracingProblem: string | undefined;
@@ -79,7 +79,7 @@ export async function createProjectServer(
   };
 }
 
-/** `users`: who says who the users are. */
+/** `users`: what determines the users. */
 export function summaryOf(
   { agent, authenticate }: AgentModule,
   settings: Settings,
@@ -92,7 +92,7 @@ export function summaryOf(
 ${authenticate ? `  users  ${users}\n` : ""}`;
 }
 
-/** Says what an agent that is written elsewhere keeps in the process. Where several processes answer, messages reach the others, too. */
+/** Reports what an agent of a framework keeps in the process: a warning if other processes answer messages, too. */
 export async function sayMemory(
   log: Log,
   folder: string,

@@ -1,4 +1,4 @@
-/** `parley start`: from a project's folder to a server that listens. */
+/** `parley start`: serves the agent of a project's folder. */
 
 import cluster from "node:cluster";
 import type { AgentModule } from "../agent/define.ts";
@@ -39,7 +39,7 @@ export async function startCommand(
   const { server, reloadSettings, startWatchdog, tracingProblem } = await createProjectServer(opened, loaded, {
     isWorker,
   });
-  // Before it listens: from then on the supervisor of workers hands SIGHUP on.
+  // Before it listens: from then on the supervisor of workers forwards SIGHUP.
   onHangup(() => reloadSettings("SIGHUP"));
   const url = await listen(server.http, settings);
   startWatchdog();
@@ -55,7 +55,7 @@ export async function startCommand(
   if (open) openInBrowser(url, server.log.warning);
 }
 
-/** Has the supervisor's process id. In another program's cluster, such as that of pm2, `cluster.isWorker` is true as well. */
+/** Variable with the supervisor's process id: in another program's cluster, such as pm2's, `cluster.isWorker` is true, too. */
 const SUPERVISOR = "PARLEY_SUPERVISOR";
 
 /** Whether `superviseWorkers` has started this process. The programs that a project starts do not inherit the answer. */
@@ -70,7 +70,7 @@ async function loadDemo(): Promise<AgentModule> {
   return { agent: demoAgent() };
 }
 
-/** What is unsafe, lost at the end of the process, or not read, and what to do about it. */
+/** Warnings about what is unsafe, lost when the process ends, or ignored, and what to do about it. */
 export function warningsOf({ folder, settings, inherited }: OpenedProject, loaded: AgentModule): string[] {
   return [
     ...publicWarnings(settings, signerOf(loaded) !== undefined),
@@ -96,7 +96,7 @@ const MIN_KEY_CHARS = 20;
 
 const isShort = (secret: string): boolean => secret.length < MIN_KEY_CHARS;
 
-/** What is unsafe where other machines reach the server, and what to set. */
+/** What is unsafe if other machines can reach the server, and what to set. */
 function publicWarnings(settings: Settings, alwaysSigns: boolean): (string | false)[] {
   if (!isPublic(settings)) return [];
   const { host, apiKeys, chatKeys, widgetKeys, allowedOrigins, stateSecrets } = settings;

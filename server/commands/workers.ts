@@ -1,4 +1,4 @@
-/** `parley start --workers`: several processes that serve one port, and the one that looks after them. */
+/** `parley start --workers`: several processes that serve one port, and their supervisor. */
 
 import cluster, { type Worker } from "node:cluster";
 import type { Environment } from "../config/settings.ts";
@@ -9,10 +9,10 @@ import { onHangup } from "../process-life.ts";
 const FIRST_RESTART_MS = 500;
 const MAX_RESTART_MS = 30_000;
 
-/** A worker that served for so long was healthy. */
+/** A worker that ran for this long was healthy: the next restart is quick again. */
 const HEALTHY_MS = 60_000;
 
-/** Starts workers with the arguments of this process and these variables, replaces those that end, and hands signals on. Never resolves. */
+/** Starts workers with this process' arguments and these variables, replaces them, and forwards signals. Never resolves. */
 export function superviseWorkers(count: number, env: Environment): Promise<never> {
   let isStopping = false;
   let hasServed = false;
@@ -26,10 +26,10 @@ export function superviseWorkers(count: number, env: Environment): Promise<never
       serving.add(worker);
       if (hasServed) return;
       hasServed = true;
-      // A mistake that stops one worker at the start would stop all, each with the same sentence.
+      // A mistake that stops the first worker at its start would stop each of them, with the same message.
       for (let index = 1; index < count; index++) fork();
     });
-    // One that is still starting dies of the signal that stops all, which is no failure.
+    // A worker that is still starting is killed by the signal that stops all, which is not a failure.
     worker.once("exit", (code) => {
       onExit(worker, isStopping && !serving.has(worker) ? 0 : (code ?? 1), startedAt);
       serving.delete(worker);
@@ -64,7 +64,7 @@ export function superviseWorkers(count: number, env: Environment): Promise<never
   onHangup(() => {
     for (const worker of workers()) {
       const reload = () => worker.process.kill("SIGHUP");
-      // One that is still starting would die of it, and may have read its files before they changed.
+      // A worker that is still starting would be killed by it, and may have read its files before they changed.
       if (serving.has(worker)) reload();
       else worker.once("listening", reload);
     }

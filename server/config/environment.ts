@@ -1,4 +1,4 @@
-/** The environment of the server: the variables of the process, and the files that fill in what is not set there. */
+/** The environment of the server: the variables of the process, and files for those that are not set there. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ import { nearestName } from "./nearest-name.ts";
 import { type Environment, SETTINGS } from "./settings.ts";
 
 /**
- * A variable of the process wins over the file that `PARLEY_ENV_FILE` names, and that file over `.env` in the project's
- * folder. Both files are read again each time. @throws ConfigError
+ * A variable of the process overrides the file that `PARLEY_ENV_FILE` names, and that file overrides `.env` in the
+ * project's folder. Both files are read again each time. @throws ConfigError
  */
 export function readEnvironment(env: Environment, projectFolder: string | undefined): Environment {
   const projectFile = projectFolder === undefined ? undefined : join(projectFolder, ".env");
@@ -46,7 +46,7 @@ function readEnvFile(file: string): Environment {
 /** A comment, or a variable whose value may have several lines in quotes. */
 const ENTRY = /^[^\S\n]*(?:#.*|[^=\n]*=[^\S\n]*(?:(["'`])[\s\S]*?\1.*|.*))$/gm;
 
-/** Node's parser passes over a line that sets nothing. @throws ConfigError without the line, which may be a secret */
+/** Node's parser skips a line that sets nothing. @throws ConfigError that does not quote the line, which may be a secret */
 function refuseOtherLines(file: string, content: string): void {
   const others = content.replace(ENTRY, (entry) => entry.replace(/[^\n]/g, ""));
   const index = others.split("\n").findIndex((line) => line.trim() !== "");
@@ -56,7 +56,7 @@ function refuseOtherLines(file: string, content: string): void {
 
 const KNOWN = Object.values(SETTINGS).map(({ name }) => name);
 
-/** Protect the server: with a typing mistake in one of them it would be open in silence. */
+/** Settings that protect the server: a typing mistake in one of them would silently leave it open. */
 const PROTECTING = [
   SETTINGS.apiKeys,
   SETTINGS.chatKeys,
@@ -65,7 +65,7 @@ const PROTECTING = [
   SETTINGS.allowedOrigins,
 ].map(({ name }) => name);
 
-/** A file may hold variables of the project itself: only those count as wrong that must have been meant for Parley. */
+/** A file may set variables of the project itself: only names that must have been meant for Parley are errors. */
 function checkFileNames(file: string, variables: Environment): void {
   for (const name of Object.keys(variables).filter(isUnknown)) {
     const near = nearestName(name, KNOWN, 2);
@@ -75,7 +75,7 @@ function checkFileNames(file: string, variables: Environment): void {
   }
 }
 
-/** What concerns the server that listens, its process and its files. */
+/** Settings of the server that listens, its process and its files. */
 const NOT_OF_AN_AGENT = [
   SETTINGS.port,
   SETTINGS.host,
@@ -87,8 +87,8 @@ const NOT_OF_AN_AGENT = [
 ].map(({ name }) => name);
 
 /**
- * For an agent on a server that is not ours: `given` wins over the variables of the process. Those that concern the server
- * itself are not ours, and no file is read. @throws ConfigError
+ * The environment of an agent on a host's server: `given` overrides the variables of the process. Settings of the
+ * server itself are left out, and no file is read. @throws ConfigError
  */
 export function mountedEnvironment(env: Environment, given: Readonly<Record<string, unknown>>): Environment {
   for (const [name, value] of Object.entries(given)) {
@@ -116,7 +116,7 @@ function checkProcessNames(env: Environment): void {
   }
 }
 
-/** A sentence about each `PARLEY_…` variable of the process that is no setting. */
+/** A sentence about each `PARLEY_…` variable of the process that is not a setting. */
 export function unknownNames(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith("PARLEY_") && isUnknown(name) && !KUBERNETES.test(name))

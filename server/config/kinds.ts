@@ -1,4 +1,4 @@
-/** The kinds of values that settings have: how their text is read, and the sentence about a wrong one. */
+/** The kinds of values of settings: how their text is parsed, and the error for a wrong one. */
 
 import { BlockList, isIP } from "node:net";
 import { availableParallelism } from "node:os";
@@ -7,7 +7,7 @@ import { ConfigError } from "../errors.ts";
 export interface Kind<T> {
   /** `text` has no space around it and is not empty. @throws ConfigError that names the setting and says what is right */
   parse(text: string, name: string): T;
-  /** A variable that is set but empty stops the start. Without it, it counts as not set. */
+  /** Whether a variable that is set but empty is an error. Otherwise it counts as not set. */
   refusesEmpty?: true;
 }
 
@@ -47,7 +47,7 @@ export const plainText: Kind<string> = { parse: (text) => text };
 
 export const path: Kind<string> = { parse: (text) => text, refusesEmpty: true };
 
-/** Paths are compared as they come, so only characters that no client or proxy encodes or resolves. */
+/** Paths are compared as received, so only characters are allowed that no client or proxy encodes or resolves. */
 export const basePath: Kind<string> = {
   parse(text, name) {
     if (text === "/health" || text === "/metrics") {
@@ -78,7 +78,7 @@ export const onOff: Kind<boolean> = {
   refusesEmpty: true,
 };
 
-/** A list with commas. An empty one stops the start: it was probably meant to protect the server. */
+/** A list separated by commas. An empty list is an error: it was probably meant to protect the server. */
 function list<Entry>(parseEntry: (entry: string, name: string) => Entry): Kind<readonly Entry[]> {
   return {
     parse(text, name) {
@@ -97,7 +97,7 @@ export function emptySentence(name: string): string {
   return `${name} is set but empty. Give it a value, or remove it.`;
 }
 
-/** `sk-...` as documents write it, this one's and others'. The sentence repeats nothing: it may be the end of a key. */
+/** Refuses a placeholder such as `sk-...`, as documentation writes it. The error quotes nothing: it may be the end of a key. */
 function refusePlaceholder(text: string, name: string): string {
   if (!/(?:\.\.\.|…)$/.test(text)) return text;
   throw new ConfigError(`${name} ends with "...", as in an example: put your own value there.`);
@@ -123,12 +123,12 @@ export const origins = list((entry, name) => {
   throw new ConfigError(`${name} must list origins such as https://www.example.com, but has "${entry}".`);
 });
 
-/** Names only what is safe in a header, and none of the schemes whose pages have no origin of their own. */
+/** Only characters that are safe in a header, and no scheme whose pages have no origin of their own. */
 const ORIGIN = /^(?!(?:file|ftp|wss?):)[a-z][a-z\d+.-]*:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/;
 
 /**
- * `scheme://host[:port]`, in small letters and without the scheme's default port (RFC 6454, 6.2). An app has a scheme of
- * its own, such as `capacitor://localhost`. `undefined` for `null` and for all that is no origin.
+ * `scheme://host[:port]`, in lower case and without the scheme's default port (RFC 6454, 6.2). An app has a scheme of
+ * its own, such as `capacitor://localhost`. `undefined` for `null` and for everything that is not an origin.
  */
 export function originOf(text: string): string | undefined {
   const lower = text.toLowerCase();
@@ -138,7 +138,7 @@ export function originOf(text: string): string | undefined {
   return ORIGIN.test(origin) && (href === origin || href === `${origin}/`) ? origin : undefined;
 }
 
-/** Names of servers, in small letters. A `*` would let any text that names a picture load it from anywhere. */
+/** Names of servers, in lower case. With a `*`, any text that names a picture could load it from anywhere. */
 export const hosts = list((entry, name) => {
   const host = entry.toLowerCase();
   if (/^[\w.-]+$/.test(host) && URL.canParse(`https://${host}`) && new URL(`https://${host}`).host === host)
@@ -146,7 +146,7 @@ export const hosts = list((entry, name) => {
   throw new ConfigError(`${name} must list whole names of servers such as images.example.com, but has "${entry}".`);
 });
 
-/** Addresses and ranges, ready to be asked whether they hold an address. */
+/** Addresses and ranges, which can be checked for an address. */
 export const addressRanges: Kind<BlockList> = {
   parse(text, name) {
     const ranges = new BlockList();

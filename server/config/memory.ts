@@ -1,4 +1,4 @@
-/** How much of what clients send fits in the memory of this process. */
+/** Default limits in bytes, which depend on the memory of this process. */
 
 import { getHeapStatistics } from "node:v8";
 
@@ -12,16 +12,16 @@ export interface MemoryDefaults {
 }
 
 /**
- * Defaults for a heap of so many bytes. A message with files takes more than three times its bytes of heap until its
- * answer is over, and four times as much again while it is written out for the model. Beyond the heap V8 ends the
- * process, with every answer in it.
+ * Defaults for a heap of this many bytes. A message with files takes more than three times its bytes of heap until its
+ * answer is over, and four times as much again while it is serialized for the model. If the heap is exceeded, V8 ends
+ * the process, with every answer in it.
  */
 export function memoryDefaults(heap: number = heapBytes()): MemoryDefaults {
   const part = (share: number, most: number) => Math.min(most * MIB, Math.max(1, Math.floor(heap / share / MIB)) * MIB);
   return { bodyBytes: part(10, 64), requestBytesTotal: part(7, 512), resumeBytesTotal: part(8, 256) };
 }
 
-/** What the operator should know at the start; `undefined` where the heap holds all that the settings allow. */
+/** A warning for the operator at the start; `undefined` if the heap is large enough for what the settings allow. */
 export function memoryAdvice(
   allowed: { readonly maxBodyBytes: number; readonly maxRequestBytesTotal: number },
   heap: number = heapBytes(),

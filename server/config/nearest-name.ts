@@ -1,6 +1,6 @@
-/** Which name was meant by one that is not known: for settings, and for the fields of an agent. */
+/** Finds the known name that was meant by an unknown one: for settings, and for the fields of an agent. */
 
-/** The known name that differs least from `name`, if it takes at most `most` changes to get there, whatever the case. */
+/** The known name that differs least from `name`, ignoring case; `undefined` if it differs by more than `most` changes. */
 export function nearestName(name: string, known: readonly string[], most: number): string | undefined {
   const upper = name.toUpperCase();
   const distances = known.map((one) => [editDistance(upper, one.toUpperCase()), one] as const);

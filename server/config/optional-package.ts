@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ConfigError } from "../errors.ts";
 
-/** With the version that Parley knows: google-auth-library 11, for one, needs Node 22. */
+/** What to install, with the version that Parley supports: google-auth-library 11, for example, needs Node 22. */
 const INSTALL = {
   "@aws-sdk/client-bedrock-runtime": "@aws-sdk/client-bedrock-runtime@3",
   "google-auth-library": "google-auth-library@10",
@@ -15,7 +15,7 @@ const INSTALL = {
 /** The optional peer dependencies of package.json that models and settings need. */
 export type OptionalPackage = keyof typeof INSTALL;
 
-/** Loads such a package, or with "find" only looks whether it is there. Rejects with a `ConfigError` that says how to install it. */
+/** Loads such a package, or with "find" only locates it. Rejects with a `ConfigError` that says how to install it. */
 export type LoadPackage = (name: OptionalPackage, only?: "find") => Promise<unknown>;
 
 const NEEDED_BY: Partial<Record<OptionalPackage, string>> = {
@@ -24,9 +24,9 @@ const NEEDED_BY: Partial<Record<OptionalPackage, string>> = {
 };
 
 /**
- * Imports a package that only some models and settings need: from the project's `node_modules` if it is there, so that a
- * project can bring its own, else from where Parley is installed.
- * @throws ConfigError that says how to install it, and of a broken one what is wrong with it
+ * Imports a package that only some models and settings need: from the project's `node_modules` if it is there, so that
+ * a project can bring its own, else from where Parley is installed.
+ * @throws ConfigError that says how to install it and, if it is broken, what is wrong with it
  */
 export async function loadOptionalPackage(
   name: OptionalPackage,
@@ -46,8 +46,8 @@ export async function loadOptionalPackage(
 }
 
 /**
- * Loads a CommonJS package that Parley uses where it is: from the project's `node_modules`, else from beside Parley.
- * `undefined` when it is in neither. @throws ConfigError for a broken one
+ * Loads a CommonJS package that Parley uses if it is installed: from the project's `node_modules`, else from beside
+ * Parley. `undefined` if it is in neither. @throws ConfigError for a broken one
  */
 export function loadIfInstalled(name: string, projectFolder: string | undefined): unknown {
   try {
@@ -59,7 +59,7 @@ export function loadIfInstalled(name: string, projectFolder: string | undefined)
   }
 }
 
-/** A broken package is a warning: the server works without it. */
+/** A broken package is only a `problem` to warn about: the server works without it. */
 export function loadOpenTelemetry(projectFolder: string | undefined): {
   api?: typeof import("@opentelemetry/api");
   problem?: string;
@@ -86,12 +86,12 @@ function resolveFrom(folder: string, name: string): string | undefined {
   }
 }
 
-/** A package that is there but lacks a file, or a package of its own, is broken and not missing. */
+/** A package that is there but lacks a file, or one of its own dependencies, is broken and not missing. */
 function isMissing(error: unknown, name: string): boolean {
   return (
     error instanceof Error &&
     "code" in error &&
-    // As `require` and as `import` say it.
+    // The codes of `require` and of `import`.
     (error.code === "MODULE_NOT_FOUND" || error.code === "ERR_MODULE_NOT_FOUND") &&
     error.message.includes(`'${name}'`)
   );

@@ -1,4 +1,4 @@
-/** What must never be written down: which values of the environment are secret, and texts without them. */
+/** Finds the secret values of the environment, and removes them from texts. */
 
 import type { Environment } from "./settings.ts";
 
@@ -8,10 +8,10 @@ export const STRUCK = "[key]";
 /** `SHOP_API_KEYS`, `PGPASSWORD`, `stripeKey`, `AWS_ACCESS_KEY_ID`, but not `KEYBOARD`. */
 const SECRET_NAME = /(?:key|token|secret|password)s?(?:_|$)/i;
 
-/** A shorter text is a word that a log needs. */
+/** A shorter value may be an ordinary word, which a log needs. */
 export const MIN_SECRET_CHARS = 6;
 
-/** What of the environment must never be written down: keys, tokens, secrets and passwords, Parley's and others'. */
+/** Values of the environment that must never be written down: keys, tokens, secrets and passwords, Parley's or not. */
 export function secretsOf(env: Environment): string[] {
   const secrets = Object.entries(env)
     .flatMap(([name, value = ""]) => [
@@ -20,11 +20,11 @@ export function secretsOf(env: Environment): string[] {
     ])
     .map((value) => value.trim())
     .filter((value) => value.length >= MIN_SECRET_CHARS);
-  // In a text of JSON that is quoted, such as the arguments of a call, it is escaped.
+  // JSON within a text, such as the arguments of a call, has the secret in its escaped form.
   return [...new Set(secrets.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]))];
 }
 
-/** The password of a URL such as `postgres://user:password@host/`: as it is written, and as it is meant. */
+/** The password of a URL such as `postgres://user:password@host/`: as it is written, and decoded. */
 function passwordsOf(value: string): string[] {
   const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*?:([^/?#\s]+)@/i.exec(value) ?? [];
   if (password === undefined) return [];
@@ -36,10 +36,10 @@ function passwordsOf(value: string): string[] {
   }
 }
 
-/** A part of a text: where it begins, and where what follows it begins. */
+/** A part of a text: the index of its first character, and the index after its last one. */
 export type Span = readonly [from: number, to: number];
 
-/** Where these secrets stand in a text, from its beginning to its end. Those that overlap are one. */
+/** Where a text contains these secrets, in the order of the text. Overlapping parts are merged. */
 export function findSecrets(text: string, secrets: Iterable<string>): Span[] {
   const found: Span[] = [];
   for (const secret of secrets) {
@@ -56,7 +56,7 @@ export function findSecrets(text: string, secrets: Iterable<string>): Span[] {
   return spans;
 }
 
-/** A text, or the piece of one that begins at `start`, without these parts of it, in order. The mark stands where a part begins. */
+/** A text, or the piece of one that begins at `start`, without these parts, in order. `STRUCK` marks each beginning. */
 export function cutSpans(piece: string, spans: readonly Span[], start = 0): string {
   let kept = "";
   let at = 0;

@@ -1,6 +1,6 @@
 /**
  * Every setting of the server. Parsing, the reload on SIGHUP and the tables of docs/settings.md come from these tables;
- * after a change, write the page again: npm run docs
+ * after a change, update the page: npm run docs
  */
 
 import { BlockList } from "node:net";
@@ -33,11 +33,11 @@ export interface Setting<T> {
   name: string;
   kind: Kind<T>;
   fallback: T | ((memory: MemoryDefaults) => T);
-  /** SIGHUP takes a new value over. */
+  /** Whether SIGHUP applies a new value. */
   live: boolean;
   /** The sentence of docs/settings.md, in Markdown. */
   text: string;
-  /** Its default on that page, where that is more than the value. */
+  /** Its default on that page, if that is more than the value. */
   shown: string | undefined;
 }
 
@@ -47,10 +47,10 @@ function rows(live: boolean) {
   });
 }
 
-/** A setting that counts from the next start on. */
+/** A setting that takes effect at the next start. */
 const fixed = rows(false);
 
-/** A setting that SIGHUP takes over. Read its value again for each decision: `settings.ratePerKey` changes in place. */
+/** A setting that SIGHUP reloads. Read its value again for each decision: `settings.ratePerKey` changes in place. */
 const live = rows(true);
 
 const serving = {
@@ -321,7 +321,7 @@ export const SETTINGS = {
 
 export type SettingKey = keyof typeof SETTINGS;
 
-/** A setting of a model provider, which counts only where an agent's model needs it. */
+/** A setting of a model provider, which is used only if an agent's model needs it. */
 export type ProviderSettingKey = keyof typeof providers;
 
 /**
@@ -335,7 +335,7 @@ export type Settings = {
   readonly requiresKey: boolean;
 };
 
-/** Stands for the host where the server is not ours: nothing says where it listens. */
+/** The host if the server is not Parley's own: it is unknown where that listens. */
 export const UNKNOWN_HOST = "";
 
 /** Options of the command, which win over the environment. */
@@ -347,7 +347,7 @@ export interface Flags {
 
 const ROWS = Object.entries(SETTINGS) as [SettingKey, Setting<unknown>][];
 
-/** `memory`: what defaults follow from. @throws ConfigError that names the setting and says what is right */
+/** `memory` determines some defaults. @throws ConfigError that names the setting and says what is right */
 export function readSettings(env: Environment, flags: Flags = {}, memory = memoryDefaults()): Settings {
   const values = ROWS.map(([key, row]) => {
     const flag = key === "port" || key === "host" || key === "workers" ? flags[key] : undefined;
@@ -367,7 +367,7 @@ function readSetting(row: Setting<unknown>, given: string | undefined, memory: M
   return isUnchecked ? text : row.kind.parse(text, row.name);
 }
 
-/** What follows from two settings together. */
+/** Checks and values that depend on several settings. */
 function completed(settings: Settings, env: Environment): Settings {
   const { maxBodyBytes, headerSeconds, bodySeconds } = settings;
   const isTotalGiven = (env.PARLEY_MAX_REQUEST_BYTES_TOTAL ?? "").trim() !== "";
@@ -423,7 +423,7 @@ export function checkSettings(settings: Settings, keysToCheck: readonly Provider
 
 type TextSetting = { [K in keyof Settings]: Settings[K] extends string ? K : never }[keyof Settings];
 
-/** A setting that a model cannot do without. `meaning` completes "set it to …". @throws ConfigError */
+/** The value of a setting that a model requires. `meaning` completes "set it to …". @throws ConfigError */
 export function requireSetting(
   { id, model, settings }: { id: string; model: string; settings: Settings },
   key: TextSetting,
@@ -435,7 +435,7 @@ export function requireSetting(
   const place = settings.host === UNKNOWN_HOST ? "in settings" : "in .env beside agent.ts";
   const isLike = (other: string) =>
     other.startsWith(`${name.split("_", 1)}_`) && !ROWS.some(([, row]) => row.name === other);
-  // The command has put the variables of `.env` there.
+  // The command has added the variables of `.env` to `process.env`.
   const like = Object.keys(process.env).find(isLike);
   const hint = like === undefined ? "" : ` Parley does not read ${like}, which is set.`;
   throw new ConfigError(
@@ -443,7 +443,7 @@ export function requireSetting(
   );
 }
 
-/** Whether SIGHUP takes over the setting of this environment variable. */
+/** Whether SIGHUP reloads the setting of this environment variable. */
 export function isLive(name: string): boolean {
   return ROWS.some(([, row]) => row.live && row.name === name);
 }
@@ -462,7 +462,7 @@ export function applyOfProviders(settings: Settings, next: Settings): void {
   for (const key of Object.keys(providers)) Object.assign(settings, { [key]: next[key as ProviderSettingKey] });
 }
 
-/** The name and the addresses that never leave the machine (RFC 1122, 3.2.1.3). A name below `localhost` may lead to another one. */
+/** `localhost` and addresses of this machine alone (RFC 1122, 3.2.1.3). Names below `localhost` may lead elsewhere. */
 export function isLoopbackHost(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, "");
   return /^localhost$|^127(?:\.\d{1,3}){3}$|^::1$/.test(name);
@@ -473,7 +473,7 @@ export function isPublic({ host, trustedProxies }: Settings): boolean {
   return !isLoopbackHost(host) || trustedProxies.rules.length > 0;
 }
 
-/** Whether only the operator chats, who may read questions on the terminal and see in the chat why a model fails. */
+/** Whether only the operator chats: then the terminal may show questions, and the chat why a model fails. */
 export function isOnlyForOperator(settings: Settings): boolean {
   return !isPublic(settings) && !settings.requiresKey;
 }

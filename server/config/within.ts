@@ -1,18 +1,18 @@
 /** A time limit around what others do: the code of a project, or another server. */
 
-/** Why `within` has not waited any longer. */
+/** The error of `within` when the time is up. */
 export class Late extends Error {
   constructor(ms: number) {
     super(`took longer than ${ms / 1000} seconds`);
   }
 }
 
-/** While something blocks the event loop no answer can come, so a pause of any length counts as one of several ticks. */
+/** While the event loop is blocked no answer can come, so a pause of any length counts as one of several ticks. */
 const TICKS = 5;
 
 /**
- * Gives what the work comes to. Rejects after so many milliseconds, with `Late`, and when `outer` is aborted, with its
- * reason: the work's own signal is aborted then, and what it comes to later is dropped.
+ * Resolves or rejects as `work` does. Rejects with `Late` after `ms`, and with the reason of `outer` when that is
+ * aborted: the signal of `work` is aborted then, and its later result is dropped.
  */
 export async function within<Value>(
   work: (signal: AbortSignal) => Value | PromiseLike<Value>,

@@ -1,4 +1,4 @@
-/** What `parley dev` keeps in a project's folder, for its owner alone and for no repository. */
+/** Files that `parley dev` keeps in a project's folder, for its owner alone and not for a repository. */
 
 import { randomBytes } from "node:crypto";
 import {
@@ -24,18 +24,18 @@ const FOLDER = ".parley";
 /** The mode of every file in it. */
 const OWNER_ONLY = { mode: 0o600 };
 
-/** Path of the file with this name there; the folder is made where it is missing. @throws what the system says */
+/** Path of the file with this name; creates the folder if it is missing. @throws the system's error */
 function keptFile(project: string, name: string): string {
   const folder = join(project, FOLDER);
   mkdirSync(folder, { recursive: true });
-  // A link may come with a project of somebody else, and lead anywhere.
+  // A link could come with a project of somebody else, and lead anywhere.
   if (!lstatSync(folder).isDirectory()) throw new Error(`${FOLDER} is a link`);
   const ignore = join(folder, ".gitignore");
   if (!existsSync(ignore)) writeFileSync(ignore, "*\n", OWNER_ONLY);
   return join(folder, name);
 }
 
-/** A descriptor of the file with this name there, to read and append; it is made where it is missing. @throws what the system says */
+/** Opens the file with this name, to read and append; creates it if it is missing. @throws the system's error */
 function openKept(project: string, name: string): number {
   const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
   const file = openSync(keptFile(project, name), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, OWNER_ONLY.mode);
@@ -50,8 +50,8 @@ function openKept(project: string, name: string): number {
 }
 
 /**
- * The secret that signs states, so that a conversation outlives a restart. Where the folder cannot be written, it is of this start
- * alone.
+ * The secret that signs states, kept so that a conversation outlives a restart. If the folder cannot be written, each
+ * start has its own.
  */
 export function projectSecret(project: string): string {
   const made = randomBytes(32).toString("base64url");
@@ -78,19 +78,19 @@ function keptSecret(file: number, made: string): string {
 const MAX_TRACE_BYTES = 50_000_000;
 
 const TRACE = "trace.jsonl";
-/** What the file becomes when it is full, in place of the one before. */
+/** The name of a full file, which replaces the one before. */
 const OLDER_TRACE = "trace.1.jsonl";
 
 /**
- * `.parley/trace.jsonl`: lines that are appended, and numbered as an editor numbers them.
- * Nothing is kept open, and the file is looked at before each line: a developer may take it away at any time, and another
+ * `.parley/trace.jsonl`: lines are appended, and numbered as in an editor.
+ * The file is not kept open, and is checked before each line: a developer may remove it at any time, and another
  * `parley dev` may write to it.
  */
 export class TraceFile {
   readonly #project: string;
-  /** As one names it in the working directory. */
+  /** Relative to the working directory. */
   readonly path: string;
-  /** The size that the file had with so many lines. */
+  /** The size and the number of lines when the file was last read or written. */
   #known = { size: 0, lines: 0 };
 
   /** @throws ConfigError where it cannot be written */
@@ -107,7 +107,7 @@ export class TraceFile {
     }
   }
 
-  /** Returns the number of the line that was added: all of it or nothing. @throws what the system says */
+  /** Appends a line, whole or not at all, and returns its number. @throws the system's error */
   append(text: string): number {
     const line = Buffer.from(`${text}\n`);
     if (line.length > MAX_TRACE_BYTES) throw new RangeError(`one request takes ${line.length} bytes`);
@@ -137,7 +137,7 @@ export class TraceFile {
     renameSync(keptFile(this.#project, TRACE), keptFile(this.#project, OLDER_TRACE));
   }
 
-  /** What the file holds now; a line that a process has left unfinished is ended. */
+  /** The current size and number of lines; ends a line that a process has left unfinished. */
   #count(file: number): { size: number; lines: number } {
     const { size } = fstatSync(file);
     if (size === this.#known.size) return this.#known;

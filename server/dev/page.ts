@@ -1,6 +1,6 @@
 /**
- * What the chat page hears under `parley dev`: which token opens `/dev/`, what is said there of the agent's files, and the users
- * that a developer tries the agent as: what its module exports as `devUsers`.
+ * The chat page under `parley dev`: the token for `/dev/`, the events about the agent's files there, and the users as
+ * whom a developer tries the agent, which its module exports as `devUsers`.
  */
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
@@ -18,23 +18,23 @@ import { ApiError } from "../protocol/errors.ts";
 
 type DevEvent = (
   | { readonly type: "reloaded" }
-  /** The agent cannot be loaded: where and why. */
+  /** The agent cannot be loaded; `sentence` says where and why. */
   | { readonly type: "broken"; readonly sentence: string }
 ) & { readonly users?: readonly UserChoice[] };
 
 const TIMES = { keepAliveMs: 15_000, sendMs: 30_000 };
 
 export class DevPage {
-  /** Opens `/dev/` until the command ends. */
+  /** Gives access to `/dev/` until the command ends. */
   readonly token: string;
   readonly #digest: Buffer;
   readonly #events = new EventEmitter().setMaxListeners(0);
   readonly #end = new AbortController();
-  /** The users that the page can ask as, if the agent's module names them. */
+  /** The users as whom the page can ask, if the agent's module names them. */
   choices: readonly UserChoice[] | undefined;
   #last: DevEvent = { type: "reloaded" };
 
-  /** A process that takes another one's place keeps its token: pages that are open go on. */
+  /** A process that replaces another one keeps its token, so that open pages still work. */
   constructor(token = randomBytes(24).toString("base64url")) {
     this.token = token;
     this.#digest = digestOf(token);
@@ -44,7 +44,7 @@ export class DevPage {
     "GET /dev/events": { access: "open", handle: (context) => this.#stream(context) },
   };
 
-  /** A request that may not enter is answered as if nothing were there. @throws ApiError */
+  /** Answers a request without access as if the address did not exist. @throws ApiError */
   readonly guard = ({ path, req }: RequestContext): void => {
     if (!/^\/dev(?:\/|$)/.test(path) || this.#mayEnter(req)) return;
     throw new ApiError("not_found", "There is nothing at this address.");
@@ -107,7 +107,7 @@ interface DevelopedModule extends AgentModule {
 }
 
 /**
- * Puts `devUsers` in the place of `authenticate`: the token of a request names one of them by its id, else the first one asks.
+ * Replaces `authenticate` by `devUsers`: the token of a request names one of them by its id; otherwise it is the first one.
  * @throws ConfigError
  */
 export function withDevUsers({ devUsers, ...module }: AgentModule): DevelopedModule {

@@ -1,4 +1,4 @@
-/** Serves what the project's files say now; while they are broken, the last good agent goes on answering. */
+/** Serves the agent as the project's files are now; while they are broken, the last good agent still answers. */
 
 import { basename, relative, sep } from "node:path";
 import type { AgentModule } from "../agent/define.ts";
@@ -17,17 +17,17 @@ interface ReloaderParts {
   readonly loader: ProjectLoader;
   readonly server: ParleyServer;
   readonly page: DevPage;
-  /** The id of the agent at the start. It stays: otherwise a new name would end every conversation that is open. */
+  /** The id of the agent at the start. It is kept: otherwise a new name would end every open conversation. */
   readonly id: string;
 }
 
 export class AgentReloader {
   readonly #parts: ReloaderParts;
-  /** The files of the agent that answers: a broken one may import less. */
+  /** The files of the agent that answers: a broken one may import fewer. */
   #goodFiles: readonly string[];
-  /** Ends the wait for the load before: what it comes to is of no use any more. */
+  /** Stops waiting for the previous load, whose result is no longer needed. */
   #supersede = () => {};
-  /** One agent takes the place of another after the other, in the order of the changes. */
+  /** Agents are replaced one after another, in the order of the changes. */
   #serving: Promise<unknown> = Promise.resolve();
   #isBroken = false;
 
@@ -53,7 +53,7 @@ export class AgentReloader {
     const sayWhy = () =>
       server.log.warning(`${this.#namesOf(changed)}: still loading. A top-level await has not finished.`);
     const timer = setTimeout(sayWhy, SILENT_LOAD_MS).unref();
-    // A module may set variables of the process, also one that fails.
+    // A module may set variables of the process, even if it then fails.
     const loading = loader.load().finally(() => server.log.hide(secretsOf(process.env)));
     try {
       const loaded = await Promise.race([loading, superseded]);
@@ -99,13 +99,13 @@ export class AgentReloader {
     return others.length === 0 ? first : `${first} and ${others.length} more`;
   }
 
-  /** As the developer names the files. */
+  /** With paths relative to the project's folder. */
   #withoutFolder(text: string): string {
     return text.replaceAll(this.#parts.folder + sep, "");
   }
 }
 
-/** It will serve nothing. */
+/** Closes a module that will not be served. */
 function discard({ close }: AgentModule): void {
   void new ModuleLife(close).end().catch(() => {});
 }

@@ -20,14 +20,14 @@ const INDENT = " ".repeat("00:00:00 ".length);
 
 type Paint = (text: string) => string;
 
-/** Takes the place of the log's records of runs; what fails outside of the agent's tools stays a record. */
+/** Replaces the log's records of runs; failures outside of the agent's tools are still logged. */
 export class Story implements RunSink {
   readonly #options: StoryOptions;
   readonly #red: Paint;
   readonly #green: Paint;
   readonly #dim: Paint;
   readonly #bold: Paint;
-  /** Whose lines are being written: others begin with their question. */
+  /** The run of the last line: lines of another run begin with its question. */
   #runId = "";
 
   constructor(options: StoryOptions) {
@@ -57,7 +57,7 @@ export class Story implements RunSink {
     if (!isDone) this.#line(`  ${this.#red(this.#text(this.#problemOf(tool), MAX_PROBLEM_CHARS))}`);
   }
 
-  /** A request to a model that has its line in the trace. */
+  /** A request to a model that was written to the trace. */
   request({ start, model, end, status, ms, place }: TracedRequest): void {
     this.#chapter(start);
     const how = end === "complete" ? "" : end === "failed" ? this.#red(`✗ ${status ?? "failed"}`) : end;
@@ -98,7 +98,7 @@ export class Story implements RunSink {
     return frame === undefined ? message : `${message} (${frame})`;
   }
 
-  /** Where the project's own code threw it, or what caused it. */
+  /** Where the project's own code threw the error, or its cause. */
   #placeOf(error: unknown): string | undefined {
     for (let part = error, depth = 0; part instanceof Error && depth < MAX_CAUSES; part = part.cause, depth++) {
       const [frame] = framesIn(this.#options.folder, part);

@@ -1,6 +1,6 @@
 /**
- * `parley dev` is two processes: one watches the files and starts the other, which serves the agent and hears of changes.
- * Where that one ends by itself, or hangs, the next change of a file starts it again, at the same address.
+ * `parley dev` is two processes: a supervisor watches the files and starts the other one, which serves the agent and is
+ * notified of changes. If that one ends by itself, or hangs, the next change of a file starts it again, at the same address.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
@@ -9,35 +9,35 @@ import { onHangup } from "../process-life.ts";
 import { isRecord } from "../protocol/json.ts";
 import { ProjectWatcher } from "./watch.ts";
 
-/** What the page of an earlier process knows, and the next one keeps. */
+/** What the next process keeps, because open pages know it. */
 export interface Kept {
   readonly port: number;
   readonly token: string;
 }
 
-/** What the process that serves says of itself: at the start, and after each load of the agent. */
+/** What the serving process reports at its start, and after each load of the agent. */
 interface Serving {
   readonly kept: Kept;
-  /** The files of the agent: a change of one counts, wherever it is. */
+  /** The files of the agent, which are watched wherever they are. */
   readonly files: readonly string[];
-  /** A debugger may have stopped it at a breakpoint, where it answers nothing. */
+  /** Whether a debugger may have stopped it at a breakpoint, where it answers nothing. */
   readonly isDebugged: boolean;
 }
 
-/** Has the process id of the one that supervises, and what is kept. The programs that a project starts do not inherit it. */
+/** Variable with the supervisor's process id, and what is kept. The programs that a project starts do not inherit it. */
 const SUPERVISED = "PARLEY_DEV";
 
-/** The process that serves sends it back at once, unless code of the agent blocks it. */
+/** The serving process sends it back at once, unless code of the agent blocks it. */
 interface Ping {
   readonly number: number;
   /** Paths of files that have changed. */
   readonly changed: readonly string[] | undefined;
 }
 
-/** It loads the agent by then. */
+/** When the serving process is pinged after a change: it is loading the agent by then. */
 const LOADING_AFTER_MS = 500;
 
-/** So long it may block after a change, where it may have much to load, and after a signal. */
+/** How long the process may block after a change, when it may have much to load, and after a signal. */
 const MAX_BLOCKED_MS = 5000;
 const MAX_BLOCKED_AT_END_MS = 1000;
 
@@ -47,11 +47,11 @@ const say = (sentence: string) => process.stderr.write(`parley: ${sentence}\n`);
 const isPing = (message: unknown): message is Ping => isRecord(message) && typeof message.number === "number";
 const isServing = (message: unknown): message is Serving => isRecord(message) && isRecord(message.kept);
 
-/** The side of the process that serves the agent. */
+/** The serving process' side. */
 export class Supervised {
   /** Absent at the first start. */
   readonly kept: Kept | undefined;
-  /** Resolves when changes are seen from now on. */
+  /** Resolves when the supervisor watches for changes. */
   readonly isWatched: Promise<void>;
 
   private constructor(kept: Kept | undefined) {
@@ -63,11 +63,11 @@ export class Supervised {
         resolve();
       });
     });
-    // The one that supervises was killed.
+    // The supervisor was killed.
     process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
   }
 
-  /** `undefined` in a process that nothing supervises yet. */
+  /** `undefined` in a process that has no supervisor yet. */
   static here(): Supervised | undefined {
     const value = process.env[SUPERVISED];
     delete process.env[SUPERVISED];
@@ -82,14 +82,14 @@ export class Supervised {
     });
   }
 
-  /** To be called when it serves, and after each load. `onChange` hears of changes from then on. */
+  /** To be called when it serves, and after each load. From then on the listener of `onChange` gets changes. */
   serves(kept: Kept, files: readonly string[]): void {
     const serving: Serving = { kept, files, isDebugged: debuggerUrl() !== undefined };
     process.send?.(serving);
   }
 }
 
-/** What the supervisor knows of the other process: a part of `ChildProcess`. */
+/** What the supervisor needs of the other process: a part of `ChildProcess`. */
 export type Child = Pick<ChildProcess, "kill"> & {
   send(message: unknown, callback: () => void): boolean;
   on(event: "message", listener: (message: unknown) => void): unknown;
@@ -107,13 +107,13 @@ interface SupervisorParts {
 
 type State = "starting" | "serving" | "ended";
 
-/** The side of the process that starts the other. */
+/** The supervisor's side. */
 export class Supervisor {
   readonly #parts: SupervisorParts;
   #child: Child;
   #state: State = "starting";
   #serving: Serving | undefined;
-  /** Changes that the other process has not heard of. While it starts, it may have read a file before its change. */
+  /** Changes that the other process has not confirmed. While it starts, it may have read a file before its change. */
   readonly #untold = new Set<string>();
   #lastPing = 0;
   #isBlocked = false;
@@ -137,7 +137,7 @@ export class Supervisor {
 
   #onMessage(message: unknown): void {
     if (isServing(message)) this.#onServing(message);
-    // A late answer says nothing of later changes.
+    // A late answer does not confirm later changes.
     if (!isPing(message) || message.number !== this.#lastPing) return;
     this.#untold.clear();
     if (message.changed !== undefined) return;
@@ -160,7 +160,7 @@ export class Supervisor {
     clearTimeout(this.#deadline);
     const { exit, say } = this.#parts;
     this.#state = "ended";
-    // A mistake at the first start ends the command with its sentence.
+    // A mistake at the first start ends the command, with the sentence that the process has written.
     if (this.#isStopping || this.#serving === undefined) exit(code);
     else if (this.#isBlocked || this.#untold.size > 0) this.#child = this.#start();
     else if (code === 0) exit(0);
@@ -169,7 +169,7 @@ export class Supervisor {
 
   onChange(changed: ReadonlySet<string>): void {
     if (this.#isStopping) return;
-    // A new folder is watched before it is read: what changes in it meanwhile is seen.
+    // Watches a new folder before it is read, so that no change in it is missed.
     if (this.#serving !== undefined) this.#parts.follow(this.#serving.files);
     if (this.#state === "ended") {
       this.#child = this.#start();
@@ -190,7 +190,7 @@ export class Supervisor {
     this.#child.send(ping, () => {});
   }
 
-  /** A process that is blocked hears no signal either. */
+  /** Kills the process if it does not answer a ping: a blocked process does not react to signals either. */
   #endUnlessItAnswers(ms: number, afterMs = 0): void {
     this.#lastPing++;
     clearTimeout(this.#deadline);
@@ -213,7 +213,7 @@ export class Supervisor {
       this.#parts.exit(0);
       return;
     }
-    // Windows has no signals: the console tells both processes, and this would end the other one at once.
+    // Windows has no signals: the console notifies both processes, and this would end the other one at once.
     if (process.platform !== "win32") this.#child.kill(signal);
     this.#endUnlessItAnswers(MAX_BLOCKED_AT_END_MS);
   }

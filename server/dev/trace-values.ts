@@ -7,20 +7,20 @@ import { isRecord } from "../protocol/json.ts";
 
 export type Strike = (text: string) => string;
 
-/** Names of headers whose values are secrets of somebody: `authorization`, `x-api-key`, `set-cookie`, `x-amz-security-token`. */
+/** Names of headers whose values are secrets: `authorization`, `x-api-key`, `set-cookie`, `x-amz-security-token`. */
 const SECRET_HEADER = /(?:auth|authorization|cookie2?|credentials?|key|password|secret|signature|token)$/i;
 
-/** The same of other fields: alone, `token` and `key` are words of the APIs, and `signature` is the model's. */
+/** The same for other fields, except `token` and `key` alone, which are words of the APIs, and the model's `signature`. */
 const SECRET_FIELD = /(?:authorization|secret|password|.key|.token)$/i;
 
 const ADDRESS_FIELD = /ur[il]s?$/i;
 
 const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+;base64,/;
 
-/** Shorter texts are kept as they are, whatever they hold. */
+/** Shorter texts are never taken for a file. */
 const MIN_FILE_CHARS = 1024;
 
-/** Deeper, and more, than any API goes. What is beyond that is named and left out. */
+/** More depth and values than any API uses. What exceeds them is replaced by a note. */
 const MAX_DEPTH = 100;
 const MAX_VALUES = 200_000;
 
@@ -36,7 +36,7 @@ export function traced(value: unknown, strike: Strike): unknown {
 
 class Copy {
   readonly #strike: Strike;
-  /** The objects and lists that hold the value. */
+  /** The objects and lists that contain the value. */
   readonly #above = new Set<object>();
   #left = MAX_VALUES;
 
@@ -44,7 +44,7 @@ class Copy {
     this.#strike = strike;
   }
 
-  /** `name`: of the field that the value, or the list with it, stands in. */
+  /** `name`: the field of the value, or of the list that has the value. */
   of(value: unknown, name: string): unknown {
     if (this.#left === 0) return "[too much]";
     this.#left -= 1;
@@ -56,14 +56,14 @@ class Copy {
       return digestOf(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
     }
     if (value instanceof ArrayBuffer) return digestOf(Buffer.from(value));
-    // The errors of packages hold the request, with its key.
+    // Errors of packages may contain the request, with its key.
     if (value instanceof Error) return { name: value.name, message: this.#strike(value.message) };
     if (value instanceof Date) return value.toJSON();
     if (value instanceof URL) return tracedUrl(value.href, this.#strike);
     if (this.#above.has(value)) return "[circular]";
     if (this.#above.size > MAX_DEPTH) return "[too deep]";
     this.#above.add(value);
-    // One more than may follow is there to be named.
+    // One more than allowed, to become the note that the rest is left out.
     const end = this.#left + 1;
     const copy = Array.isArray(value)
       ? value.slice(0, end).map((item) => this.of(item, name))
@@ -82,7 +82,7 @@ class Copy {
 function isSecret(name: string, value: unknown, holderName: string): boolean {
   if (value === null || value === undefined || typeof value === "boolean") return false;
   if (/headers$/i.test(holderName)) return SECRET_HEADER.test(name);
-  // A JSON Schema says there what a tool takes.
+  // In a JSON Schema, this describes a parameter of a tool.
   return SECRET_FIELD.test(name) && !(holderName === "properties" && isRecord(value));
 }
 
@@ -97,13 +97,13 @@ export function tracedHeaders(
   return Object.fromEntries(entries);
 }
 
-/** Without a user's name and password, and what a query says. */
+/** The URL without a user's name and password, and without the values of its query. */
 export function tracedUrl(url: string, strike: Strike): string {
   const withoutUser = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]+@/i, `$1${STRUCK}@`);
   return strike(withoutUser.replace(/([?&](?:[^=&#]*=)?)[^&#]+/g, `$1${STRUCK}`));
 }
 
-/** The type, size and digest of a file, in place of its base64, with which a `data:` URL goes on to begin. */
+/** The type, size and digest of a file, in place of its base64. The beginning of a `data:` URL is kept. */
 function fileIn(text: string): string | undefined {
   if (text.length < MIN_FILE_CHARS) return undefined;
   const [start = ""] = DATA_URL.exec(text.slice(0, MIN_FILE_CHARS)) ?? [];
@@ -127,14 +127,14 @@ export interface TracedEvent {
 }
 
 /**
- * What distinguishes the parts of an answer: indices and ids beside a piece and around it, or one of them where the other
- * changes from piece to piece, or places in lists.
+ * Fields that distinguish the parts of an answer: indices and ids beside a piece and around it; one of the two, if the
+ * other changes from piece to piece; or only places in lists.
  */
 const PARTS = [/(?:index|id)$/i, /index$/i, /id$/i, undefined];
 
 /**
- * Strikes, in the messages themselves, a secret that came in pieces: where the texts of one part, at one place of all of
- * them, hold it when they are joined. Other texts stay where they are.
+ * Removes, from the messages themselves, a secret that came in pieces: one that is found when the texts of one part, at
+ * the same place of each message, are joined. Other texts stay as they are.
  */
 export function strikeAcross(events: readonly TracedEvent[], find: (text: string) => Span[]): void {
   for (const part of PARTS) {
@@ -147,7 +147,7 @@ export function strikeAcross(events: readonly TracedEvent[], find: (text: string
   }
 }
 
-/** A text, and the object or list that it stands in. */
+/** A text, and the object or list that contains it. */
 interface Piece {
   readonly holder: Record<string, unknown>;
   readonly name: string;

@@ -10,7 +10,7 @@ import type { AnswerHead, SentRequest, TryObserver, TryOutcome } from "../provid
 import { TraceFile } from "./folder.ts";
 import { type Strike, strikeAcross, type TracedEvent, traced, tracedHeaders, tracedUrl } from "./trace-values.ts";
 
-/** A request that has its line. */
+/** A request that was written to the trace. */
 export interface TracedRequest {
   readonly start: RunStart;
   readonly model: string;
@@ -18,12 +18,12 @@ export interface TracedRequest {
   /** The HTTP status of the answer, where it is known. */
   readonly status: number | undefined;
   readonly ms: number;
-  /** File and line, as one opens it in the working directory: `.parley/trace.jsonl:17`. */
+  /** File and line, relative to the working directory: `.parley/trace.jsonl:17`. */
   readonly place: string;
 }
 
 interface TraceParts {
-  /** The project's. */
+  /** The project's folder. */
   readonly folder: string;
   /** The model string of the agent at the start. */
   readonly model: string;
@@ -31,7 +31,7 @@ interface TraceParts {
   onTraced(request: TracedRequest): void;
 }
 
-/** The model's name for an agent that is written elsewhere. */
+/** The name of the model if the agent has its own `run`. */
 const OWN_RUN = "run";
 
 export class Trace implements RunSink {
@@ -49,7 +49,7 @@ export class Trace implements RunSink {
     else parts.log.notice(`Each request to a model and its answer go to ${this.#file.path}.`);
   }
 
-  /** A reload may bring such an agent later. */
+  /** Warns here, too, since a reload may bring an agent with its own `run`. */
   begin({ model }: RunStart): undefined {
     if (model === OWN_RUN) this.#sayElsewhere();
   }
@@ -86,13 +86,13 @@ export class Trace implements RunSink {
   }
 }
 
-/** One line of the file. What is not known is absent. */
+/** One line of the file. What is unknown is absent. */
 interface TraceRecord {
   /** When the request was sent. */
   readonly time: string;
   readonly run: string;
   readonly conversation: string;
-  /** The model request of the run, from 1, and how often it was sent, from 1, to fallback models, too. */
+  /** The model request of the run, and the attempt to send it, fallback models included; both count from 1. */
   readonly turn: number;
   readonly attempt: number;
   readonly provider: string;
@@ -103,7 +103,7 @@ interface TraceRecord {
     readonly headers?: Json | undefined;
     readonly body: unknown;
   };
-  /** Absent where none came. It has `events`, or the `body` of what is no stream. */
+  /** Absent if none came. Has `events` or, if it is not a stream, `body`. */
   readonly answer:
     | {
         readonly status?: number | undefined;
@@ -115,9 +115,9 @@ interface TraceRecord {
       }
     | undefined;
   readonly end: TryOutcome["type"];
-  /** What the log says of a failure, with the provider's words. */
+  /** The failure as the log describes it, with the provider's words. */
   readonly error: string | undefined;
-  /** Why it was ended from outside: `stopped`, `gone`, `timeout`, … */
+  /** Why the request was aborted: `stopped`, `gone`, `timeout`, … */
   readonly reason: string | undefined;
   /** From the request to the first event, and to the end. */
   readonly first_ms: number | undefined;
@@ -129,12 +129,12 @@ interface TimedEvent extends TracedEvent {
   readonly ms: number;
 }
 
-/** The middle of an answer of more UTF-16 units is left out: it waits in memory until it is over. */
+/** Of an answer with more UTF-16 units the middle is left out, since the answer stays in memory until its end. */
 const MAX_EVENT_CHARS = 8_000_000;
-/** They say how it ended, and what it took. */
+/** How many last events are always kept: they tell how the answer ended, and its usage. */
 const LAST_EVENTS = 10;
 
-/** Keeps what it sees without its secrets, and writes all of it at the end. */
+/** Records one attempt without its secrets, and writes it at the end. */
 class TracedTry implements TryObserver {
   readonly #start: RunStart;
   readonly #sent: SentTry;
@@ -146,7 +146,7 @@ class TracedTry implements TryObserver {
   #request: TraceRecord["request"] | undefined;
   #head: AnswerHead | undefined;
   readonly #events: TimedEvent[] = [];
-  /** The last ones beyond the limit, as they came. */
+  /** The last events beyond the limit, unchanged. */
   readonly #last: TimedEvent[] = [];
   #chars = 0;
   #leftOut = 0;
@@ -179,7 +179,7 @@ class TracedTry implements TryObserver {
   message(event: string, data: string | Json): void {
     const ms = this.#elapsedMs();
     this.#firstMs ??= ms;
-    // Server-Sent Events without a name are a `message`, and an object names itself.
+    // Server-Sent Events without a name are a `message`, and an object has its own type.
     const named = { ms, ...(event === "message" || typeof data !== "string" ? {} : { event }) };
     if (this.#chars > MAX_EVENT_CHARS) {
       this.#last.push({ ...named, data });
@@ -199,7 +199,7 @@ class TracedTry implements TryObserver {
     this.#write(() => this.#record(request, outcome, ms));
   }
 
-  /** The value of what was sent or received as JSON; other text as it is. */
+  /** JSON that was sent or received, parsed, or other text; both without secrets. */
   #kept(body: unknown): unknown {
     const text = body instanceof Uint8Array ? Buffer.from(body).toString() : body;
     return traced(typeof text === "string" ? (tryParse(text) ?? text) : text, this.#strike);
@@ -243,7 +243,7 @@ class TracedTry implements TryObserver {
   }
 }
 
-/** The answer that is no stream, behind a failure. */
+/** The response of a failure, if it was not a stream. */
 function refusalIn(error: unknown): UpstreamRefusal | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof UpstreamRefusal ? cause : undefined;

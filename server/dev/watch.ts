@@ -1,4 +1,4 @@
-/** Says when files have changed that an agent is made of, in its project's folder and wherever else it imports from. */
+/** Reports changes of an agent's files, in its project's folder and wherever else it imports from. */
 
 import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
 import { dirname, join, sep } from "node:path";
@@ -6,7 +6,7 @@ import { dirname, join, sep } from "node:path";
 /** An editor writes a file in several steps, and a tool many files one after the other. */
 const QUIET_MS = 50;
 
-/** More folders are no project of an agent: the folder is a home, say. */
+/** With more folders, this is not an agent's project, but a home, for example. */
 const MAX_FOLDERS = 1000;
 
 /** What an agent may import, or read while it is loaded. */
@@ -32,8 +32,8 @@ export class ProjectWatcher {
   }
 
   /**
-   * To be called after each load: watches the folders that there are now, and those of these files, which count wherever they
-   * are, under whatever name.
+   * To be called after each load: watches the project's current folders, and those of these files, whose changes count
+   * wherever they are, under whatever name.
    */
   follow(imported: Iterable<string>): void {
     this.#imported = new Set(imported);
@@ -45,7 +45,7 @@ export class ProjectWatcher {
   #watch(folder: string): void {
     try {
       const watcher = watch(folder, (_event, name) => this.#noticed(folder, name));
-      // The folder has gone.
+      // The folder was removed.
       watcher.on("error", () => this.#leave(folder, watcher));
       this.#watchers.set(folder, watcher);
     } catch (error) {
@@ -74,7 +74,7 @@ export class ProjectWatcher {
     this.#timer = setTimeout(() => this.#report(), QUIET_MS);
   }
 
-  /** Leaves a folder and all that are in it. Returns whether it was watched. */
+  /** Stops watching a folder and all folders in it. Returns whether any was watched. */
   #leaveBelow(path: string): boolean {
     const below = [...this.#watchers].filter(([folder]) => folder === path || folder.startsWith(path + sep));
     for (const [folder, watcher] of below) this.#leave(folder, watcher);

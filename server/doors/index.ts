@@ -1,4 +1,4 @@
-/** The table of doors: addresses of other protocols, each loaded where its setting opens it. */
+/** The table of doors: endpoints of other protocols, each loaded if its setting enables it. */
 
 import { SETTINGS } from "../config/settings.ts";
 import type { DoorPlace, Routes } from "../http/routes.ts";
@@ -12,7 +12,7 @@ interface DoorRow {
   setting: "openaiApi" | "mcp";
   path: RegExp;
   load(): Promise<{ routesOf(service: Service): Routes; errorBody(error: ApiError): object }>;
-  /** Gives what reads its messages; a thread that parses large ones needs no more. */
+  /** Loads the parser of its messages, which is all that a thread for large messages needs. */
   loadParser(): Promise<unknown>;
 }
 
@@ -32,12 +32,12 @@ const DOORS: Partial<Record<ParserName, DoorRow>> = {
   },
 };
 
-/** Has `PARSERS` read the messages of this door, if it is one. */
+/** Adds the parser of this door to `PARSERS`, unless it is there. */
 export async function loadParser(name: ParserName): Promise<void> {
   if (!Object.hasOwn(PARSERS, name)) Object.assign(PARSERS, { [name]: await DOORS[name]?.loadParser() });
 }
 
-/** What all doors have, and the routes of those that are open. */
+/** The paths of all doors, and the routes of those that are enabled. */
 export async function openDoors(service: Service): Promise<{ doors: DoorPlace[]; routes: Routes }> {
   const routes: Routes = {};
   const open = async ([name, { setting, path, load }]: [string, DoorRow]): Promise<DoorPlace> => {

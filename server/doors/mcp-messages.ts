@@ -1,4 +1,4 @@
-/** What clients of the Model Context Protocol send: one message of JSON-RPC, of either era of the specification. */
+/** Parses the messages of MCP clients: one message of JSON-RPC, of any version of the specification. */
 
 import { invalidRequest } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
@@ -6,7 +6,7 @@ import type { McpMessage, RequestId } from "../routes/message.ts";
 
 const META = "io.modelcontextprotocol";
 
-/** @throws ApiError `invalid_request` for what is no request and no notification of JSON-RPC */
+/** @throws ApiError `invalid_request` for anything but a request or a notification of JSON-RPC */
 export function parseMcpMessage(body: unknown): McpMessage {
   if (Array.isArray(body)) throw invalidRequest("", "Send one message of JSON-RPC at a time, not a list of them.");
   if (!isRecord(body) || body.jsonrpc !== "2.0" || typeof body.method !== "string") {
@@ -29,7 +29,7 @@ export function parseMcpMessage(body: unknown): McpMessage {
   };
 }
 
-/** What a client names is repeated in each message to it. */
+/** Ids and tokens of a client are repeated in each message to it. */
 const MAX_ID_CHARS = 1000;
 
 function isRequestId(value: unknown): value is RequestId {

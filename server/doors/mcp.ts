@@ -1,4 +1,4 @@
-/** `POST /mcp`: the agent as one tool of the Model Context Protocol, over both eras of its specification. */
+/** `POST /mcp`: the agent as one tool of the Model Context Protocol, for clients of its 2026 version and of earlier ones. */
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -26,7 +26,7 @@ export const routesOf = (service: Service): Routes => ({
   "POST /mcp": { access: "operator", handle: mcp(service, service.states ?? new MemoryStateStore()) },
 });
 
-/** Since 2026 each request says of which version it is; before, a client proposes one when it connects. The last come first. */
+/** Since 2026 each request names its protocol version; before, a client proposes one when it connects. Newest first. */
 const MODERN = ["2026-07-28"];
 const OLDER = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
 
@@ -44,12 +44,12 @@ export function errorBody(error: ApiError, id: RequestId | null = null): object 
 
 interface Reply {
   status: number;
-  /** Absent for what is no answer to a request. */
+  /** Absent in reply to a notification. */
   body?: object;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** A message, and what it came to. */
+/** A message, and the agent and the version of the server that answer it. */
 interface Received {
   readonly message: McpMessage;
   readonly served: ServedAgent;
@@ -62,7 +62,7 @@ interface Ask extends Received {
   readonly sender: Caller;
   /** Names the conversation, which may be a new one. */
   conversation: string;
-  /** Version of the state that the call goes on from. */
+  /** Version of the stored state that the call continues. */
   from?: string;
 }
 
@@ -82,7 +82,7 @@ function mcp(service: Service, states: StateStore) {
         const reply = replyTo(received, context.req);
         if (message.method === CANCELLED) await cancel(message, service, served, context, caller);
         if (reply !== undefined) return send(context, reply);
-        // What a client asks beside is a few bytes: only questions count as messages.
+        // Other requests are answered with a few bytes: only calls of the tool count as messages.
         const sender = await admitMessage(service, served, caller, () => visitOf(context));
         ask = { ...received, memory, sender, conversation: conversationOf(message) ?? randomUUID() };
         return readAsk(ask, service, states, context);
@@ -92,7 +92,7 @@ function mcp(service: Service, states: StateStore) {
   };
 }
 
-/** The answer to whatever is no call of the tool. */
+/** The reply to a message; `undefined` for a call of the tool. */
 function replyTo(received: Received, req: IncomingMessage): Reply | undefined {
   const { message, version } = received;
   const { agent, page } = received.served;
@@ -113,20 +113,20 @@ function replyTo(received: Received, req: IncomingMessage): Reply | undefined {
   if (!isModern && method === "initialize") {
     const protocolVersion = OLDER.find((one) => one === proposed) ?? OLDER[0];
     const serverInfo = serverInfoOf(agent, version);
-    // It is only a part of the names of runs: `notifications/cancelled` says nothing else of whose request it is.
+    // The session id only helps to name runs: `notifications/cancelled` has nothing else that identifies the client.
     return { ...result({ protocolVersion, capabilities, serverInfo }), headers: { "mcp-session-id": randomUUID() } };
   }
   return refusal(id, isModern ? 404 : 200, METHOD_NOT_FOUND, `Unknown method: ${method}`);
 }
 
-/** How long clients may keep what the server says of itself. */
+/** How long clients may cache the server's description and its list of tools. */
 const KEPT = { ttlMs: 5 * 60_000, cacheScope: "private" };
 
 const CANCELLED = "notifications/cancelled";
 
 const serverInfoOf = ({ id, agent }: Agent, version: string) => ({ name: id, title: agent, version });
 
-/** `more` is for programs, beside what models read. */
+/** `more` goes into `_meta`, for programs; models do not read it. */
 function resultBody({ message, served, version }: Received, fields: object, more: object = {}): object {
   const { id, version: isModern } = message;
   const server = isModern && { "io.modelcontextprotocol/serverInfo": serverInfoOf(served.agent, version) };
@@ -138,7 +138,7 @@ function refusal(id: RequestId | undefined, status: number, code: number, messag
   return { status, body: { jsonrpc: "2.0", id, error: { code, message, ...(data && { data }) } } };
 }
 
-/** What is wrong with the version that a request names, or with headers that do not say what its body says. */
+/** The refusal of an unsupported version, or of headers that contradict the body. */
 function versionProblem(message: McpMessage, { headers }: IncomingMessage): Reply | undefined {
   const { id, method, name, version, hasCapabilities } = message;
   const said = headers["mcp-protocol-version"]?.toString();
@@ -160,7 +160,7 @@ function versionProblem(message: McpMessage, { headers }: IncomingMessage): Repl
   return isNamed ? undefined : mismatch("Mcp-Name", name ?? "");
 }
 
-/** What cannot stand in a header comes in base64, with marks. */
+/** Decodes a header; a text that cannot be a header's value is sent as `=?base64?…?=`. */
 function decoded(header: string | undefined): string | undefined {
   const [, base64] = /^=\?base64\?(.*)\?=$/.exec(header ?? "") ?? [];
   return base64 === undefined ? header : Buffer.from(base64, "base64").toString();
@@ -168,7 +168,7 @@ function decoded(header: string | undefined): string | undefined {
 
 const TOOL = "ask";
 
-/** The tool, as models read of it. */
+/** The definition of the tool, which models read. */
 function toolOf({ agent }: Agent, suggestions: readonly string[] = []): object {
   const examples = suggestions.slice(0, 3).map((text) => `"${text}"`);
   const example = examples.length === 0 ? "" : ` For example: ${examples.join(", ")}.`;
@@ -193,7 +193,7 @@ function toolOf({ agent }: Agent, suggestions: readonly string[] = []): object {
   };
 }
 
-/** Ends the run of a request that an older client has sent: it does not close the connection. */
+/** Cancels the run of an older client's request: such a client does not close the connection. */
 async function cancel(
   { cancels }: McpMessage,
   service: Service,
@@ -210,7 +210,7 @@ async function cancel(
   });
 }
 
-/** Clients of 2026 have no sessions, and close the connection. */
+/** `undefined` without a session: clients of the 2026 version have none, and close the connection. */
 function runNameOf({ headers }: IncomingMessage, id: RequestId | undefined): string | undefined {
   const session = headers["mcp-session-id"];
   return session === undefined || id === undefined ? undefined : digestOf([session, id]);
@@ -219,7 +219,7 @@ function runNameOf({ headers }: IncomingMessage, id: RequestId | undefined): str
 /** Bound to the key and to the user. */
 const keyOf = ({ conversation, sender: { keyId, user } }: Ask) => digestOf([keyId, user?.id ?? null, conversation]);
 
-/** Models also leave the field empty. */
+/** Models may also send an empty text. */
 function conversationOf({ arguments: { conversation } }: McpMessage): string | undefined {
   return typeof conversation === "string" && conversation !== "" ? conversation : undefined;
 }
@@ -232,7 +232,7 @@ const FOR_MODELS: readonly ErrorCode[] = [
   "conversation_expired",
 ];
 
-/** The message of a call, to be answered; `undefined`: it was refused, or the client has gone. @throws ApiError */
+/** Parses the message of a call; `undefined` if a refusal was sent, or the client has disconnected. @throws ApiError */
 async function readAsk(ask: Ask, service: Service, states: StateStore, context: RequestContext) {
   const { message, served, sender } = ask;
   if (context.res.destroyed) return undefined;
@@ -265,7 +265,7 @@ function textOf({ message, conversation }: McpMessage["arguments"]): string {
   throw invalidField("/message", "must be a text that is not empty");
 }
 
-/** JSON of the state that a call goes on from. @throws ApiError `conversation_expired` */
+/** JSON of the state that a call continues. @throws ApiError `conversation_expired` */
 async function stateOf(ask: Ask, states: StateStore): Promise<string> {
   if (conversationOf(ask.message) === undefined) return "{}";
   const kept = await states.load(keyOf(ask));
@@ -274,14 +274,14 @@ async function stateOf(ask: Ask, states: StateStore): Promise<string> {
   return kept.json;
 }
 
-/** An answer that another one of the same conversation has overtaken goes on as a conversation of its own: both are kept. */
+/** If another answer of the same conversation was stored first, this one becomes a separate conversation: both are kept. */
 async function keepState(ask: Ask, states: StateStore, state: string): Promise<void> {
   if (await states.save(keyOf(ask), state, ask.from)) return;
   ask.conversation = randomUUID();
   await states.save(keyOf(ask), state);
 }
 
-/** Sends the answer of a run: where the client takes a stream, with what is done until then. */
+/** Sends the answer of a run; to a client that accepts a stream, with notifications of progress before it. */
 async function answer(
   { settings, log }: Service,
   states: StateStore,
@@ -305,7 +305,7 @@ async function answer(
   send({ res, ...context }, { status: 200, body: resultOf(ask, last) });
 }
 
-/** Keeps the state before the client hears of the end: its next message may come at once. */
+/** Stores the state before the client gets the end: its next message may come at once. */
 async function* keepingState(
   reader: AsyncIterable<NumberedEvent[]>,
   save: (state: string) => Promise<void>,
@@ -317,7 +317,7 @@ async function* keepingState(
   }
 }
 
-/** Between two notifications that say only that the answer is coming. */
+/** The least time before a notification of progress that has no message. */
 const QUIET_MS = 1000;
 
 const frameOf = (message: object) => `event: message\ndata: ${JSON.stringify(message)}\n\n`;
@@ -336,7 +336,7 @@ function encoder(ask: Ask): (event: NumberedEvent) => string {
   };
 }
 
-/** What people read of an event. */
+/** The message of a progress notification for an event, if there is one. */
 function doing(event: NumberedEvent): string | undefined {
   if (event.type === "tool_call") return inEnglish(event.data.title ?? event.data.tool);
   return event.type === "tool_progress" ? event.data.text : undefined;
@@ -350,13 +350,13 @@ const resultOf = (ask: Ask, event: TerminalEvent): object =>
 const START_AGAIN =
   "This conversation is no longer kept. Start a new one: send the message without conversation, with all that it needs.";
 
-/** `isKept`: the conversation can go on. */
+/** `isKept`: whether the conversation can be continued. */
 function failedBody(ask: Ask, code: ErrorCode, sentence: string, isKept = false): object {
   const isGone = code === "conversation_expired" || code === "invalid_state";
   return toolResult(ask, isGone ? START_AGAIN : sentence, { code, isKept });
 }
 
-/** `code` says what has failed, if anything has. */
+/** `code` is present if the call has failed. */
 interface Outcome {
   code?: ErrorCode;
   isKept?: boolean;
@@ -365,7 +365,7 @@ interface Outcome {
 
 function toolResult(ask: Ask, answer: string, { code, isKept = true, sources }: Outcome): object {
   const { conversation } = ask;
-  // Many clients give their models the texts alone.
+  // Many clients pass only the texts to their models.
   const texts = isKept ? [answer, `conversation: ${conversation}`] : [answer];
   const fields = {
     content: texts.map((text) => ({ type: "text", text })),
@@ -375,7 +375,7 @@ function toolResult(ask: Ask, answer: string, { code, isKept = true, sources }: 
   return resultBody(ask, fields, code && { code });
 }
 
-/** The answer, and what it waits for. */
+/** The answer, and the approvals and questions that wait for a person. */
 const wordsOf = (event: DoneEvent): string => [event.data, ...waitingWords(event, event.data)].join("\n\n");
 
 function send({ res }: Pick<RequestContext, "res">, { status, body, headers = {} }: Reply): undefined {

@@ -1,6 +1,6 @@
 /**
- * The body of `POST /v1/chat/completions`. The conversation in it is the caller's word: the texts and files of `user` and
- * `assistant` count. What does not count is named, so that the answer can say so.
+ * The body of `POST /v1/chat/completions`. The conversation in it comes from the caller: the texts and files of `user`
+ * and `assistant` are used. The names of ignored fields are listed, so that the answer can tell them.
  */
 
 import { checkSize } from "../agent/check-history.ts";
@@ -34,7 +34,7 @@ export function parseChatCompletion(body: unknown, rules: MessageRules): ParsedC
   };
 }
 
-/** @throws ApiError for a client that wants to hear the answer */
+/** @throws ApiError if the client asks for sound */
 function refuseSound({ audio, modalities }: Record<string, unknown>): void {
   const isText = !isGiven(modalities) || (Array.isArray(modalities) && modalities.every((one) => one === "text"));
   if (!isText) throw invalidRequest("/modalities", 'modalities must be ["text"]: this agent answers in text.');
@@ -47,13 +47,13 @@ interface Conversation extends Content {
   instructions: string[];
 }
 
-/** What a message says. */
+/** The content of a message. */
 interface Content {
   message: string;
   files: ReceivedFile[];
 }
 
-/** Roles whose messages are left out. `function` is what `tool` was called before. */
+/** Roles whose messages are left out. `function` is the former name of `tool`. */
 const LEFT_OUT = ["tool", "function"];
 
 function readConversation(messages: readonly unknown[], rules: MessageRules, ignored: Set<string>): Conversation {
@@ -110,7 +110,7 @@ function readContent(content: unknown, at: string, rules: MessageRules, takesFil
   return { message: texts.join("\n"), files };
 }
 
-/** What an assistant has said. Pictures and sound of other agents are left out. */
+/** The text of an assistant's message. Pictures and sound of other agents are left out. */
 function readAnswer(content: unknown, at: string, ignored: Set<string>): string {
   if (!isGiven(content)) return "";
   if (typeof content === "string") return content.toWellFormed();

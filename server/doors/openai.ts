@@ -1,4 +1,4 @@
-/** `GET /v1/models` and `POST /v1/chat/completions`: the agent as OpenAI's clients know a model. */
+/** `GET /v1/models` and `POST /v1/chat/completions`: the agent as a model for OpenAI's clients. */
 
 import { digestOf } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
@@ -43,7 +43,7 @@ export function routesOf(service: Service): Routes {
           await answer(context, caller);
         } catch (thrown) {
           const error = inOwnWords(thrown);
-          // By its status alone, OpenAI's clients would send once more what would run tools again.
+          // Judging by the status alone, OpenAI's clients would retry requests that would run tools again.
           if (error instanceof ApiError && !error.retryable) context.res.setHeader("x-should-retry", "false");
           throw error;
         }
@@ -52,13 +52,13 @@ export function routesOf(service: Service): Routes {
   };
 }
 
-/** A client of OpenAI's knows of no run: the header has named it. */
+/** OpenAI's clients do not know runs: a run's name comes from the header. */
 function inOwnWords(thrown: unknown): unknown {
   if (!(thrown instanceof ApiError) || thrown.param !== "/run") return thrown;
   return invalidRequest("", "This Idempotency-Key belongs to another message. Use a new one for each message.");
 }
 
-/** The body of an error, as OpenAI has it. */
+/** The body of an error, in OpenAI's format. */
 export function errorBody({ message, status, code, param = "" }: ApiError): object {
   const field = fieldOf(param);
   return { error: { message, type: TYPES[status] ?? typeOf(status), param: field === "" ? null : field, code } };
@@ -87,7 +87,7 @@ function nameOf({ req }: RequestContext, { keyId }: Caller): string | undefined 
 const MAX_NAMES = 40;
 
 function headers({ ignored = [] }: Asked): Record<string, string> {
-  // Any text may be the name of a field.
+  // A field's name can be any text, but the value of a header cannot.
   const names = ignored.filter((name) => /^[\w.-]{1,64}$/.test(name)).slice(0, MAX_NAMES);
   return names.length === 0 ? {} : { "x-parley-ignored": names.join(", ") };
 }
@@ -103,29 +103,29 @@ const FINISH: Partial<Record<FinishReason, string>> = {
 
 const finishOf = ({ finish_reason: reason }: DoneEvent): string => FINISH[reason] ?? "stop";
 
-/** What waits for a person ends the answer in words. */
+/** The approvals and questions that wait for a person, as text at the end of the answer. */
 const wordsOf = (event: DoneEvent): string => waitingWords(event).join("\n\n");
 
 type ToolEvent = Extract<NumberedEvent, { type: "tool_call" | "tool_progress" | "tool_result" }>;
 type Field = "content" | "reasoning_content";
 type Turn = Partial<Record<Field, string>> & { sources?: SourceEvent["data"][] };
 
-/** Parts what is said, and what is thought, by a blank line wherever tools have run in between. */
+/** Separates pieces of text, and of thinking, by a blank line wherever tools have run in between. */
 class Words {
   readonly #begun = new Set<Field>();
-  /** The fields that have begun before the tools that ran last. */
+  /** The fields that had begun before tools ran: their next piece follows a blank line. */
   readonly #parted = new Set<Field>();
-  /** What the text since then is for our own clients, and how long all of it is here. */
+  /** The text since then as Parley's own clients have it, and the length of all text here. */
   #content = "";
   #length = 0;
-  /** The sources of the text, as OpenAI has them. */
+  /** The sources of the text, in OpenAI's format. */
   readonly #annotations: object[] = [];
 
   get annotations(): { annotations?: object[] } {
     return this.#annotations.length === 0 ? {} : { annotations: this.#annotations };
   }
 
-  /** A source of the text, as it has come so far. Files are nothing that OpenAI's clients could open. */
+  /** Adds a source of the text so far. Files are left out, since OpenAI's clients could not open them. */
   annotate({ url, title, at }: SourceEvent["data"]): void {
     if (url === undefined) return;
     const place = at === undefined ? 0 : Math.max(0, this.#length - (this.#content.length - at));
@@ -135,19 +135,19 @@ class Words {
     });
   }
 
-  /** The tools of a turn run, or the answer ends otherwise. */
+  /** Called when tools run, and before text that is added at the end. */
   part(): void {
     this.#content = "";
     for (const field of this.#begun) this.#parted.add(field);
   }
 
-  /** The piece as it follows those before, or nothing. Thoughts are often a single line end. */
+  /** The piece as it follows those before it, or "" if nothing is left of it: thinking is often a single line break. */
   add(field: Field, piece: string): string {
     const text = this.#apart(field, piece);
     if (field === "content") {
       this.#content += piece;
       this.#length += text.length;
-      // What its end has shown to be a thought comes again.
+      // Text that proved to be thinking arrives again as such.
     } else if (piece === this.#content) this.#content = "";
     return text;
   }
@@ -162,7 +162,7 @@ class Words {
     return isParted ? `\n\n${text}` : text;
   }
 
-  /** What whole turns say, as a stream would have it. */
+  /** Joins whole turns into the text that a stream would have. */
   join(field: Field, turns: readonly Turn[]): string {
     let text = "";
     for (const turn of turns) {
@@ -178,7 +178,7 @@ class Words {
 class ChunkEncoder {
   readonly #asked: Asked;
   readonly #words = new Words();
-  /** What every chunk begins with. */
+  /** The beginning of every chunk. */
   readonly #head: string;
   #hasBegun = false;
 
@@ -231,7 +231,7 @@ class ChunkEncoder {
     return text === "" ? "" : this.#choice({ [field]: text });
   }
 
-  /** What Open WebUI shows as the status of the answer. Clients would carry out what stands in `tool_calls`. */
+  /** Open WebUI shows this as the status of the answer. Not in `tool_calls`, which clients would carry out. */
   #status(event: ToolEvent): string {
     return `${this.#head},"choices":[],"event":${JSON.stringify({ type: "status", data: statusOf(event) })}}\n\n`;
   }
@@ -274,7 +274,7 @@ async function completion(reader: RunReader, { run, agent }: BegunAnswer): Promi
       const turn = turns.at(-1) as (typeof turns)[number];
       if (event.type === "token") turn.content += event.data;
       if (event.type === "thinking") {
-        // What its end has shown to be a thought comes again.
+        // Text that proved to be thinking arrives again as such.
         if (event.data === turn.content) turn.content = "";
         turn.reasoning_content += event.data;
       }

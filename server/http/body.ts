@@ -5,7 +5,7 @@ import { ApiError } from "../protocol/errors.ts";
 import type { RequestContext } from "./request.ts";
 import { whenClosed } from "./respond.ts";
 
-/** From here on a message is large. */
+/** A message with more bytes than this is large, and needs a slot. */
 export const LARGE_BYTES = 1024 * 1024;
 
 export interface UploadRules {
@@ -20,9 +20,9 @@ export interface BodyRules extends UploadRules {
 }
 
 /**
- * Reads a JSON body and hands its bytes to `use`; the slot of a large one is occupied until `use` is done. The body is
- * judged by its headers before a byte is read, and counted while it arrives. What is left of a refused body is thrown away,
- * so that the client can read the refusal.
+ * Reads a JSON body and passes its bytes to `use`; a large body keeps its slot until `use` is done. The headers are
+ * checked before a byte is read, and the bytes are counted as they arrive. The rest of a refused body is discarded, so
+ * that the client can read the error.
  * @throws ApiError
  */
 export async function withBody<Value>(
@@ -43,7 +43,7 @@ export async function withBody<Value>(
   try {
     if (length > LARGE_BYTES) await waitForSlot();
     rules.memory.expect(length);
-    // The client may wait until the body is wanted.
+    // The client may be waiting for this before it sends the body.
     if (/^100-continue$/i.test(req.headers.expect ?? "")) res.writeContinue();
     return await use(await readBytes(req, length, rules, waitForSlot));
   } finally {
@@ -51,21 +51,21 @@ export async function withBody<Value>(
   }
 }
 
-/** `length` is what the client has announced; 0 where it has not. `waitForSlot` is called for a large body. */
+/** `length` is the announced Content-Length, or 0. `waitForSlot` is called for a large body. */
 async function readBytes(
   req: IncomingMessage,
   length: number,
   { maxBytes, memory }: BodyRules,
   waitForSlot: () => Promise<void>,
 ): Promise<Buffer> {
-  // Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else.
+  // Filled as chunks arrive: joining the chunks of a large body at its end would block everything else.
   let bytes = Buffer.alloc(0);
   let size = 0;
   for await (const chunk of chunksOf(req)) {
     const next = size + chunk.length;
     if (next > maxBytes) throw tooLarge(maxBytes);
     memory.growTo(next);
-    // A body in chunks does not say in advance that it is large.
+    // A chunked body does not announce that it is large.
     if (next > LARGE_BYTES) await waitForSlot();
     if (next > bytes.length) {
       // Only a body with a slot gets memory for its announced length: any client can announce much and send nothing.
@@ -80,15 +80,15 @@ async function readBytes(
   return bytes.subarray(0, size);
 }
 
-/** A loop that is left early leaves the connection as it is. @throws ApiError for a client that has broken off */
+/** Leaving the loop early keeps the connection open. @throws ApiError if the client has disconnected */
 async function* chunksOf(req: IncomingMessage): AsyncGenerator<Buffer, void> {
   try {
     for await (const chunk of req.iterator({ destroyOnReturn: false })) yield chunk;
   } catch {
-    // If Node's parser has found a mistake in the body, the parser answers.
+    // If Node's parser found an error in the body, the server's `clientError` listener answers.
     throw cutOff();
   } finally {
-    // Node skips what is left of a body only if none of it was read, and the next request comes behind it.
+    // Node skips the rest of a body only if none of it was read, and the next request follows behind it.
     req.resume();
   }
 }
@@ -100,7 +100,7 @@ function refuseOtherMedia({ headers }: IncomingMessage): void {
   if (!/^\s*application\/json\s*(?:;|$)/i.test(contentType) || !/^(?:utf-?8|us-ascii)$/i.test(charset)) {
     throw unsupported("Send the body as JSON in UTF-8, with the header Content-Type: application/json.");
   }
-  // Node decodes chunks only; a body in another coding would be taken as it is.
+  // Node decodes `chunked` only; a body in another transfer coding would be read undecoded.
   if (!/^(?:chunked)?$/i.test(headers["transfer-encoding"]?.trim() ?? "")) {
     throw unsupported("Send the body without Transfer-Encoding, or chunked.");
   }
@@ -113,7 +113,7 @@ function unsupported(message: string): ApiError {
   return new ApiError("unsupported_media_type", message);
 }
 
-/** On a server that is not ours, something before us may have taken the body. */
+/** On a host's server, middleware before Parley may have read the body. */
 function alreadyRead(): ApiError {
   return new ApiError(
     "internal",
@@ -126,7 +126,7 @@ function tooLarge(maxBytes: number): ApiError {
   return new ApiError("request_too_large", `The request body is larger than ${maxBytes} bytes.`);
 }
 
-/** A large message on its way in, as a body or on a socket: it waits for a slot and keeps it until it has been read. */
+/** A large message being received, as a body or over a socket: waits for a slot and keeps it until `end` is called. */
 export class Upload {
   readonly #rules: UploadRules;
   readonly #address: string;

@@ -1,4 +1,4 @@
-/** The way of each request and each upgrade through the tables of routes, whatever server they come from. */
+/** Dispatches each request and upgrade through the tables of routes, whichever server received it. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -33,7 +33,7 @@ export interface HandlerParts {
   routes: Routes;
   socketRoutes: SocketRoutes;
   doors: readonly DoorPlace[];
-  /** Sees each request before its route is found. @throws ApiError */
+  /** Called with each request before its route is looked up. @throws ApiError */
   guard?: ((context: RequestContext) => void) | undefined;
   access: Access;
   origins: Origins;
@@ -41,22 +41,22 @@ export interface HandlerParts {
   sockets: WebSockets;
   log: Log;
   metrics: Metrics;
-  /** What every path begins with, or "". */
+  /** The prefix of every path, or "". */
   basePath: string;
   /** How long a client may read nothing before it is disconnected. */
   sendMs: number;
-  /** How long a client may keep a connection open that is over for the server. */
+  /** How long a client may keep a connection open after the server has ended it. */
   lingerMs: number;
 }
 
-/** What answers requests and upgrades of one agent, on a server of ours or of somebody else. */
+/** Answers the requests and upgrades of one agent, on Parley's own server or on a host's. */
 export interface Handler {
   request(req: IncomingMessage, res: ServerResponse): void;
-  /** Whether a route below the base path is for the request, or the upgrade. */
+  /** Whether a route below the base path matches the request or upgrade. */
   owns(req: IncomingMessage): boolean;
-  /** Whether the upgrade is taken. One that offers another protocol than WebSocket is not, and nothing was done with it. */
+  /** Returns whether the upgrade was handled. One to another protocol than WebSocket is left untouched. */
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer): boolean;
-  /** The responses that are not over. */
+  /** The responses that are not closed yet. */
   readonly responses: OpenResponses;
 }
 
@@ -78,7 +78,7 @@ export function createHandler(parts: HandlerParts): Handler {
       void dispatch(req, res);
     },
     upgrade(req, socket, head) {
-      // Node loses count of answers that are open on a connection that is upgraded: a later one would end the process.
+      // Node stops tracking responses that are open on an upgraded connection: a later one would crash the process.
       if (responses.isWaiting(socket)) {
         socket.destroy();
         return true;
@@ -95,7 +95,7 @@ export function offersWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
-/** Takes each request through its row of the table: headers, route, access, handler, and one exit for errors. */
+/** Handles each request: common headers, route, access, the route's handler, and a single exit for errors. */
 function createDispatch(
   parts: HandlerParts,
   router: Router<Route>,
@@ -145,7 +145,7 @@ function createDispatch(
     } catch (thrown) {
       const error = toApiError(thrown);
       facts = errorFacts(error);
-      // An `ApiError` is expected, or was the end of a run, which its own record reports.
+      // An `ApiError` is expected, or has ended a run, whose own log record reports it.
       if (!(thrown instanceof ApiError)) log.failure(thrown);
       if (!res.headersSent && !res.destroyed) metrics.error(error.code);
       sendError(context, error, lingerMs);
@@ -194,14 +194,14 @@ async function authenticate(
   return caller;
 }
 
-/** The answer has been given: a client that does not take the rest of it is disconnected. */
+/** Disconnects a client that does not read the rest of a finished answer. */
 function disconnectIfStuck(res: ServerResponse, sendMs: number): void {
   if (!res.writableEnded || res.writableFinished || res.destroyed) return;
   const startClock = () => {
     const stopClock = limitSending(res, sendMs, () => disconnect(res.socket));
     res.once("close", stopClock);
   };
-  // An answer that waits behind another one gets the connection later.
+  // With pipelining, a response gets its socket only after the one before it.
   if (res.socket === null) res.once("socket", startClock);
   else startClock();
 }
@@ -223,7 +223,7 @@ function recordWhenClosed(
   });
 }
 
-/** Takes a request for a WebSocket through the table of sockets. */
+/** Dispatches WebSocket upgrades through the table of socket routes. */
 function createUpgradeDispatch(
   parts: HandlerParts,
   router: Router<SocketRoute>,
@@ -264,7 +264,7 @@ function createUpgradeDispatch(
       metrics.error(error.code);
       report.status = error.status;
       report.error = errorFacts(error);
-      // A full server has no room for a handshake, and a page learns as much from a connection that fails.
+      // Refused over HTTP: an overloaded server has no room for a handshake, and a failed connection tells a page enough.
       const isRefusedOverHttp = ["invalid_request", "not_found", "overloaded", "internal"].includes(error.code);
       if (isRefusedOverHttp) sendRawError(socket, error, { requestId: id, lingerMs });
       else sockets.refuse({ req, socket, head }, error);
@@ -272,7 +272,7 @@ function createUpgradeDispatch(
   };
 }
 
-/** What is known of a socket when its connection is closed. */
+/** What is recorded of a socket when its connection closes. */
 interface SocketReport {
   status: number;
   error: string | undefined;
@@ -280,9 +280,9 @@ interface SocketReport {
   release: Release | undefined;
 }
 
-/** What is recorded lives as long as the socket, and keeps neither the request nor what the routes made of it. */
+/** The report lives as long as the socket, so it references neither the request nor what the routes made of it. */
 function recordSocketWhenClosed(socket: Socket, requestId: string, route: string, parts: HandlerParts): SocketReport {
-  // A handshake that `ws` refuses.
+  // The status if `ws` refuses the handshake.
   const report: SocketReport = { status: 400, error: undefined, release: undefined };
   socket.once("close", () => report.release?.());
   recordWhenClosed(socket, socket, parts, () => {
@@ -295,8 +295,8 @@ function recordSocketWhenClosed(socket: Socket, requestId: string, route: string
 type Router<Route> = ReturnType<typeof createRouter<Route>>;
 
 /**
- * Finds the row of a table for a method and a path. Paths are compared as they come: nothing is decoded or joined. A key is
- * `METHOD /path`, in which `{name}` stands for one segment that is not empty.
+ * Finds the route for a method and a path. Paths are compared as received: nothing is decoded or normalized. A key of
+ * the table is `METHOD /path`, in which `{name}` matches one segment that is not empty.
  */
 function createRouter<Route>(table: Readonly<Record<string, Route>>) {
   const rows = Object.entries(table).map(([key, route]) => {
@@ -305,13 +305,13 @@ function createRouter<Route>(table: Readonly<Record<string, Route>>) {
     return { method, path, pattern: new RegExp(`^${pattern}$`), route };
   });
   return {
-    /** A `GET` row also answers `HEAD`. `path` of the match is that of the table. */
+    /** A `GET` row also answers `HEAD`. `path` of the match is the pattern in the table. */
     find(method: string, path: string) {
       const wanted = method === "HEAD" ? "GET" : method;
       const row = rows.find((one) => one.method === wanted && one.pattern.test(path));
       return row && { route: row.route, path: row.path, params: { ...row.pattern.exec(path)?.groups } };
     },
-    /** The methods that the path knows; none: nothing is there. */
+    /** The methods that a path accepts; empty if no route has this path. */
     methodsOf: (path: string): string[] =>
       rows
         .filter(({ pattern }) => pattern.test(path))
@@ -320,8 +320,8 @@ function createRouter<Route>(table: Readonly<Record<string, Route>>) {
 }
 
 /**
- * The responses of each connection that are not over. With pipelining (RFC 9112, 9.3.2) there are several, and before Node
- * 24 only the first one gets `close` when the connection is gone: the others would wait for their client for ever.
+ * The responses of each connection that are not closed yet. With pipelining (RFC 9112, 9.3.2) there are several, and before
+ * Node 24 only the first one gets `close` when the connection is lost: the others would wait for their client for ever.
  */
 class OpenResponses {
   readonly #open = new WeakMap<Duplex, Set<ServerResponse>>();
@@ -335,13 +335,13 @@ class OpenResponses {
     res.once("close", () => open.delete(res));
   }
 
-  /** Whether an answer has begun, or was given before its request's body was there: nothing may be written into it. */
+  /** Whether a response has begun, or was sent before its request's body arrived: no raw error may be written then. */
   isAnswering(socket: Duplex): boolean {
     const last = this.#last.get(socket);
     return last?.headersSent === true && !(last.writableFinished && last.req.complete);
   }
 
-  /** Whether an answer is not over. */
+  /** Whether any response of the connection is still open. */
   isWaiting(socket: Duplex): boolean {
     return (this.#open.get(socket)?.size ?? 0) > 0;
   }

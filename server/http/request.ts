@@ -10,22 +10,22 @@ export interface RequestContext {
   /** `x-request-id` of the request, or a new one. */
   id: string;
   method: string;
-  /** Below the base path, as it came: nothing is decoded. Not for logs, since it may hold the id of a run. */
+  /** Below the base path, as received: nothing is decoded. Not for logs, since it may contain a run's id. */
   path: string;
   query: URLSearchParams;
-  /** Where the bare base path leads. */
+  /** Where the bare base path redirects to. */
   redirect: string | undefined;
-  /** The address stands outside the base path, where probes and Prometheus ask the process itself. */
+  /** Whether the path is one of `AT_ROOT`, outside the base path, where probes and Prometheus ask the process. */
   isAtRoot: boolean;
   /** The path as in the table of routes, for logs and metrics. */
   route: string;
-  /** The segments of the path that the route has names for. */
+  /** Segments of the path, by their names in the route's pattern. */
   params: Record<string, string>;
-  /** The body of an error, in the words of the route's protocol. */
+  /** Encodes an error in the format of the route's protocol. */
   errorBody(error: ApiError): object;
 }
 
-/** Stands in logs for the path of a request that no route was found for. */
+/** Logged in place of the route if none matched. */
 const UNMATCHED = "unmatched";
 
 export function createContext(req: IncomingMessage, res: ServerResponse, basePath = ""): RequestContext {
@@ -37,7 +37,7 @@ export function createContext(req: IncomingMessage, res: ServerResponse, basePat
 export interface UpgradeContext {
   id: string;
   trace: TraceHeaders;
-  /** It weighs as much as an idle socket: kept only where it is needed later. */
+  /** Takes as much memory as an idle socket: keep it only if it is needed later. */
   req: IncomingMessage;
 }
 
@@ -47,30 +47,30 @@ export function traceHeaders({ headers }: IncomingMessage): TraceHeaders {
   return typeof tracestate === "string" ? { traceparent, tracestate } : { traceparent };
 }
 
-/** Most requests have no query, and none is ever changed. */
+/** Shared by all requests without a query, since queries are never modified. */
 const NO_QUERY = new URLSearchParams();
 
-/** These paths are answered at the root, too. */
+/** Paths that are answered at the root even if there is a base path. */
 const AT_ROOT = new Set(["/health", "/health/ready", "/metrics"]);
 
-/** Takes the base path off. Outside it, `path` is empty, which no route is. */
+/** Strips the base path. Outside it, `path` is empty, which matches no route. */
 export function readTarget(
   req: IncomingMessage & { originalUrl?: string },
   basePath: string,
 ): Pick<RequestContext, "path" | "query" | "redirect" | "isAtRoot"> {
-  // Express takes the path that a handler is mounted at out of `url`.
+  // Express removes a handler's mount path from `url`.
   const { path, query } = splitTarget(req.originalUrl ?? req.url ?? "/");
   const isAtRoot = basePath !== "" && AT_ROOT.has(path);
   if (basePath === "" || isAtRoot) return { path, query, redirect: undefined, isAtRoot };
-  // Relative, because a proxy may show the path below another one.
+  // Relative, because a proxy may serve the path below another one.
   const name = basePath.slice(basePath.lastIndexOf("/") + 1);
   const redirect = path === basePath ? `./${name}/${query.size === 0 ? "" : `?${query}`}` : undefined;
   const below = path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : "";
-  // The metrics are at the root alone: a proxy that passes only the base path on does not show them.
+  // Metrics are served at the root only, so that a proxy that forwards only the base path does not expose them.
   return { path: below === "/metrics" ? "" : below, query, redirect, isAtRoot };
 }
 
-/** A client may name the whole address, as it does to a proxy (RFC 9112, 3.2.2). Nothing is decoded or joined. */
+/** Accepts a whole URL, as sent to a proxy (RFC 9112, 3.2.2). Nothing is decoded or normalized. */
 function splitTarget(target: string): { path: string; query: URLSearchParams } {
   const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = local.indexOf("?");
@@ -81,7 +81,7 @@ function splitTarget(target: string): { path: string; query: URLSearchParams } {
 /** Longest `x-request-id` that is kept. */
 const MAX_REQUEST_ID = 128;
 
-/** The client's own id where it is visible ASCII, which can stand in a header and in a log. */
+/** The client's own id if it is visible ASCII, which is safe in headers and logs; otherwise a new one. */
 export function requestId({ headers }: IncomingMessage): string {
   const given = headers["x-request-id"];
   return typeof given === "string" && /^[!-~]+$/.test(given) ? given.slice(0, MAX_REQUEST_ID) : newRequestId();
@@ -96,7 +96,7 @@ export function refuseFaultyRequest({ httpVersion, headers, rawHeaders }: Incomi
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
     throw new ApiError("invalid_request", "This server supports HTTP/1.1 only.");
   }
-  // RFC 9112, 3.2. If there are two, a proxy may have judged one of them, and Node shows us the other.
+  // RFC 9112, 3.2. Of two, a proxy may have checked one while Node shows the other.
   const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && /^host$/i.test(text));
   if (hosts.length > 1 || (headers.host === undefined && httpVersion === "1.1")) {
     throw new ApiError("invalid_request", "The request must have one Host header.");

@@ -14,7 +14,7 @@ export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "referrer-p
 
 const EXPOSED_HEADERS = "mcp-session-id, x-request-id, x-run-id, retry-after";
 
-/** Lets pages of allowed sites read the answer; never with credentials, and whatever a host's server has said before. */
+/** Lets pages of allowed origins read the answer, never with credentials. Replaces CORS headers of a host's server. */
 export function setCorsHeaders(origins: Origins, headers: OriginHeaders, res: ServerResponse): void {
   const { origin } = headers;
   for (const name of res.getHeaderNames()) if (name.startsWith("access-control-")) res.removeHeader(name);
@@ -28,7 +28,7 @@ export function setCorsHeaders(origins: Origins, headers: OriginHeaders, res: Se
   res.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
 }
 
-/** How long a browser may remember a preflight, in seconds: the longest that Chromium does. */
+/** How long a browser may cache a preflight, in seconds: Chromium's maximum. */
 const MAX_AGE_SECONDS = 7200;
 
 export function setPreflightHeaders(methods: readonly string[], res: ServerResponse): void {
@@ -76,8 +76,8 @@ function errorHeaders({ code, retryAfter }: ApiError): Record<string, string> {
 }
 
 /**
- * Ends an answer whose connection ends with it. While the client still sends, the system would answer with a reset, which
- * takes away what the client has not read yet: so the rest of the body is read first, as long as it keeps coming.
+ * Ends an answer and its connection. Closing while the client still sends would make the system send a reset, which
+ * discards what the client has not read yet: so the rest of the body is read first, as long as it keeps arriving.
  */
 function endWhenRead(res: ServerResponse, text: string, lingerMs: number): void {
   const { req } = res;
@@ -91,7 +91,7 @@ function endWhenRead(res: ServerResponse, text: string, lingerMs: number): void 
   req.once("end", end).once("close", end).resume();
 }
 
-/** Answers on a connection that has no response, such as an upgrade that is refused, and ends it. */
+/** Sends an error on a connection without a `ServerResponse`, such as a refused upgrade, and ends the connection. */
 export function sendRawError(
   socket: Duplex,
   error: ApiError,
@@ -118,7 +118,7 @@ export interface RawErrorOptions {
   requestId: string;
   /** How long the client may take to hang up. */
   lingerMs: number;
-  /** In place of the error's own. */
+  /** Overrides the status of the error. */
   status?: number;
   headers?: Record<string, string>;
 }
@@ -129,18 +129,18 @@ export function whenClosed(res: ServerResponse, listener: () => void): void {
   else res.once("close", listener);
 }
 
-/** Added to the time that a client has for what waits already: a large answer on a slow connection goes on. */
+/** Extends the time limit by the bytes already queued, so that a large answer can finish on a slow connection. */
 const BYTES_PER_SECOND = 256 * 1024;
 
-/** Disconnects a client that takes too long for what waits to be sent. Returns the function that stops the clock. */
+/** Disconnects a client that takes too long to read the queued bytes. Returns a function that stops the timer. */
 export function limitSending(stream: Writable, maxMs: number, disconnectNow: () => void): () => void {
   const timer = setTimeout(disconnectNow, maxMs + (stream.writableLength / BYTES_PER_SECOND) * 1000);
   return () => clearTimeout(timer);
 }
 
-/** Resolves when the client has read enough for more to be written, or has gone. A client that reads nothing is disconnected. */
+/** Resolves when more can be written, or the stream has closed. Disconnects a client that does not read in time. */
 export async function waitForDrain(stream: Writable, maxMs: number, disconnectNow: () => void): Promise<void> {
-  // After the end of the connection there is no "drain" any more.
+  // A closed stream emits no "drain".
   if (!stream.writableNeedDrain || stream.destroyed) return;
   const stopClock = limitSending(stream, maxMs, disconnectNow);
   const ended = new AbortController();
@@ -151,7 +151,7 @@ export async function waitForDrain(stream: Writable, maxMs: number, disconnectNo
   stopClock();
 }
 
-/** Ends a connection at once. A reset also frees what the system keeps for it. */
+/** Ends a connection at once. A reset also frees the data that the system still buffers for it. */
 export function disconnect(connection: Duplex | null): void {
   try {
     if (connection instanceof Socket) connection.resetAndDestroy();
@@ -162,14 +162,14 @@ export function disconnect(connection: Duplex | null): void {
 }
 
 export interface EventStreamTimes {
-  /** Silence before a comment, which keeps proxies from closing the connection. */
+  /** Idle time before a comment is sent, which keeps proxies from closing the connection. */
   keepAliveMs: number;
   /** How long the client may read nothing before it is disconnected. */
   sendMs: number;
 }
 
 /**
- * Answers with Server-Sent Events: each batch is one write, and the next one is taken when the client can read more. The
+ * Answers with Server-Sent Events: each batch is one write, and the next is read when the client has caught up. The
  * headers are sent at once, since the first event may take long.
  */
 export async function sendEventStream<Event>(
@@ -181,7 +181,7 @@ export async function sendEventStream<Event>(
   res.writeHead(200, {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache, no-transform",
-    // Asks proxies such as nginx not to hold events back.
+    // Asks proxies such as nginx not to buffer events.
     "x-accel-buffering": "no",
   });
   res.flushHeaders();

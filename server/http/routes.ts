@@ -1,21 +1,21 @@
-/** What the tables of routes hold. Types alone. */
+/** Types of the tables of routes. */
 
 import type { Caller, Purpose } from "../auth/access.ts";
 import type { ApiError } from "../protocol/errors.ts";
 import type { RequestContext, UpgradeContext } from "./request.ts";
 import type { WebSocketConnection } from "./websocket.ts";
 
-/** A route names the kind of access, so that a new one cannot forget to ask. */
+/** Every route names its kind of access, so that a new route cannot omit the check. */
 export type Route =
   | { access: "open"; handle(context: RequestContext): void | Promise<void> }
   | { access: Purpose; handle(context: RequestContext, caller: Caller): void | Promise<void> };
 
-/** Where another protocol has its addresses. */
+/** The paths of another protocol. */
 export interface DoorPlace {
   path: RegExp;
-  /** Only of a closed door: how it is opened, in a sentence. */
+  /** Only of a disabled door: a sentence that says how to enable it. */
   hint?: string;
-  /** Only of an open one: the body of an error in the words of its protocol. */
+  /** Only of an enabled door: encodes an error in the format of its protocol. */
   errorBody?(error: ApiError): object;
 }
 

@@ -1,4 +1,4 @@
-/** `node:http` with its quirks: time limits, broken HTTP, proxies' requests, offers of other protocols, and the end. */
+/** `node:http` with its quirks: time limits, malformed HTTP, proxy requests, upgrades to other protocols, and closing. */
 
 import { createServer, type IncomingMessage, type Server, type ServerOptions, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -12,8 +12,8 @@ import { type RawErrorOptions, sendRawError } from "./respond.ts";
 type HttpSettings = Pick<Settings, "headerSeconds" | "bodySeconds" | "maxConnections">;
 
 /**
- * A server for a handler. Node's own defaults have changed between majors, so every figure is set. `lingerMs`: how long a
- * client may keep a connection open that is over.
+ * Creates a server for a handler. Node's defaults have changed between major versions, so every limit is set.
+ * `lingerMs`: how long a client may keep a connection open after the server has ended it.
  */
 export function createHttpServer(
   handler: Handler,
@@ -27,7 +27,7 @@ export function createHttpServer(
     // Above the idle time of common load balancers, or they reuse a connection that was just closed.
     keepAliveTimeout: 75_000,
     connectionsCheckingInterval: Math.min(5_000, headerSeconds * 1000),
-    // Judged with every other request, so that the refusal looks like every other.
+    // `refuseFaultyRequest` checks it, so that the error has the same format as all others.
     requireHostHeader: false,
     noDelay: true,
     shouldUpgradeCallback: offersWebSocket,
@@ -35,7 +35,7 @@ export function createHttpServer(
   const server = createServer(options);
   server.maxConnections = maxConnections;
   server.on("request", handler.request);
-  // Without these, Node answers `Expect` by itself, before key and length are judged.
+  // Without these, Node answers `Expect` by itself, before key and length are checked.
   server.on("checkContinue", handler.request);
   server.on("checkExpectation", handler.request);
   server.on("upgrade", (req: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -58,7 +58,7 @@ export function createHttpServer(
   return server;
 }
 
-/** Lets the last bytes leave, and then cuts whatever is still connected. */
+/** Lets open responses finish within `lingerMs`, then closes all remaining connections. */
 export function closeServer(http: Server, lingerMs: number): Promise<void> {
   return new Promise((resolve) => {
     http.close(() => resolve());
@@ -67,7 +67,7 @@ export function closeServer(http: Server, lingerMs: number): Promise<void> {
   });
 }
 
-/** Answers what Node's parser has refused before there was a request. */
+/** Answers an error of Node's parser, which comes before there is a request. */
 function answerClientError({ code }: NodeJS.ErrnoException, socket: Duplex, options: RawErrorOptions): void {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
@@ -83,22 +83,22 @@ function answerClientError({ code }: NodeJS.ErrnoException, socket: Duplex, opti
   }
 }
 
-/** Headers that offer another protocol; RFC 7540, 3.2.1 for the last. */
+/** Headers that offer another protocol; for the last one see RFC 7540, 3.2.1. */
 const OFFER = new Set(["connection", "upgrade", "http2-settings"]);
 
-/** Newer versions of Node ask which offers are "upgrade" events. The types of Node 20 do not have it. */
+/** An option of newer Node versions: which offers emit "upgrade". The types of Node 20 lack it. */
 interface UpgradeChoice {
   shouldUpgradeCallback(req: IncomingMessage): boolean;
 }
 
 /**
- * Serves a request that offers another protocol than WebSocket as if it had not (RFC 9110, 7.8): the HTTP client of Java
- * and `curl --http2` offer h2c with each plain request. A Node that does not ask `shouldUpgradeCallback` emits "upgrade" for
- * every offer and stops reading, so the request is put back without it, to be read again.
+ * Serves a request that offers another protocol than WebSocket as a plain request (RFC 9110, 7.8): Java's HTTP client
+ * and `curl --http2` offer h2c with each plain request. A Node without `shouldUpgradeCallback` emits "upgrade" for
+ * every offer and stops reading, so the request is put back without the offer, to be parsed again.
  */
 export function serveWithoutOffer(server: Server, req: IncomingMessage, socket: Duplex, head: Buffer): void {
   if (!req.complete || req.readableLength > 0) {
-    // While the body arrives, what Node hands over is no socket, and nothing can be read after it.
+    // While the body arrives, Node passes a stream that is no socket, and no request can be read after it.
     if (socket !== req.socket) socket.on("error", () => socket.destroy());
     answerWithoutOffer(server, req, socket === req.socket);
     return;
@@ -113,13 +113,13 @@ export function serveWithoutOffer(server: Server, req: IncomingMessage, socket: 
   readOn(server, socket);
 }
 
-/** From Node 26 on, the body of such a request comes with the request, and so only a response is missing. */
+/** Since Node 26 the body of such a request is part of the request, so only a response is missing. */
 function answerWithoutOffer(server: Server, req: IncomingMessage, canGoOn: boolean): void {
   const { socket } = req;
   const res = new ServerResponse(req);
   res.shouldKeepAlive = canGoOn && !/\bclose\b/i.test(req.headers.connection ?? "");
   res.assignSocket(socket);
-  // Node has taken its own listener away, and without one a connection that breaks would end the process.
+  // Node has removed its own error listener, and without one a broken connection would crash the process.
   const destroy = () => socket.destroy();
   socket.on("error", destroy);
   res.once("finish", () => {

@@ -14,22 +14,22 @@ import { disconnect, sendRawError, waitForDrain } from "./respond.ts";
 
 const PING_MS = 30_000;
 
-/** A client that is refused may have sent a message before it reads that. */
+/** The largest message accepted on a refused socket: the client may have sent one before it reads the refusal. */
 const MAX_REFUSED_BYTES = 1024;
 
-/** A message of 64 MiB in fragments of 16 KiB, as browsers send it, with room to spare. */
+/** Twice the fragments of a 64 MiB message as browsers send it, in fragments of 16 KiB. */
 const MAX_FRAGMENTS = 8192;
 
-/** The same in reads of 1 KiB from the network. */
+/** Enough for 64 MiB in reads of 1 KiB from the network. */
 const MAX_BUFFERED_CHUNKS = 65_536;
 
-/** Answers to commands that may wait for a client that does not read. */
+/** Replies to commands that may be queued for a client that does not read. */
 const MAX_WAITING_REPLIES = 100;
 
 export interface SocketOptions extends UploadRules {
   limits: MessageLimits;
   memory: MemoryBudget;
-  /** For one large message to arrive. */
+  /** How long a large message may take to arrive. */
   messageMs: number;
   /** The largest message. */
   maxBytes: number;
@@ -41,7 +41,7 @@ export interface SocketOptions extends UploadRules {
   onError(code: ErrorCode): void;
 }
 
-/** A request for a WebSocket, as Node hands it over. */
+/** The arguments of Node's `upgrade` event. */
 export interface Upgrade {
   req: IncomingMessage;
   socket: Socket;
@@ -68,7 +68,7 @@ export class WebSockets {
     return this.#connections.size;
   }
 
-  /** Completes the handshake, and calls `use` at once, before a message can arrive. A faulty one is answered with 400. */
+  /** Completes the handshake, and calls `use` at once, before a message can arrive. Answers a faulty handshake with 400. */
   accept(
     { req, socket, head }: Upgrade,
     credentials: Credentials,
@@ -86,7 +86,7 @@ export class WebSockets {
     });
   }
 
-  /** A browser cannot read the status of a refused upgrade: it is accepted, and an error event says why. */
+  /** Accepts the upgrade, sends an error event and closes: a browser could not read the status of a refused upgrade. */
   refuse({ req, socket, head }: Upgrade, error: ApiError): void {
     this.#refusingServer.handleUpgrade(req, socket, head, (ws) => {
       ws.on("error", () => {});
@@ -95,7 +95,7 @@ export class WebSockets {
     });
   }
 
-  /** Closes every socket that may not be open any more: `authorize` throws for its credentials. Returns their number. */
+  /** Closes every socket whose credentials `authorize` now refuses by throwing. Returns how many were closed. */
   recheck(authorize: (credentials: Credentials) => void): number {
     let closed = 0;
     for (const connection of this.#connections) {
@@ -131,7 +131,7 @@ function createServer(maxPayload: number, lingerMs: number): WebSocketServer {
     maxPayload,
     maxFragments: MAX_FRAGMENTS,
     maxBufferedChunks: MAX_BUFFERED_CHUNKS,
-    // Pings are answered here, where it is known whether the client reads the answers.
+    // `WebSocketConnection` answers pings, so that replies do not pile up for a client that does not read.
     autoPong: false,
     closeTimeout: lingerMs,
   };
@@ -152,7 +152,7 @@ export interface SocketMessage {
 }
 
 export interface SocketListener {
-  /** Called with one message at a time: the next one comes when the promise has resolved. It must not reject. */
+  /** Called with one message at a time, the next once the promise has resolved. Must not reject. */
   message(message: SocketMessage): Promise<void>;
   close(): void;
 }
@@ -165,13 +165,13 @@ export class WebSocketConnection {
   readonly #options: SocketOptions;
   #receiver: MessageReceiver | undefined;
   #isAlive = true;
-  /** While the client reads less than is sent. */
+  /** Present while the client reads more slowly than the server sends. */
   #drained: Promise<void> | undefined;
   #waitingReplies = 0;
   /** The last ping that has not been answered. Answering it answers all before it (RFC 6455, 5.5.3). */
   #unansweredPing: Buffer | undefined;
 
-  /** `socket` is the connection that `ws` was made of. */
+  /** `socket` is the connection below `ws`. */
   constructor(ws: WebSocket, socket: Socket, credentials: Credentials, options: SocketOptions) {
     this.#ws = ws;
     this.#socket = socket;
@@ -189,7 +189,7 @@ export class WebSocketConnection {
     return new Promise((resolve) => this.#ws.once("close", () => resolve()));
   }
 
-  /** Whether `close` was called. What the client sends from now on is not acted upon (RFC 6455, 7.1.7). */
+  /** Whether the socket is closing or closed. What the client still sends is ignored (RFC 6455, 7.1.7). */
   get isClosing(): boolean {
     return this.#ws.readyState !== this.#ws.OPEN;
   }
@@ -218,7 +218,7 @@ export class WebSocketConnection {
     this.sendJson(errorEvent(error));
   }
 
-  /** One frame for each text, all of them in one write. If the client cannot take more yet, resolves when it can. */
+  /** Sends one frame per text, all in one write. Returns a promise if the client has to catch up before more is sent. */
   sendAll(texts: readonly string[]): Promise<void> | undefined {
     this.#socket.cork();
     for (const text of texts) this.#ws.send(text);
@@ -228,7 +228,7 @@ export class WebSocketConnection {
 
   /** Disconnects a client that did not answer the last ping. */
   ping(): void {
-    // A ping would wait behind all else, and a client whose message waits for a slot cannot be heard.
+    // A ping would wait behind everything queued, and a socket paused for a large message receives no pong.
     if (this.#socket.writableNeedDrain || this.#ws.isPaused) return;
     if (!this.#isAlive) {
       this.disconnect();
@@ -240,11 +240,11 @@ export class WebSocketConnection {
 
   close(code: number, reason: string): void {
     this.#ws.close(code, reason);
-    // A socket that is paused would not hear the client's answer.
+    // A paused socket would not receive the client's close frame.
     this.#receiver?.stop();
   }
 
-  /** Says why the socket is closed. */
+  /** Sends the error, then closes the socket with its code. */
   closeWith(error: ApiError): void {
     this.sendError(error);
     this.close(error.closeCode, error.code);
@@ -255,7 +255,7 @@ export class WebSocketConnection {
     disconnect(this.#socket);
   }
 
-  /** If the client cannot take more now, resolves when it can, or has gone. */
+  /** `undefined` if more can be sent now; otherwise resolves when the client has caught up or disconnected. */
   #whenDrained(): Promise<void> | undefined {
     if (!this.#socket.writableNeedDrain) return undefined;
     this.#drained ??= waitForDrain(this.#socket, this.#options.sendMs, () => this.disconnect()).then(() => {
@@ -281,8 +281,8 @@ export class WebSocketConnection {
 const CONTROL_FRAME_BYTES = 6;
 
 /**
- * Receives the messages of one socket. `ws` collects a message before it hands it over, so a large one is noticed by the
- * bytes that arrive: the socket is paused until there is a slot for it, and while it is worked on.
+ * Receives the messages of one socket. `ws` emits a message only when it is complete, so a large one is detected by counting
+ * bytes as they arrive: the socket is paused until a slot is free, and again while the message is processed.
  */
 class MessageReceiver {
   readonly #connection: WebSocketConnection;
@@ -295,7 +295,7 @@ class MessageReceiver {
   #memory: MessageMemory | undefined;
   #upload: Upload | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** The message before. */
+  /** Processing of the latest message; the next one waits for it. */
   #work: Promise<void> | undefined;
   #isStopped = false;
 
@@ -310,14 +310,14 @@ class MessageReceiver {
     this.#listener = listener;
     this.#options = options;
     this.#rate = options.limits.socketRate();
-    // Before the listener of `ws`, which finds frames in these bytes and emits the events below.
+    // Runs before the listener of `ws`, which finds frames in these bytes and emits the events below.
     socket.prependListener("data", (chunk: Buffer) => this.#count(chunk.length));
     ws.on("ping", (data) => this.#discount(data));
     ws.on("pong", (data) => this.#discount(data));
     ws.on("message", (data: RawData, isBinary) => this.#take(data as Buffer, isBinary));
   }
 
-  /** Takes nothing more: the socket is closed, or is being closed. */
+  /** Ignores everything received from now on: the socket is closed or closing. */
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -355,7 +355,7 @@ class MessageReceiver {
     );
   }
 
-  /** A whole message has arrived. */
+  /** Handles a complete message. */
   #take(data: Buffer, isBinary: boolean): void {
     const upload = this.#upload;
     const memory = this.#memory ?? this.#options.memory.openMessage();
@@ -381,7 +381,7 @@ class MessageReceiver {
 
   async #handle(message: SocketMessage, before: Promise<void> | undefined): Promise<void> {
     await before;
-    // What was sent before the close is not acted upon either: the client could not be answered.
+    // Messages received before the close are dropped, too: they could no longer be answered.
     if (!this.#isStopped) await this.#listener.message(message);
   }
 
@@ -396,7 +396,7 @@ class MessageReceiver {
     }
   }
 
-  /** Nothing more can be received. */
+  /** Closes the socket: after such an error nothing more can be received. */
   #refuse(error: ApiError): void {
     if (!this.#isStopped) this.#connection.closeWith(error);
   }

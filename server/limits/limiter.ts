@@ -26,17 +26,17 @@ export interface Waiting {
 }
 
 export interface Limiter {
-  /** Takes one token from each bucket, or none at all. Returns the milliseconds until that is possible; 0: they were taken. */
+  /** Takes one token from each bucket, or none at all. Resolves with the milliseconds until that is possible; 0 if taken. */
   take(rates: readonly Rate[]): Promise<number>;
-  /** What `take` would return, without taking. */
+  /** What `take` would resolve with, without taking. */
   peek(rate: Rate): Promise<number>;
-  /** Occupies a slot until it is released, which may be done more than once. `undefined`: none is free. */
+  /** Occupies a slot until it is released, which may be done more than once. `undefined` if none is free. */
   acquire(pool: SlotPool): Promise<Release | undefined>;
 }
 
-/** The limiter of one process, at which callers can wait. */
+/** The limiter of one process, with which callers can wait for slots. */
 export interface MemoryLimiter extends Limiter {
-  /** With `waiting`, `undefined`: none became free in time. Rejects with the reason of an aborted signal. */
+  /** With `waiting`, `undefined` if none became free in time. Rejects with the reason of an aborted signal. */
   acquire(pool: SlotPool, waiting?: Waiting): Promise<Release | undefined>;
 }
 
@@ -107,7 +107,7 @@ function msUntilToken(fullAt: number | undefined, now: number, perMinute: number
 /** One pool of slots. Callers that wait get theirs in the order in which they came. */
 class MemorySlots {
   occupied = 0;
-  /** Each tries to enter, and says whether it could. */
+  /** Each function tries to enter, and returns whether it could. */
   readonly #waiting = new Set<() => boolean>();
 
   get isUnused(): boolean {
@@ -125,7 +125,7 @@ class MemorySlots {
     for (const tryEnter of this.#waiting) if (!tryEnter()) return;
   }
 
-  /** `false`: there was no room to wait, or no slot in time. */
+  /** `false` if too many callers wait already, or no slot became free in time. */
   async wait(max: number, { maxWaiting, maxMs, signal }: Waiting): Promise<boolean> {
     if (this.#waiting.size >= maxWaiting || maxMs === 0) return false;
     return new Promise((resolve, reject) => {

@@ -1,21 +1,21 @@
-/** Bounds the memory of all messages that are being received or answered, and of what can be dropped for them. */
+/** Bounds the memory of all messages being received or answered, and of data that can be dropped for them. */
 
 import { ApiError } from "../protocol/errors.ts";
 import { once, type Release } from "./limiter.ts";
 
-/** Parts of messages up to here are not counted: the limits of connections and runs bound them well enough. */
+/** Messages up to this size are not counted: the limits of connections and runs bound them well enough. */
 const UNCOUNTED_BYTES = 64 * 1024;
 
 const RETRY_AFTER_SECONDS = 5;
 
 export interface MessageMemory {
-  /** For a message whose length is known in advance. @throws ApiError `overloaded` if there is no room for it now */
+  /** Checks the room for a message of known length, without counting it. @throws ApiError `overloaded` if there is none now */
   expect(bytes: number): void;
-  /** So many bytes have arrived in all. @throws ApiError `overloaded`, and then no more than before are counted */
+  /** Called with the total of bytes that have arrived. @throws ApiError `overloaded`; the count then stays as it was */
   growTo(bytes: number): void;
   /** The bytes stay counted until every release that was handed out has been called. */
   share(): Release;
-  /** For a message that did not arrive whole, so that nothing shares it. */
+  /** Uncounts a message that did not arrive completely, so that nothing shares it. */
   drop(): void;
 }
 
@@ -71,15 +71,15 @@ export class MemoryBudget {
   }
 
   /**
-   * Counts bytes that are kept as long as there is room. When there is none, `drop` is called once, for the oldest first.
-   * Returns the release for bytes that are let go of earlier; `undefined`: there is no room now.
+   * Counts bytes that are kept as long as there is room; when there is none, the oldest `drop` functions are called,
+   * each once. Returns the release for bytes that are freed earlier, or `undefined` if there is no room now.
    */
   addDroppable(bytes: number, drop: () => void): Release | undefined {
     if (this.#messageBytes + bytes > this.#maxBytes) return undefined;
     const droppable: Droppable = { bytes, drop };
     this.#droppable.add(droppable);
     this.#droppableBytes += bytes;
-    // Never drops the new one, which is the last in line: without the others it has room, as was just seen.
+    // Never drops the new bytes, which come last: once all others are dropped they have room, as was just checked.
     this.#makeRoom();
     return () => void this.#forget(droppable);
   }

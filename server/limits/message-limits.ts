@@ -1,4 +1,4 @@
-/** What one key, one address and one user may do, and what this process carries. Every figure is a setting that may change. */
+/** Limits of one key, address and user, and of this process. Every limit is a setting that may change while it is in use. */
 
 import type { Caller } from "../auth/access.ts";
 import { addressGroup } from "../auth/client-address.ts";
@@ -15,30 +15,30 @@ import {
   type Waiting,
 } from "./limiter.ts";
 
-/** What refused a message, a socket or a key: the limit of one key, address or user, or (`all_`) that of the process. */
+/** The limit that refused a message, a socket or a key: of one key, address or user or, with `all_`, of the process. */
 export type LimitName = "messages" | "runs" | "sockets" | "wrong_keys" | "all_runs" | "all_sockets";
 
 export type { Release };
 
-/** Seconds until it makes sense to ask again for slots that become free at no known time. */
+/** Seconds until a client should try again, where it is unknown when slots become free. */
 const RETRY_AFTER_SECONDS = 2;
 
-/** Large messages that may wait. */
+/** How many large messages may wait for a slot. */
 const MAX_WAITING_UPLOADS = 64;
 
-/** One address may have a quarter of the slots of large messages: a client that sends slowly must not keep others out. */
+/** One address may have a quarter of the slots for large messages, so that a slow client does not keep others out. */
 const UPLOAD_SHARE = 4;
 
 export class MessageLimits {
   readonly #shared: Limiter;
-  /** The limits of one process: each further process allows as much again. */
+  /** Limits per process: each further process allows as much again. */
   readonly #own = createMemoryLimiter();
   readonly #settings: Settings;
   readonly #onRefused: (limit: LimitName) => void;
 
   /**
-   * `shared` counts what one key, address or user may use, at all processes together. `onRefused` is called with the limit that
-   * refused something.
+   * `shared` counts the use by one key, address or user in all processes together. `onRefused` is called with the limit
+   * that refused something.
    */
   constructor(shared: Limiter, settings: Settings, onRefused: (limit: LimitName) => void) {
     this.#shared = shared;
@@ -47,8 +47,8 @@ export class MessageLimits {
   }
 
   /**
-   * Called for each key, and counts a wrong one in the same step, so that guesses at once are no more than guesses one
-   * after another. @throws ApiError `rate_limited` after too many wrong keys from this address, also for a right one
+   * Called for each key. Counts a wrong one in the same step, so that parallel guesses get no more tries than
+   * sequential ones. @throws ApiError `rate_limited` after too many wrong keys from this address, also for a right one
    */
   async admitKey(address: string, isWrong: boolean): Promise<void> {
     const rate = this.#wrongKeys(address);
@@ -62,8 +62,8 @@ export class MessageLimits {
   }
 
   /**
-   * Called before `authenticate` is asked who sends something that counts as a message only if it is refused. It takes from a rate of
-   * its own: otherwise a client could guess at many tokens before the first one is counted. @throws ApiError `rate_limited`
+   * Called before `authenticate` is asked who sends a request that counts as a message only if it is refused. Takes from a
+   * separate rate: otherwise a client could guess many tokens before the first one is counted. @throws ApiError `rate_limited`
    */
   async admitReader(caller: Caller): Promise<void> {
     const peeked = this.#messageRates(caller).map((rate) => this.#shared.peek(rate));
@@ -71,17 +71,17 @@ export class MessageLimits {
     this.#refuseMessage(Math.max(...waits));
   }
 
-  /** Counts what is not a message, but as dear. */
+  /** Counts a request that is not a message, but costs as much. */
   async countAsMessage(caller: Caller): Promise<void> {
     await this.#shared.take(this.#messageRates(caller));
   }
 
-  /** Whether this address may ask who it is: within a rate of its own, so that who loads the page can still send. */
+  /** Whether this address may ask who it is. Uses a separate rate, so that loading the page does not use up messages. */
   async takeInfo(address: string): Promise<boolean> {
     return (await this.#takeAside("info", address)) === 0;
   }
 
-  /** Called when it is known who sends a message. @throws ApiError `rate_limited` */
+  /** Called once the user who sends a message is known. @throws ApiError `rate_limited` */
   async admitUser({ user }: Caller): Promise<void> {
     const shares = shareOfUser(user, this.#settings.ratePerUser);
     this.#refuseMessage(await this.#shared.take(shares.map(messageRate)));
@@ -130,7 +130,7 @@ export class MessageLimits {
   /** Waits until a large message may be read. @throws ApiError `overloaded` */
   admitUpload(address: string, signal: AbortSignal): Promise<Release> {
     const max = this.#settings.maxLargeBodies;
-    // After this time the request itself would be too late.
+    // The request itself times out after this time.
     const waiting = { maxWaiting: MAX_WAITING_UPLOADS, maxMs: this.#settings.bodySeconds * 1000, signal };
     const pools = [...shareOf(address, Math.ceil(max / UPLOAD_SHARE)), { name: "all", max }];
     const wanted = pools.map(({ name, max: most }): WantedSlot => {
@@ -155,7 +155,7 @@ export class MessageLimits {
     return sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress).map(messageRate);
   }
 
-  /** Takes from a rate as large as that of the address's messages, for what is none. Returns as `take` does. */
+  /** Takes from a separate rate, as large as that of the address's messages. Returns as `take` does. */
   #takeAside(kind: string, address: string): Promise<number> {
     const shares = shareOf(address, this.#settings.ratePerAddress, kind);
     return this.#shared.take(shares.map(({ name, max }) => ({ name, perMinute: max })));
@@ -170,7 +170,7 @@ export class MessageLimits {
     throw rateLimited(sentence, waitMs);
   }
 
-  /** Acquires a slot of each pool, or none. @throws ApiError of the pool that has none */
+  /** Acquires a slot of each pool, or none. @throws ApiError of the first pool that is full */
   async #acquireAll(wanted: readonly WantedSlot[]): Promise<Release> {
     const acquired: Release[] = [];
     const releaseAll = once(() => {
@@ -195,12 +195,12 @@ export class MessageLimits {
 
 interface WantedSlot {
   acquire(): Promise<Release | undefined>;
-  /** As the metrics have it. */
+  /** Its name in the metrics. */
   limit?: LimitName;
   refusal(): ApiError;
 }
 
-/** What is counted by the caller's key and by its address. With a widget key an address is counted apart, by another limit. */
+/** The pools of the caller's key and address. With a widget key, an address has a separate pool with another limit. */
 function sharesOf({ keyKind, keyId, address }: Caller, ofKey: number, ofAddress: number): SlotPool[] {
   const ownKey = keyKind === "none" ? [] : [{ name: `key ${keyId}`, max: ofKey }];
   return [...ownKey, ...shareOf(address, ofAddress, keyKind === "widget" ? "widget" : "address")];
@@ -220,10 +220,10 @@ function shareOf(address: string, max: number, kind = "address"): SlotPool[] {
   return group === undefined ? [] : [{ name: `${kind} ${group}`, max }];
 }
 
-/** Refused messages in a row after which a client is not a hasty person but a broken or hostile program. */
+/** Refused messages in a row after which a client counts as a broken or hostile program, not as a hasty person. */
 const MAX_REFUSED_IN_A_ROW = 20;
 
-/** The rate of one socket. It is of this process alone, since a socket is. */
+/** The rate of one socket, counted in this process, which alone has the socket. */
 export class SocketRate {
   readonly #settings: Settings;
   readonly #rates = new MemoryRates();
@@ -233,7 +233,7 @@ export class SocketRate {
     this.#settings = settings;
   }
 
-  /** Whether the client goes on although it was refused. */
+  /** Whether the client keeps sending although it is refused. */
   get isAbused(): boolean {
     return this.#refusedInARow >= MAX_REFUSED_IN_A_ROW;
   }

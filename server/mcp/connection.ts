@@ -1,4 +1,4 @@
-/** One connection to an MCP server: opened when it is needed, opened again when it was lost, with the list of its tools. */
+/** One connection to an MCP server: opened when it is needed, reopened when it was lost, with the list of its tools. */
 
 import type { CallToolResult, Client, Progress, Transport } from "@modelcontextprotocol/client";
 import type { McpServer } from "../agent/mcp-definition.ts";
@@ -8,30 +8,30 @@ import { callFailure, hasNotRun, isRefusal, isRefusedUser, reasonOf } from "./fa
 import { type Offer, readOffer } from "./offer.ts";
 import { createClient, type GiveHeaders, requesting, type Sdk } from "./transport.ts";
 
-/** How long opening may take, with the first list: a program may have to be installed before. */
+/** How long opening may take, with the first list: a program may have to be installed first. */
 const OPEN_MS = { server: 10_000, program: 30_000 };
-/** How long a list may take of a server that may be gone. */
+/** How long a list may take, or opening for a call. */
 const CHECK_MS = 10_000;
-/** So often a shared connection is looked at. A list of one user's is read again after twice that time. */
+/** How often a shared connection is checked. The list of a user's connection is read again after twice this time. */
 const CHECK_EVERY_MS = 30_000;
-/** After a failure the next attempt is about so far away, and each time twice as far, up to the other. */
+/** Approximate delay after the first failure. It doubles with each further one, up to `LAST_WAIT_MS`. */
 const FIRST_WAIT_MS = 1_000;
 const LAST_WAIT_MS = 30_000;
 /** How long a run waits for its own attempt to connect. */
 const TRY_MS = 2_000;
-/** For a server to end a session. */
+/** How long a server may take to end a session. */
 const END_MS = 1_000;
 
-/** How a server is, for all connections to it. */
+/** The health of a server, shared by all connections to it. */
 export class Health {
-  /** How often it failed since it was last there for a while. */
+  /** Failures since the server was last available for a while. */
   failures = 0;
   /** When the next attempt is due. */
   retryAt = Number.NEGATIVE_INFINITY;
   #wasThere = true;
   readonly #onChange: (isThere: boolean, why: string) => void;
 
-  /** `onChange` is called once for each change; a server counts as there until it fails. */
+  /** `onChange` is called once for each change; a server counts as available until it fails. */
   constructor(onChange: (isThere: boolean, why: string) => void) {
     this.#onChange = onChange;
   }
@@ -46,9 +46,9 @@ export class Health {
 export interface ConnectionParts extends Pick<McpServer, "name" | "place"> {
   readonly health: Health;
   sdk(): Promise<Sdk>;
-  /** Whether it is of one user: then each of its requests is one of a run, and nothing opens it but a run. */
+  /** Whether it belongs to one user: then each of its requests belongs to a run, and only a run opens it. */
   readonly isOfOne: boolean;
-  /** The server describes a tool differently than before. */
+  /** Called when the server describes a tool differently than before. */
   onRewritten(tool: string): void;
 }
 
@@ -60,16 +60,16 @@ export interface CallOptions {
 
 export class Connection {
   readonly #parts: ConnectionParts;
-  /** What the next call uses. */
+  /** The client for the next call. */
   #client: Client | undefined;
   #opening: Promise<Client> | undefined;
   #checking: Promise<void> | undefined;
-  /** The last good one: it stays when the server goes. */
+  /** The last valid offer: kept while the server is away. */
   #offer: Offer | undefined;
   #offeredAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   readonly #closed = new AbortController();
-  /** Connections that are not closed: calls on one that was left may still end well. */
+  /** Clients that are not closed: calls on one that was replaced may still succeed. */
   readonly #clients = new Map<Client, { readonly transport: Transport; calls: number }>();
 
   readonly #ending = new Set<Promise<void>>();
@@ -82,14 +82,14 @@ export class Connection {
     return this.#client !== undefined;
   }
 
-  /** Opens it. A shared one stays open from now on. */
+  /** Opens the connection. A shared one is kept open from now on. */
   begin(): void {
     this.#open().catch(() => {});
   }
 
   /**
-   * What a run may use. Waits for a server that may be there. One that has failed costs few runs time: the last list holds, since
-   * the server may be back by the time of a call. @throws what a server says to a user that it refuses
+   * What a run may use. Waits for a server that has not failed. A failed server delays only the runs that try it again: they
+   * get the last list, since the server may be back by the time of a call. @throws the server's error if it refuses the user
    */
   offer(headers: GiveHeaders | undefined): Promise<Offer | undefined> {
     return requesting({ connection: this, headers }, async () => {
@@ -132,7 +132,7 @@ export class Connection {
     try {
       return await requesting({ connection: this, headers, call: over.signal }, work);
     } finally {
-      // The server may go on answering a call that was given up.
+      // The server may still be answering a call that was given up.
       over.abort();
     }
   }
@@ -168,7 +168,7 @@ export class Connection {
     }
   }
 
-  /** One attempt for all who wait. */
+  /** All callers wait for one attempt. */
   async #open(): Promise<Client> {
     this.#closed.signal.throwIfAborted();
     if (this.#client !== undefined) return this.#client;
@@ -208,7 +208,7 @@ export class Connection {
       return client;
     } catch (error) {
       if (made !== undefined) this.#end(made);
-      // What one user may not do says nothing of the server.
+      // A refusal of one user says nothing about the server.
       if (!(isOfOne && isRefusedUser(error))) this.#fail(`${reasonOf(error)} ${lastWords()}`);
       throw error;
     }
@@ -218,7 +218,7 @@ export class Connection {
     if (!this.#parts.isOfOne) this.#later(CHECK_EVERY_MS, () => void this.#check(client, { unlessBusy: true }));
   }
 
-  /** Looks whether the server is there, and at its list. A program may be able to do nothing else while a call runs. */
+  /** Checks the server by reading its list. A program may be unable to do so during a call, hence `unlessBusy`. */
   #check(client: Client, { unlessBusy = false } = {}): Promise<void> {
     this.#checking ??= this.#checkNow(client, unlessBusy).finally(() => {
       this.#checking = undefined;
@@ -254,7 +254,7 @@ export class Connection {
     return callFailure(error, this.#parts.name, timeoutMs);
   }
 
-  /** The next call does not use this client. */
+  /** Stops using this client for further calls. */
   #leave(client: Client): void {
     if (this.#client === client) this.#client = undefined;
     if (this.#clients.get(client)?.calls === 0) this.#end(client);
@@ -267,7 +267,7 @@ export class Connection {
     this.#ending.add(ending);
   }
 
-  /** The server is gone: Parley opens a shared connection again. */
+  /** Records that the server is away. A shared connection is opened again later. */
   #fail(why: string): void {
     const { health, isOfOne } = this.#parts;
     this.#client = undefined;

@@ -1,4 +1,4 @@
-/** What went wrong with an MCP server: whether a call may be repeated, and what the model and the log get to know. */
+/** Failures of MCP servers: whether a call may be repeated, and what the model and the log are told. */
 
 import { plainText } from "../agent/plain-text.ts";
 import { ToolError } from "../agent/tool-definition.ts";
@@ -33,7 +33,7 @@ export function isRefusal(error: unknown): boolean {
   return typeof code === "number" && code !== NO_ANSWER;
 }
 
-/** Whether the server does not let this user in. */
+/** Whether the server refuses this user. */
 export function isRefusedUser(error: unknown): boolean {
   return causesOf(error).some((one) => isRecord(one) && (one.status === 401 || one.status === 403));
 }

@@ -1,14 +1,14 @@
-/** Ends programs that would outlive this process, also where it is killed. */
+/** Ends programs that would outlive this process, even if it is killed. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 
-/** Each line of its input has all process ids. Its input ends with this process; programs then have 2 seconds to do so, too. */
+/** Each line of its input has all process ids. Its input ends when this process does; programs then have 2 seconds to end. */
 const SCRIPT = "while read -r line; do pids=$line; done; sleep 2; kill -9 $pids";
 
 const running = new Set<number>();
 let keeper: ChildProcess | undefined;
 
-/** A program has begun or ended. */
+/** Called when a program has started or ended. */
 export function keep(pid: number, isRunning: boolean): void {
   if (process.platform === "win32") return;
   if (isRunning) running.add(pid);
@@ -18,7 +18,7 @@ export function keep(pid: number, isRunning: boolean): void {
 }
 
 function startKeeper(): ChildProcess {
-  // In a group of its own: an interrupt of the terminal is not for it.
+  // In its own process group, so that an interrupt from the terminal does not reach it.
   const child = spawn("sh", ["-c", SCRIPT], { stdio: ["pipe", "ignore", "ignore"], env: {}, detached: true });
   child.on("error", () => {}).unref();
   child.stdin.on("error", () => {});

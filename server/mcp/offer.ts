@@ -1,4 +1,4 @@
-/** What an MCP server offers, as it is kept: cleaned, bounded, and the same object as before where it is the same. */
+/** What an MCP server offers: cleaned and bounded, with the same objects as before for tools that have not changed. */
 
 import type { Tool } from "@modelcontextprotocol/client";
 import { plainText } from "../agent/plain-text.ts";
@@ -8,7 +8,7 @@ export interface OfferedTool {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** A tool that has not changed has the same object, which was read then. */
+  /** An unchanged tool has the same object as before, which was parsed then. */
   readonly parameters: JsonSchema;
   readonly isReadOnly: boolean;
   readonly isDestructive: boolean;
@@ -19,7 +19,7 @@ export interface Offer {
   readonly instructions: string;
 }
 
-/** More tools of one server are not looked at. */
+/** Further tools of a server are ignored. */
 const MAX_LISTED = 1_000;
 const MAX_INSTRUCTION_CHARS = 2 * 1024;
 
@@ -58,7 +58,7 @@ function readTool({ name, description = "", inputSchema, annotations, title = an
   };
 }
 
-/** A text for the model, in lines, without what a reader would not see. */
+/** A text for the model, in lines, without invisible control characters. */
 function visible(text: string): string {
   return text.toWellFormed().replace(/\p{Bidi_Control}|(?![\n\t])\p{Cc}/gu, "");
 }

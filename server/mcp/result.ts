@@ -1,10 +1,10 @@
-/** What a tool of an MCP server has returned, for the model and for people. */
+/** Converts the result of an MCP server's tool for the model and for people. */
 
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import { ToolError, toolResult } from "../agent/tool-definition.ts";
 import { picturesOf, type ToolImage, type ToolResultParts } from "../agent/tool-result.ts";
 
-/** The parts of a result. Nothing that it names is fetched. @throws ToolError where the server says that the tool has failed */
+/** The parts of a result. Its links are not followed. @throws ToolError if the server reports that the tool has failed */
 export function readCallResult({ content = [], structuredContent, isError }: CallToolResult): ToolResultParts {
   const parts = content.map(readBlock);
   const images = parts.filter((part) => typeof part !== "string");
@@ -28,7 +28,7 @@ function readBlock(block: ContentBlock): string | ToolImage {
   }
 }
 
-/** A picture, if the bytes are one. */
+/** A picture, or a text in place of data of another kind. */
 function readData(data: string, mimeType = "unknown"): string | ToolImage {
   const image = { data, mimeType } as ToolImage;
   try {

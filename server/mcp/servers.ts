@@ -1,4 +1,4 @@
-/** The MCP servers of a Parley server: connections that stay open over reloads, and the tools that each run gets of them. */
+/** The connections to MCP servers, which stay open over reloads, and the tools that each run gets from them. */
 
 import { createHash } from "node:crypto";
 import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
@@ -17,7 +17,7 @@ import { readCallResult } from "./result.ts";
 import { type Texts, toolsOf } from "./tools.ts";
 import type { GiveHeaders, Sdk } from "./transport.ts";
 
-/** Connections of users to one server, before those go that are not in use. */
+/** Users' connections to one server, beyond which unused ones are closed. */
 const MAX_USERS = 100;
 const IDLE_MS = 15 * 60_000;
 /** How long a run waits for a list: longer than a connection needs to be opened, or to fail. */
@@ -29,7 +29,7 @@ export interface ServersParts {
   readonly hookMs: number;
   notice(sentence: string): void;
   warn(sentence: string): void;
-  /** A call has ended. */
+  /** Called when a call has ended. */
   observe(server: string, outcome: Outcome, ms: number): void;
 }
 
@@ -37,19 +37,19 @@ type Outcome = "ok" | "error";
 
 type Args = Record<string, unknown>;
 
-/** So many tools are said to be described differently than before. */
+/** How many tools are reported to be described differently than before. */
 const MAX_SAID = 100;
 
-/** Whose the connection is to a server without headers of users. */
+/** The owner of the connection to a server without headers of users. */
 const EVERYBODY = "";
 
-/** What connects to one server, as long as an agent names it with the same place. */
+/** The connections to one server, kept as long as an agent names it with the same place. */
 interface Slot {
   readonly server: McpServer;
   readonly health: Health;
-  /** By whose they are, the one that was used last at the end; "" is everybody's. */
+  /** By their owner, the last used one at the end; "" is everybody. */
   readonly connections: Map<string, Entry>;
-  /** Tools that were said to be described differently than before. */
+  /** Tools that were reported to be described differently than before. */
   readonly rewritten: Set<string>;
   readonly sweeping: NodeJS.Timeout;
   agents: number;
@@ -57,7 +57,7 @@ interface Slot {
 
 interface Entry {
   readonly connection: Connection;
-  /** How much is being done with it. */
+  /** How many calls and requests are using it. */
   uses: number;
   usedAt: number;
 }
@@ -78,21 +78,21 @@ export class McpServers {
     this.#parts = parts;
   }
 
-  /** Clients can come: what the servers need is loaded, and those that everybody shares are connected. */
+  /** Called once clients can connect: loads the package, and connects to the servers that all users share. */
   open(): void {
     this.#isOpen = true;
     for (const slot of this.#slots.values()) this.#begin(slot);
   }
 
-  /** Which of the servers are there that everybody shares. */
+  /** Which of the servers that all users share are available. */
   get states(): { server: string; isUp: boolean }[] {
     const shared = [...this.#slots.values()].filter(({ server }) => server.headersOf === undefined);
-    // A run of an agent that was replaced may still use one of the same name.
+    // A run of a replaced agent may still use a server of the same name.
     const byName = new Map(shared.map((slot) => [slot.server.name, isUp(slot)]));
     return [...byName].map(([server, isUp]) => ({ server, isUp }));
   }
 
-  /** The tools of the servers that an agent names. Its connections are open until `close`. @throws ConfigError */
+  /** The tools of the servers that an agent names. Their connections are open until `close`. @throws ConfigError */
   async sourceOf({ servers: given, toolTexts }: McpOfAgent): Promise<ToolSource> {
     const servers = checkMcp(given);
     const texts = new Map(checkToolTexts({ toolTexts }).map((tool) => [tool.name, tool]));
@@ -162,7 +162,7 @@ export class McpServers {
     return entry;
   }
 
-  /** A connection stays open as long as something is done with it. */
+  /** Keeps the connection open while `work` uses it. */
   async #using<Result>(slot: Slot, whose: string, work: (connection: Connection) => Promise<Result>): Promise<Result> {
     const entry = this.#entryOf(slot, whose);
     entry.uses += 1;
@@ -194,7 +194,7 @@ export class McpServers {
     return this.#sdk;
   }
 
-  /** What a run gets of a server. One that is away, or whose headers fail, does not stop the agent. @throws ApiError */
+  /** What a run gets from a server. If that is away, or its headers fail, no tools. @throws ApiError if it is required */
   async #given({ server, slot }: Named, texts: Texts, context: RunContext): Promise<Given> {
     const { name, headersOf, isRequired } = server;
     const without = (why: string) => ({ tools: [], leftOut: [`The tool server ${name} gives none: ${why}`] });
@@ -221,7 +221,7 @@ export class McpServers {
     }
   }
 
-  /** Also where the run has been stopped: the server has to hear of that. */
+  /** Also called after the run was stopped, since the server has to be notified of that. */
   async #headers({ name, headersOf }: McpServer, context: RunContext): Promise<Record<string, string>> {
     const at = `mcp.${name}.headers(ctx)`;
     const given = await within((signal) => headersOf?.({ ...context, signal }), this.#parts.hookMs).catch((error) => {
@@ -232,14 +232,14 @@ export class McpServers {
       try {
         new Headers([[header, value]]);
       } catch {
-        // The value may be a secret.
+        // The value is not quoted: it may be a secret.
         throw new TypeError(`${at} returned a header ${plainText(header)} that cannot be sent.`);
       }
     }
     return given;
   }
 
-  /** Names the connection that a run uses: no other user has it. */
+  /** Names the connection of a run, which no other user shares. */
   async #whose({ name, per }: McpServer, headers: GiveHeaders, context: RunContext): Promise<string> {
     const at = `mcp.${name}.per(ctx)`;
     const own = per ? await askAuthor(at, per, context, this.#parts.hookMs) : JSON.stringify(await headers());
@@ -266,7 +266,7 @@ export class McpServers {
   }
 }
 
-/** As long as this stays the same, the connections stay. */
+/** Connections are kept as long as this stays the same. */
 function keyOf({ name, place, headersOf }: McpServer): string {
   return JSON.stringify([name, place, headersOf !== undefined]);
 }

@@ -17,7 +17,7 @@ const MAX_DESCRIPTION_CHARS = 64 * 1024;
 const MAX_PARAMETER_CHARS = 64 * 1024;
 const MAX_NAME_CHARS = 64;
 
-/** What people read of a tool, by its name for the model. */
+/** The texts that people see of a tool, by its name for the model. */
 export type Texts = ReadonlyMap<string, Tool>;
 
 /** Makes a tool's `execute`. */
@@ -86,12 +86,12 @@ function makeTool(server: McpServer, offered: OfferedTool, texts: Texts, execute
   }
 }
 
-/** The result as `done` gets it of all tools that run elsewhere. */
+/** The result as `done` gets it from all tools that run elsewhere. */
 function readOutput({ text = "", json }: ToolResultParts): unknown {
   return json ?? tryParse(text) ?? text;
 }
 
-/** The name for the model: every provider accepts it. */
+/** The tool's name for the model, which every provider accepts. */
 export function nameOf(prefix: string, tool: string): string {
   const whole = prefix + plainName(tool);
   if (whole.length <= MAX_NAME_CHARS) return whole;

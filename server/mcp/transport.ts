@@ -1,4 +1,4 @@
-/** How MCP servers are reached: a program's pipes, or HTTP with the headers of the run that asks. */
+/** Transports to MCP servers: a program's pipes, or HTTP with the headers of the run that makes the request. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Client, OAuthClientProvider, Transport } from "@modelcontextprotocol/client";
@@ -16,53 +16,53 @@ export interface Sdk
   readonly StdioClientTransport: typeof import("@modelcontextprotocol/client/stdio").StdioClientTransport;
 }
 
-/** What a server sends in answer to one request, at most; for news it is asked again then. */
+/** Maximum size of the response to one request; a stream of notifications is opened again beyond it. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** A list has at most so many pages. */
+/** Maximum number of pages of a list. */
 const MAX_PAGES = 8;
-/** At least so long after a stream broke the rest of its answer is asked for; else when the server says. */
+/** Minimum delay before a broken stream is resumed; the server may ask for a longer one. */
 const RESUME_MS = 250;
 const TOKEN_MS = 10_000;
-/** What servers by the official examples answer, with the status 400, in place of 404. */
+/** What servers built from the official examples answer, with status 400 in place of 404. */
 const UNKNOWN_SESSION = "No valid session ID provided";
-/** For HTTP, to find out which era of the specification the server speaks. */
+/** How long an HTTP server may take to show which era of the specification it supports. */
 const PROBE_MS = 3_000;
-/** What a program has said last on its standard error. */
+/** How many of the last characters of a program's standard error are kept. */
 const MAX_SAID = 500;
 
-/** The code of the error that a request ends with whose answer was cut off. */
+/** Error code of a request whose response was cut off. */
 export const NO_ANSWER = -32_098;
 
-/** Gives the headers of one request. */
+/** Returns the headers of one request. */
 export type GiveHeaders = () => Promise<Readonly<Record<string, string>>>;
 
-/** What requests are for that are made now. */
+/** On whose behalf requests are being made. */
 interface Purpose {
-  /** Requests of another connection have nothing of it. */
+  /** Requests of other connections do not use the headers. */
   readonly connection: object;
   readonly headers: GiveHeaders | undefined;
-  /** Aborted when the call is over that is made. */
+  /** Aborted when the tool call is over. */
   readonly call?: AbortSignal;
 }
 
 const PURPOSE = new AsyncLocalStorage<Purpose>();
 
-/** Does work whose requests are for this. */
+/** Runs `work`, whose requests have this purpose. */
 export const requesting = <Result>(purpose: Purpose, work: () => Result): Result => PURPOSE.run(purpose, work);
 
-/** The server does not know our session any more: it has not looked at the request. */
+/** The server no longer knows the session, and has not processed the request. */
 export class ForgottenSession extends Error {}
 
 interface Made {
   readonly client: Client;
   readonly transport: Transport;
-  /** What a program has said last on its standard error, as a sentence. */
+  /** The last line of a program's standard error, as a sentence. */
   lastWords(): string;
 }
 
 interface MadeFor {
   readonly connection: object;
-  /** Whether each request is one of a run, whose headers it has. */
+  /** Whether each request belongs to a run, and has its headers. */
   readonly isOfOne: boolean;
 }
 
@@ -73,7 +73,7 @@ export function createClient(sdk: Sdk, place: HttpPlace | ProgramPlace, madeFor:
     {
       capabilities: {},
       ...(isHttp && { versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } } }),
-      // What it returns is text for people and the model, whatever it has announced.
+      // Results are text for people and the model, so they need not match the schema that the server has announced.
       jsonSchemaValidator: {
         getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
       },
@@ -94,7 +94,7 @@ function programTransport(sdk: Sdk, place: ProgramPlace): Omit<Made, "client"> {
   transport.start = async () => {
     await start();
     const { pid, onclose: closed } = transport;
-    // It may have ended.
+    // The program may have ended already.
     if (pid === null) return;
     keep(pid, true);
     transport.onclose = () => {
@@ -111,22 +111,22 @@ function httpTransport(
   { url, headers: fixed, auth }: HttpPlace,
   { connection, isOfOne }: MadeFor,
 ): Transport {
-  // Some requests follow from a timer or an abort, outside of the run that they belong to.
+  // Some requests come from a timer or an abort, outside of their run: they use the latest headers.
   let latest: GiveHeaders | undefined;
   const ask = async (address: string | URL, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers);
-    // The server may name others, which give tokens.
+    // The server may name other addresses, which give tokens.
     const isServer = String(address) === url;
     if (isServer) {
       const purpose = PURPOSE.getStore();
       if (isOfOne && purpose?.connection === connection) latest = purpose.headers;
       for (const [name, value] of Object.entries({ ...fixed, ...(await latest?.()) })) headers.set(name, value);
-      // A stream that belongs to no request would be one of no run.
+      // A stream that belongs to no request would belong to no run.
       if (isOfOne && init.method === "GET" && !headers.has("last-event-id")) return new Response(null, { status: 405 });
     }
     const limit = isServer ? {} : { signal: AbortSignal.timeout(TOKEN_MS) };
     const response = bounded(await send(address, { ...init, ...limit, headers }));
-    // The package would say all of the answer, which goes into the log.
+    // The package would quote the whole response, which would be logged.
     if (!isServer && init.method === "POST" && !response.ok) {
       throw new Error(`${address} gave no token, but the status ${response.status}.`);
     }
@@ -142,7 +142,7 @@ function httpTransport(
     fetch: ask,
     requestInit: { redirect: "error" },
     onInsufficientScope: "throw",
-    // A server may ask for no time between its attempts.
+    // A server may ask for attempts without a delay.
     reconnectionScheduler(reconnect, ms) {
       const timer = setTimeout(reconnect, Math.max(ms, RESUME_MS)).unref();
       return () => clearTimeout(timer);
@@ -151,7 +151,7 @@ function httpTransport(
   });
   const start = transport.start.bind(transport);
   transport.start = async () => {
-    // The package would wait for a refusal, and a server may have fewer tools for requests without a token.
+    // The package would ask for a token only after a refusal, but a server may have fewer tools without a token.
     if (authProvider) await sdk.auth(authProvider, { serverUrl: url, fetchFn: ask });
     return start();
   };
@@ -160,7 +160,7 @@ function httpTransport(
     const isCall = "method" in message && message.method === "tools/call";
     const call = isCall ? PURPOSE.getStore()?.call : undefined;
     const error = { code: NO_ANSWER, message: "The connection ended before the answer." };
-    // The package would wait for an answer that cannot come any more.
+    // The package would wait for a response that can no longer come.
     const onRequestStreamEnd = () => {
       if ("method" in message && "id" in message) transport.onmessage?.({ jsonrpc: "2.0", id: message.id, error });
     };
@@ -169,13 +169,13 @@ function httpTransport(
   return transport;
 }
 
-/** As requests to models are sent: by the proxies of the environment, and without time limits of its own. */
+/** Sends as requests to models are sent: through the proxies of the environment, and without time limits of its own. */
 async function send(address: string | URL, init: RequestInit): Promise<Response> {
   const sent = { ...init, redirect: "error", dispatcher: upstreams() } as Parameters<typeof fetch>[1];
   return (await fetch(address, sent)) as unknown as Response;
 }
 
-/** A response that fails where it goes on for too long. */
+/** The response, whose body fails beyond `MAX_BYTES`. */
 function bounded(response: Response): Response {
   if (response.body === null) return response;
   let room = MAX_BYTES;
@@ -189,12 +189,12 @@ function bounded(response: Response): Response {
   return new Response(response.body.pipeThrough(limit), response);
 }
 
-/** OAuth's client credentials. The secret goes to the address that the author names, else to the server's own origin alone. */
+/** OAuth's client credentials. The secret is sent only to the author's `tokenUrl` or, without it, to the server's origin. */
 function providerOf(sdk: Sdk, { tokenUrl, ...client }: McpHttpServer["auth"] & {}, url: string): OAuthClientProvider {
   const issuer = new URL(tokenUrl ?? url).origin;
   const provider: OAuthClientProvider = new sdk.ClientCredentialsProvider({ ...client, expectedIssuer: issuer });
   if (tokenUrl === undefined) return provider;
-  // What the package would ask the server for.
+  // What the package would otherwise request from the server.
   const authorizationServerMetadata = {
     issuer,
     authorization_endpoint: tokenUrl,
@@ -203,7 +203,7 @@ function providerOf(sdk: Sdk, { tokenUrl, ...client }: McpHttpServer["auth"] & {
     token_endpoint_auth_methods_supported: ["client_secret_basic"],
   };
   provider.discoveryState = () => ({ authorizationServerUrl: issuer, authorizationServerMetadata });
-  // The server may name others.
+  // The server may name other scopes.
   provider.prepareTokenRequest = () =>
     new URLSearchParams({ grant_type: "client_credentials", ...(client.scope && { scope: client.scope }) });
   return provider;

@@ -1,4 +1,4 @@
-/** Loads the modules of a project more than once: nothing is taken from a cache, and each file that is read is noted. */
+/** Loads the modules of a project more than once: bypasses caches, and records each file that is read. */
 
 import { createRequire, register } from "node:module";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { AgentModule } from "../agent/define.ts";
 import { loadProject } from "./load-project.ts";
 import { ownModule } from "./own-files.ts";
 
-/** Where Parley's own code is, which stays as it was loaded. */
+/** Where Parley's own code is, which is not loaded again. */
 const PARLEY = new URL(".", ownModule("server/parley-agent.ts"));
 const PARLEY_FOLDER = fileURLToPath(PARLEY);
 
@@ -17,9 +17,9 @@ const isOfProject = (path: string): boolean => !/[\\/]node_modules[\\/]/.test(pa
 /** Loads a project as often as it changes. */
 export class ProjectLoader {
   readonly #folder: string;
-  /** Node's own, of CommonJS and JSON. */
+  /** Node's cache of CommonJS and JSON. */
   readonly #cache: NodeJS.Dict<NodeModule>;
-  /** What was there before the first load is not the project's. */
+  /** Modules that were loaded before the first load are not the project's. */
   readonly #foreign: ReadonlySet<string>;
   readonly #compiled = new Set<string>();
   #isServing = false;
@@ -31,7 +31,7 @@ export class ProjectLoader {
     registerHook();
   }
 
-  /** The files that the last load has read, whether or not it went well, those in `node_modules` left out. */
+  /** The files that the last load has read, even if it failed, except those in `node_modules`. */
   get files(): string[] {
     return [...this.#compiled, ...this.#required()];
   }
@@ -63,8 +63,8 @@ export class ProjectLoader {
 }
 
 /**
- * `jiti` hands plain JavaScript to Node's `import`, which never reads a file again. For an ES module this says no, and
- * `jiti` compiles it, as it does whenever Node cannot read a file. CommonJS gets a new address each time.
+ * `jiti` passes plain JavaScript to Node's `import`, which never reads a file again. For an ES module this hook throws,
+ * and `jiti` compiles it, as it does whenever Node cannot read a file. CommonJS gets a new address each time.
  */
 const HOOK = `
 let imports = 0;

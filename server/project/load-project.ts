@@ -9,7 +9,7 @@ import { ModuleLife } from "../agent/served-agent.ts";
 import { ConfigError } from "../errors.ts";
 import { ownModule } from "./own-files.ts";
 
-/** In this order, the first one that is there is the agent. */
+/** The first of these files that exists is the agent. */
 export const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
 
 /** The folder of a project, which is given by its path or by its name in the working directory. @throws ConfigError */
@@ -32,7 +32,7 @@ export function projectHere(): string | undefined {
   return undefined;
 }
 
-/** A file that was meant to be the agent: its author would wonder why another one answers. @throws ConfigError */
+/** Refuses a file that was meant to be the agent: its author would wonder why another one answers. @throws ConfigError */
 function refuseNearMiss(folder: string): void {
   const misnamed = readdirSync(folder).find((name) => /^agents?\.[cm]?[jt]sx?$/i.test(name));
   if (misnamed !== undefined) {
@@ -50,7 +50,7 @@ function servedName(file: string): string {
   return AGENT_FILES.find((name) => extname(name) === extension) ?? `agent.${extension.includes("t") ? "ts" : "js"}`;
 }
 
-/** Loads the modules of a project again, with the options of another `jiti` that compiles them. */
+/** How to load the modules of a project again, with the options of another `jiti` that compiles them. */
 export interface Reloading {
   options(compiler: Jiti): JitiOptions;
   /** Whether other agents may be answering, whose tools may leave rejected promises behind, too. */
@@ -76,7 +76,7 @@ function agentFileIn(folder: string): string {
   throw new ConfigError(`${folder} holds no agent. ${advice}`);
 }
 
-/** The name of a module with code of its own: no declarations, no tests, nothing that configures a tool. */
+/** The name of an ordinary module: no declarations, no tests, no configuration of a tool. */
 const MODULE = /^[^.]+\.[cm]?[jt]sx?$/;
 
 type Exports = Readonly<Record<string, unknown>>;
@@ -87,7 +87,7 @@ function check(file: string, exports: Exports): AgentModule {
   try {
     return checkModule(exports);
   } catch (error) {
-    // It will serve nothing.
+    // The module will not be served.
     if (typeof close === "function") void new ModuleLife(() => close()).end().catch(() => {});
     if (error instanceof ConfigError) throw new ConfigError(`${file}: ${error.message}`);
     throw error;
@@ -108,10 +108,10 @@ async function importAgent(file: string, reloading?: Reloading): Promise<Exports
   }
 }
 
-/** TypeScript or JavaScript, of any kind. `parley-agent` is this very package, so that a project needs no `node_modules`. */
+/** Imports TypeScript or JavaScript of any kind. `parley-agent` is the running package: projects need no `node_modules`. */
 async function importModule(file: string, reloading?: Reloading): Promise<Exports> {
   const source = readFileSync(file, "utf8");
-  // Node reads it as it is, once, and a tool of it imports nothing later.
+  // Node can import a plain file, if that happens once and the file imports nothing, not even later in a tool.
   const mayHaveTwo = namesTwoDefaults(source);
   const isPlain = file.endsWith(".mjs") && !mayHaveTwo && !/\b(?:import|require)\b/.test(source);
   if (isPlain && reloading === undefined) return import(pathToFileURL(file).href);
@@ -147,7 +147,7 @@ async function importModule(file: string, reloading?: Reloading): Promise<Export
   return isModule ? exported : { default: exported };
 }
 
-/** Whether several default exports are named, be it in a comment or text. */
+/** Whether the source names several default exports, even if only in a comment or a text. */
 function namesTwoDefaults(source: string): boolean {
   return (source.match(/\b(?:export|as)\s+default\b/g)?.length ?? 0) > 1;
 }
@@ -155,7 +155,7 @@ function namesTwoDefaults(source: string): boolean {
 /** Compiled code begins with a declaration of each export: `exports.default = exports.name = void 0;` */
 const DECLARED = /"__esModule", \{ value: true \}\);((?:\s*(?:exports\.[\w$]+ = )+(?:void 0|[\w$]+);)*)/;
 
-/** Whether compiled code has them, not only a comment or a text that names them. */
+/** Whether compiled code has several, and not only a comment or a text that names them. */
 function hasTwoDefaults(compiled: string): boolean {
   return (DECLARED.exec(compiled)?.[1]?.match(/exports\.default = /g)?.length ?? 0) > 1;
 }
@@ -166,12 +166,12 @@ function cacheOf(folder: string): string | false {
   return existsSync(packages) && join(packages, ".cache/jiti");
 }
 
-/** So long a module may load in silence. */
+/** How long a module may load before a message says so. */
 export const SILENT_LOAD_MS = 5000;
 
 /**
- * Rejects where Node would end without a word and with exit code 0, because a module awaits a promise that never
- * settles, and where it would end with a stack trace, because a module leaves a rejected promise behind.
+ * Rejects if a module awaits a promise that never settles, when Node would end silently with exit code 0, and if a
+ * module leaves a rejected promise behind, when Node would end with a stack trace.
  */
 async function settled<Value>(loading: Promise<Value>, name: string): Promise<Value> {
   const sayWhy = () =>
@@ -202,8 +202,8 @@ async function settled<Value>(loading: Promise<Value>, name: string): Promise<Va
 }
 
 /**
- * Where in the project's own files an error was thrown, innermost first: `file:line`, relative to the folder. Columns are those of
- * the compiled code.
+ * Where in the project's own files an error was thrown, innermost first: `file:line`, relative to the folder. Without
+ * columns, which are those of the compiled code.
  */
 export function framesIn(folder: string, error: unknown): string[] {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
@@ -216,7 +216,7 @@ export function framesIn(folder: string, error: unknown): string[] {
   });
 }
 
-/** One line of whatever an import throws: for a syntax error where it is and what is wrong, else the message. */
+/** One line about an error of an import: for a syntax error its place and what is wrong, else the message. */
 function firstProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const [, problem, place] = /^ParseError: (.+?)\s*\n\s*(.+:\d+:\d+)/.exec(message) ?? [];
@@ -225,7 +225,7 @@ function firstProblem(error: unknown): string {
   const plain = message.replace(/\(0 ?, _\w+\.(\w+)\)/g, "$1");
   const [, missing] = /^Cannot find (?:module|package) '((?:@[^'/]+\/)?[^'./@~#][^'/]*)/.exec(message) ?? [];
   const advice = missing === undefined ? "" : `. Run in the agent's folder: npm install ${missing}`;
-  // Another package has the name of the command.
+  // The package `parley`, which has the name of the command, is another one.
   if (missing === "parley") return `There is no module 'parley'. Import from "parley-agent".`;
   return `${plain.split("\n", 1)[0] || "it threw an error without a message."}${advice}`;
 }

@@ -14,7 +14,7 @@ export function ownModule(source: `server/${string}.ts`): URL {
   return new URL(IS_SOURCE ? source : `dist/${basename(source, ".ts")}.js`, ROOT);
 }
 
-/** URL of the code of a thread. Threads do not inherit `tsx`, so one that runs from its source begins with it. */
+/** URL of the code of a thread. Threads do not inherit `tsx`, so a thread that runs from its source loads it first. */
 export function ownThread(source: `server/${string}.ts`): URL {
   const { href } = ownModule(source);
   if (!IS_SOURCE) return new URL(href);

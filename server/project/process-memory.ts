@@ -1,4 +1,4 @@
-/** What an agent that is written elsewhere remembers in its process alone, as far as its own sources say it. */
+/** Finds what an agent of a framework keeps only in the memory of its process, as far as its own sources show it. */
 
 import { readFileSync } from "node:fs";
 import { basename, dirname, extname, join, relative } from "node:path";
@@ -35,7 +35,7 @@ function sentence(file: string, memory: string): string {
   return `${file} makes a ${memory}: what the agent remembers in it ends with this process, and another process does not have it. Keep it in a database, or give the agent the messages each time.`;
 }
 
-/** The files that an import may mean. One of them is there. */
+/** The files that an import may refer to. */
 function candidates(path: string): string[] {
   const stem = join(dirname(path), basename(path, extname(path)));
   return [

@@ -31,27 +31,27 @@ export interface RedisOptions {
   prefix: string;
   /** Processes of another agent share nothing, even on the same Redis. */
   agentId: string;
-  /** Called with whether Redis is there, and with what is the matter otherwise, when that changes. */
+  /** Called when Redis becomes available or unavailable; `problem` says why it is not. */
   onChange(isUp: boolean, problem: string): void;
 }
 
-/** A command takes no longer, also while Redis is frozen or cut off. */
+/** Time limit of a command, even while Redis is frozen or cut off. */
 const COMMAND_MS = 500;
 
 const CONNECT_MS = 2000;
 
-/** How often a Redis that was away is tried. */
+/** How often the connection is checked, and tried again. */
 const RETRY_MS = 1000;
 
-/** A connection that is silent for so long is dead, even if neither end has closed it: another one replaces it. */
+/** A connection that is silent for this long counts as dead, even if neither end has closed it, and is replaced. */
 const SILENCE_MS = 5000;
 
-/** The beginning of a script that needs the time, of Redis' clock and in milliseconds. */
+/** The beginning of a script that needs the time (`now`), in milliseconds of Redis' clock. */
 export const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000`;
 
-/** Gives the secret that is kept, or keeps this process' own. Whatever else is there gives way. */
+/** Returns the stored secret, or stores this process' own. A value of another type is replaced. */
 const KEEP_SECRET = `
 redis.call('SET', KEYS[1], ARGV[1], 'NX')
 local kept = redis.pcall('GET', KEYS[1])
@@ -59,7 +59,7 @@ if type(kept) == 'string' then return kept end
 redis.call('SET', KEYS[1], ARGV[1])
 return ARGV[1]`;
 
-/** Redis is away: what was asked of it has to be done in this process alone. */
+/** Redis is away: this process has to do without it. */
 export class RedisAway extends Error {
   override readonly name = "RedisAway";
 }
@@ -80,14 +80,14 @@ export class RedisConnection {
   #isClosed = false;
   #problem = "it does not answer";
 
-  /** @throws ConfigError for a URL that is none */
+  /** @throws ConfigError for an invalid URL */
   constructor({ createClient }: RedisPackage, options: RedisOptions) {
     this.#options = options;
     this.prefix = `${options.prefix}${createHash("sha256").update(options.agentId).digest("hex").slice(0, 12)}:`;
     try {
       this.#client = createClient({
         url: options.url,
-        // A command waits for no connection: it fails at once.
+        // Without a connection, a command fails at once.
         disableOfflineQueue: true,
         pingInterval: RETRY_MS,
         socket: { connectTimeout: CONNECT_MS, socketTimeout: SILENCE_MS, reconnectStrategy: () => RETRY_MS },
@@ -106,19 +106,19 @@ export class RedisConnection {
     return this.#isUp;
   }
 
-  /** What was the matter when Redis was away last. It quotes nothing that was sent. */
+  /** Why Redis was away last. Quotes nothing that was sent. */
   get problem(): string {
     return this.#problem;
   }
 
-  /** The key of what a client's key, address or run names. It does not show the name. */
+  /** The key for a client's key, address or run. Does not show the name. */
   keyOf(kind: string, name: string): string {
     return `${this.prefix}${kind}:${createHmac("sha256", this.#secret).update(name).digest("base64url")}`;
   }
 
   /**
-   * Secrets for one purpose. All processes have the first one, as long as Redis keeps what it is derived from; the other one
-   * counts here until Redis was there first.
+   * Secrets for one purpose. All processes have the first one, as long as Redis keeps what it is derived from; the
+   * second is of this process, which used it before Redis was there.
    */
   secretsFor(purpose: string): string[] {
     const derived = [this.#secret, this.#ownSecret].map((secret) =>
@@ -129,30 +129,30 @@ export class RedisConnection {
     return [...new Set(derived)];
   }
 
-  /** Listens to this channel whenever Redis is there. Called before `connect`. */
+  /** Listens to this channel whenever Redis is there. To be called before `connect`. */
   listen(channel: string, listener: (message: string) => void): void {
     this.#listening = { channel, listener, hasBegun: false };
   }
 
-  /** Called each time when Redis is back, perhaps without what it held. */
+  /** Calls the listener each time Redis is back, perhaps without its data. */
   onReturn(listener: () => void): void {
     this.#upListeners.add(listener);
   }
 
-  /** Resolves when Redis is there, or has not come in time: it is tried on and on. */
+  /** Resolves when Redis is there, or not in time: it is then tried again and again. */
   async connect(): Promise<void> {
     const connecting = () => Promise.all([this.#client.connect(), this.#subscriber.connect()]);
     await within(connecting, CONNECT_MS).catch(() => {});
     await this.#probe();
   }
 
-  /** Rejects with `RedisAway`, or with what Redis says is wrong. */
+  /** Rejects with `RedisAway`, or with the error that Redis returns. */
   async command(...args: readonly (string | number)[]): Promise<unknown> {
     if (!this.#isUp) throw new RedisAway("Redis is away");
     return this.#send(args.map(String));
   }
 
-  /** Runs a Lua script: in one step, so that no other process comes in between. */
+  /** Runs a Lua script atomically: commands of other processes do not run in between. */
   script(source: string, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown> {
     return this.command("EVAL", source, keys.length, ...keys, ...values);
   }
@@ -164,8 +164,8 @@ export class RedisConnection {
   }
 
   /**
-   * A Redis that takes no writes, because its memory is full or it is a replica, cannot be used either. One that has lost
-   * the secret gets it back from the first process.
+   * A Redis that accepts no writes, because its memory is full or it is a replica, counts as away. If Redis has lost
+   * the secret, the first process to get here stores it again.
    */
   async #probe(): Promise<void> {
     if (!this.#client.isReady || !this.#subscriber.isReady) return this.#setUp(false);
@@ -178,7 +178,7 @@ export class RedisConnection {
     }
   }
 
-  /** From the first time on, the client listens again whenever it connects again. */
+  /** Subscribes once: the client subscribes again by itself whenever it reconnects. */
   async #beginToListen(): Promise<void> {
     const listening = this.#listening;
     if (listening === undefined || listening.hasBegun) return;
@@ -195,8 +195,8 @@ export class RedisConnection {
     try {
       return await within(() => this.#client.sendCommand(args), COMMAND_MS);
     } catch (error) {
-      // An answer such as "OOM command not allowed" comes from a Redis that is there, and cannot be used either. Redis 6
-      // says the same of a script behind "ERR".
+      // A reply such as "OOM command not allowed" comes from a Redis that is there, but cannot be used either. Of a
+      // script, Redis 6 says the same after "ERR".
       const isFault = error instanceof Error && /^(?:NOSCRIPT|WRONGTYPE|ERR)\b(?!.*-[A-Z]+ )/.test(error.message);
       if (isFault) throw error;
       this.#setUp(false, error);
@@ -214,14 +214,14 @@ export class RedisConnection {
   }
 }
 
-/** A code such as `ECONNREFUSED` or `WRONGPASS`: the sentence behind it may quote what was sent. */
+/** A code such as `ECONNREFUSED` or `WRONGPASS`: the message after it may quote what was sent. */
 function problemOf(error: unknown): string {
   if (error instanceof Late || !(error instanceof Error)) return "it does not answer in time";
   const code = "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : (/^(?:ERR\b.*-)?([A-Z]{3,})\b/.exec(error.message)?.[1] ?? error.name);
 }
 
-/** Does what needs Redis or, while that is away, what this process can do alone. */
+/** Calls `shared` or, while Redis is away, `alone`, for what this process can do by itself. */
 export async function orAlone<Value>(
   shared: () => Promise<Value>,
   alone: () => Value | Promise<Value>,

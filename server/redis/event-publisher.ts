@@ -1,4 +1,4 @@
-/** Writes the events of this process' named runs into Redis, behind the answers: no client of this process waits for it. */
+/** Writes the events of this process' named runs into Redis, in the background: no client of this process waits for it. */
 
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
 import type { RedisConnection } from "./connection.ts";
@@ -15,27 +15,27 @@ export interface PublisherOptions {
 export interface PublishedRunOptions {
   /** The stream of events. */
   stream: string;
-  /** The key of the run's name, and what it holds while this process has the name. */
+  /** The key of the run's name, and its value while this process owns the name. */
   claimKey: string;
   claim: string;
-  /** The events of the run that this process still has, in batches: for a Redis that has lost what it had. */
+  /** The run's events that this process still has, in batches: written again if Redis has lost events. */
   kept(): Iterable<readonly NumberedEvent[]>;
-  /** Redis has more events than before. */
+  /** Called when Redis has more events than before. */
   onWritten(): void;
-  /** Another process has the run's name: nothing more is written. */
+  /** Called when another process owns the run's name: nothing more is written. */
   onTaken(): void;
 }
 
-/** Events of all runs are gathered for so long, so that a process sends ten commands a second and not one for each token. */
+/** Events of all runs are gathered for this long, so that a process sends ten commands a second and not one per token. */
 const GATHER_MS = 100;
 
 /** After a failure. */
 const RETRY_MS = 500;
 
-/** Readers elsewhere get the end also of a run that is not kept for clients that come back. */
+/** Readers at other processes get the end of a run even if it is not kept for clients that come back. */
 const MIN_GRACE_MS = 10_000;
 
-/** What one command writes at most: Redis does nothing else meanwhile. */
+/** The most that one command writes: Redis does nothing else meanwhile. */
 const RUNS_AT_ONCE = 100;
 const BYTES_AT_ONCE = 1024 * 1024;
 
@@ -46,7 +46,7 @@ export class EventPublisher {
   readonly #unwritten = new Set<PublishedRun>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
-  /** The command that is under way, or was the last one. */
+  /** The current or the last command. */
   #command: Promise<void> | undefined;
 
   constructor(redis: RedisConnection, options: PublisherOptions) {
@@ -59,7 +59,7 @@ export class EventPublisher {
     return run;
   }
 
-  /** Writes what there is. Resolves when Redis has it, or is away: then it is tried again. */
+  /** Writes all gathered events. Resolves when Redis has them, or is away: then the write is tried again. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -68,7 +68,7 @@ export class EventPublisher {
     return this.#writing;
   }
 
-  /** Writes the events of this run. Resolves when Redis has them, or is away: others may have more to write all the time. */
+  /** Writes the events of this run. Resolves when Redis has them, or is away, even if other runs have more to write. */
   async finish(run: PublishedRun): Promise<void> {
     void this.flush();
     while (!run.isWritten && this.#writing !== undefined) await this.#command?.catch(() => {});
@@ -81,7 +81,7 @@ export class EventPublisher {
   }
 
   async #write(): Promise<void> {
-    // `flush` must know of this promise before it ends.
+    // `flush` has to store this promise before it settles.
     await undefined;
     try {
       for (let runs = this.#nextRuns(); runs.length > 0; runs = this.#nextRuns()) {
@@ -89,7 +89,7 @@ export class EventPublisher {
         await this.#command;
       }
     } catch {
-      // Redis is away. What waits is written when it is there again.
+      // Redis is away: what waits is written later.
       if (this.#unwritten.size > 0) this.#timer ??= setTimeout(() => void this.flush(), RETRY_MS).unref();
     }
     this.#writing = undefined;
@@ -129,7 +129,7 @@ export class EventPublisher {
         run.close();
         run.options.onTaken();
       } else if (!lost.includes(index)) run.options.onWritten();
-      // A run that has more to write waits behind all others.
+      // A run that has more to write moves behind all others.
       this.#unwritten.delete(run);
       if (!run.isWritten) this.#unwritten.add(run);
     }
@@ -138,25 +138,25 @@ export class EventPublisher {
 
 interface Batch {
   lastId: number;
-  /** Empty where only the claim is renewed. */
+  /** Empty if only the claim is renewed. */
   text: string;
   isLast: boolean;
 }
 
-/** What Redis has to get of one run, and what it keeps of it. */
+/** One run's events: those to be written, and those that Redis keeps. */
 export class PublishedRun {
   readonly options: PublishedRunOptions;
-  /** Whether the last event of the run is among those that were added. */
+  /** Whether the last event of the run was added. */
   isEnded = false;
   isClosed = false;
-  /** Number of the newest event that Redis has taken; 0 before that. */
+  /** Number of the newest event that Redis has accepted; 0 before the first. */
   writtenId = 0;
-  /** What Redis has not taken yet, the oldest first. */
+  /** What Redis has not accepted yet, the oldest first. */
   batches: Batch[] = [];
   readonly #maxBytes: number;
   readonly #onEvents: () => void;
   #gathered: NumberedEvent[] = [];
-  /** What Redis holds, to know what it may drop. */
+  /** The batches that Redis has, to know which it may drop. */
   readonly #kept: { lastId: number; bytes: number }[] = [];
   #keptBytes = 0;
 
@@ -178,14 +178,14 @@ export class PublishedRun {
     this.#onEvents();
   }
 
-  /** Writes the claim again, if no event will do so. Where Redis has lost events, they are written again, too. */
+  /** Writes the claim again, unless waiting events do so. Events that Redis has lost are then written again, too. */
   renew(): void {
     if (this.isClosed || !this.isWritten) return;
     this.batches.push({ lastId: this.writtenId, text: "", isLast: this.isEnded });
     this.#onEvents();
   }
 
-  /** Redis has lost events that it had taken: they come before what waits, which the process may have dropped elsewhere. */
+  /** Queues events again that Redis has lost. What waits is kept and follows them: the log may have dropped it. */
   writeAgain(): void {
     if (this.isClosed) return;
     const [waiting, takenId] = [this.batches, this.writtenId];
@@ -206,8 +206,8 @@ export class PublishedRun {
   }
 
   /**
-   * What was gathered is written together. While Redis is away for long, old events give way: a reader elsewhere then learns
-   * that they are gone.
+   * Makes a batch of the gathered events. While Redis is away for long, the oldest batches are dropped: readers at
+   * other processes then get `run_expired`.
    */
   endBatch(): void {
     this.#addBatch(this.#gathered);
@@ -226,10 +226,10 @@ export class PublishedRun {
     while (bytes > this.#maxBytes && this.batches.length > 1) bytes -= this.batches.shift()?.text.length ?? 0;
   }
 
-  /** Counts the oldest batch as kept. Gives it, and the last number of the oldest batch that Redis keeps. */
+  /** Counts the oldest batch as kept. Returns it, and the last event number of the oldest batch that Redis keeps. */
   keepBatch(): { batch: Batch; oldestId: number } {
     const batch = this.batches[0] as Batch;
-    // A batch that is written again is there once.
+    // A batch that is written again is counted once.
     if (this.#kept.at(-1)?.lastId !== batch.lastId) {
       this.#kept.push({ lastId: batch.lastId, bytes: batch.text.length });
       this.#keptBytes += batch.text.length;
@@ -240,7 +240,7 @@ export class PublishedRun {
     return { batch, oldestId: this.#kept[0]?.lastId ?? 0 };
   }
 
-  /** Redis has the batch. It may have given way meanwhile. */
+  /** Called when Redis has the batch, which may have been dropped here meanwhile. */
   dropBatch(batch: Batch): void {
     this.writtenId = batch.lastId;
     if (this.batches[0] === batch) this.batches.shift();
@@ -248,10 +248,10 @@ export class PublishedRun {
 }
 
 /**
- * For each run two keys, stream and claim, and six values. A batch that is there already was written by a command whose answer
- * was lost: Redis refuses its number. One without events renews the claim. A claim that is gone was lost by Redis. Gives the
- * runs whose name another process has, and those of which Redis has lost events that it had: these start again, without what is
- * left of them.
+ * Two keys per run, stream and claim, and six values. If a batch was written by a command whose reply was lost, Redis
+ * refuses its number. A batch without events renews the claim. If a claim is missing, Redis has lost it. Returns the
+ * runs whose name another process owns, and those of which Redis has lost events: their streams are deleted, to be
+ * written again.
  */
 const APPEND = `
 local taken, lost = {}, {}

@@ -23,7 +23,7 @@ if ARGV[#KEYS + 1] == 'take' then
 end
 return '0'`;
 
-/** A pool is a sorted set of leases, each with the moment at which it lapses: a process that died gives its slots back. */
+/** A pool is a sorted set of leases, each with the time at which it expires: slots of a dead process become free. */
 const ACQUIRE = `${NOW}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local max = tonumber(ARGV[1])
@@ -51,7 +51,7 @@ export interface RedisLimiter extends Limiter {
 
 export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
   const alone = createMemoryLimiter();
-  /** By its id, the key of the pool of each slot of this process. */
+  /** The pool's key of each slot that this process has, by the id of its lease. */
   const leases = new Map<string, string>();
   const timer = setInterval(() => void renew().catch(() => {}), RENEW_MS).unref();
 
@@ -103,7 +103,7 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
     async close() {
       clearInterval(timer);
       const given = [...leases].map(([id, key]) => redis.command("ZREM", key, id));
-      // Commands are answered in their order: then those that were given back before are, too.
+      // Replies come in the order of the commands: slots released before are then released in Redis, too.
       await Promise.allSettled([...given, redis.command("PING")]);
     },
   };

@@ -1,4 +1,4 @@
-/** A run of another process: read out of Redis, and ended by asking its process. */
+/** A run of another process: read from Redis, and ended by asking its process. */
 
 import { invalidRequest, runLost } from "../protocol/errors.ts";
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
@@ -7,13 +7,13 @@ import type { RunHandle, RunReader } from "../runs/run-handle.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
 import type { Inbox, MessageType } from "./inbox.ts";
 
-/** What the key of a run holds. */
+/** The value of a run's key. */
 export interface Claim {
   /** The inbox of the run's process. */
   inbox: string;
   id: string;
   digest: string;
-  /** Another one each time that a name is claimed: what is left of a run before it is not read as its own. */
+  /** New for each claim of a name, so that what is left of an earlier run is not read as its own. */
   token: string;
 }
 
@@ -28,7 +28,7 @@ const READ_COUNT = 50;
 /** How often a reader asks the run's process to hold the run, and looks whether it has missed news. */
 const ASK_MS = 1000;
 
-/** A run is lost when its process has not answered for so many times, or when Redis was away for so many. */
+/** A run is lost when its process has not answered this many requests, or Redis was away at this many in a row. */
 const MAX_UNANSWERED = 5;
 const MAX_AWAY = 10;
 
@@ -40,7 +40,7 @@ export class RemoteRun implements RunHandle {
   readonly #inbox: Inbox;
   readonly #claim: Claim;
 
-  /** `claim` is what Redis holds. */
+  /** `claim` is the value of the run's key in Redis. */
   constructor(redis: RedisConnection, inbox: Inbox, claim: string) {
     this.#redis = redis;
     this.#inbox = inbox;
@@ -94,7 +94,7 @@ class RemoteReader implements RunReader {
   readonly #stream: string;
   /** Number of the last event that was handed out. */
   #position = 0;
-  /** Read already, to know whether there are any. */
+  /** Events that `open` has read, to know whether there are any. */
   #ready: NumberedEvent[] = [];
   #isAtEnd = false;
   #isClosed = false;
@@ -170,12 +170,12 @@ class RemoteReader implements RunReader {
       READ_COUNT,
     )) as Entry[];
     const there = entries.flatMap(eventsOf).filter(({ id }) => id > this.#position);
-    // Behind a gap nothing is handed out.
+    // Events after a gap are not handed out.
     const events = there.filter(({ id }, index) => id === this.#position + 1 + index);
     const last = events.at(-1);
     if (there.length === 0) {
       const end = await newestEvent(this.#redis, this.#stream);
-      // It was written since the first look.
+      // Written since the first read.
       if (end !== undefined && end.id > this.#position) return this.#read();
       if (end !== undefined && isTerminal(end)) {
         if (end.id < this.#position) throw invalidRequest("/after", `This run has no event ${this.#position}.`);
@@ -192,7 +192,7 @@ class RemoteReader implements RunReader {
   /** As `#read`; where the run is lost, the last event says so. */
   async #readOrLose(): Promise<NumberedEvent[]> {
     this.#hasNews = false;
-    // Asked before reading: what its process wrote until then, such as its last words, is read first.
+    // Checked before reading, so that everything its process wrote until then is read first.
     const isLost = this.#isGone || this.#unanswered >= MAX_UNANSWERED;
     try {
       const events = await this.#read();
@@ -216,7 +216,7 @@ class RemoteReader implements RunReader {
     this.#look();
   }
 
-  /** Counts how often it has asked, not how long: when this process stands still, the other is not silent. */
+  /** Counts requests and not time: a pause of this process is no silence of the other. */
   #askAgain(): void {
     this.#away = this.#redis.isUp ? 0 : this.#away + 1;
     this.#unanswered = this.#redis.isUp ? this.#unanswered + 1 : 0;

@@ -1,4 +1,4 @@
-/** Runs that all processes with the same Redis know: a run belongs to one of them, and clients of all can read it. */
+/** Runs that processes with the same Redis share: a run belongs to one of them, and clients of all can read it. */
 
 import { randomUUID } from "node:crypto";
 import type { Run } from "../runs/run.ts";
@@ -9,19 +9,19 @@ import { EventPublisher, type PublishedRun, type PublisherOptions } from "./even
 import { Inbox, type Message, type MessageType } from "./inbox.ts";
 import { type Claim, eventsKey, RemoteRun } from "./remote-run.ts";
 
-/** A run whose process died is known for so long. */
+/** How long a run stays known after its process has died. */
 const CLAIM_MS = 30_000;
 const RENEW_CLAIMS_MS = 10_000;
 
-/** A run is held for so long after a client elsewhere has asked for it last. */
+/** How long a run is kept alive after another process has last sent "hold". */
 const HOLD_MS = 5000;
 
-/** Sets the claim, or gives the one that is there. */
+/** Sets the claim, or returns the existing one. */
 const CLAIM = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
 return redis.call('GET', KEYS[1])`;
 
-/** A sorted set of names, each with the moment at which it is forgotten. Beyond the bound, the oldest go, or the new one is refused. */
+/** Adds a name, with the time at which it is forgotten. Beyond `max`, the oldest go or the new one is refused. */
 const SET_MARK = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local known = redis.call('ZSCORE', KEYS[1], ARGV[1])
@@ -35,14 +35,14 @@ const MARK = `${NOW}
 local max, ms = tonumber(ARGV[2]), tonumber(ARGV[4])
 ${SET_MARK}`;
 
-/** Another start of Redis has another one: it may have read from its disk what was true some time before its end. */
+/** The id of Redis' current start: after a restart it may have loaded an older copy of its data from disk. */
 const START = `
 local info = redis.pcall('INFO', 'server')
 local start = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''`;
 
 /**
- * The name of the sorted set is a member of it, beside the marks: whatever takes one away takes both. Gives the name that is
- * there, or sets this one; behind it, the start of Redis, and when on its clock the ledger need not be there any more.
+ * The ledger's name is a member of the sorted set, beside the marks: whatever removes one removes both. Returns the existing
+ * name, or sets this one, followed by the id of Redis' start and the time, by its clock, until which the ledger is needed.
  */
 const LEDGER = `${NOW}${START}
 local ms = tonumber(ARGV[2])
@@ -63,7 +63,7 @@ const IS_MARKED = `${NOW}
 local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])
 return ends and tonumber(ends) > now and 1 or 0`;
 
-/** Deletes a claim that is still this process' own, and the events. */
+/** Deletes the claim if it is still this process' own, and the events. */
 const DELETE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 redis.call('DEL', KEYS[2])`;
@@ -72,7 +72,7 @@ redis.call('DEL', KEYS[2])`;
 interface OwnRun {
   run: Run;
   token: string;
-  /** What Redis holds. */
+  /** The value of the claim in Redis. */
   claim: string;
   events: PublishedRun;
   elsewhere: ReadersElsewhere;
@@ -81,12 +81,12 @@ interface OwnRun {
 export class RedisRunStore implements RunStore {
   readonly #redis: RedisConnection;
   readonly #inbox: Inbox;
-  /** The runs of this process, with those that have no name, and what holds while Redis is away. */
+  /** All runs of this process, unnamed ones included, and the marks that are used while Redis is away. */
   readonly #own = createMemoryRunStore();
-  /** With those whose name is being claimed: other processes know of them first. */
+  /** Includes runs whose name is being claimed: other processes may know of them before this one does. */
   readonly #named = new Map<string, OwnRun>();
   readonly #publisher: EventPublisher;
-  /** Two messages of one name may come to this process at once: the second waits for what the first finds. */
+  /** If two messages with one name arrive at once, the second waits for what the first finds. */
   readonly #claiming = new Map<string, Promise<RunHandle>>();
   readonly #timer: NodeJS.Timeout;
 
@@ -95,7 +95,7 @@ export class RedisRunStore implements RunStore {
     this.#publisher = new EventPublisher(redis, { ...options, keepMs: CLAIM_MS });
     this.#inbox = new Inbox(redis, (message) => this.#receive(message));
     this.#timer = setInterval(() => this.#renewClaims(), RENEW_CLAIMS_MS).unref();
-    // It may have lost everything, also of runs that have ended.
+    // Redis may have lost everything, also of runs that have ended.
     redis.onReturn(() => this.#renewAll());
   }
 
@@ -115,7 +115,7 @@ export class RedisRunStore implements RunStore {
       () => this.#redis.command("GET", this.#claimKey(key)),
       () => null,
     );
-    // It may have become this process' own meanwhile.
+    // Meanwhile the name may have been claimed by this process.
     const late = this.#claiming.get(key) ?? this.#named.get(key)?.run;
     if (late !== undefined || typeof claim !== "string") return late;
     return new RemoteRun(this.#redis, this.#inbox, claim);
@@ -137,13 +137,13 @@ export class RedisRunStore implements RunStore {
         () => undefined,
       ).finally(() => this.#emit(named, "gone"));
     }
-    // Nobody will read what Redis has not taken by now.
+    // What Redis has not accepted by now will not be read.
     events.close();
   }
 
   async mark(key: string, ms: number, kind: MarkKind): Promise<"new" | "known"> {
     const { purpose, max, alone } = kind;
-    // Known here also when Redis is away later.
+    // Marked here, too, in case Redis is away later.
     const own = alone === "allow" ? await this.#own.mark(key, ms, kind) : undefined;
     const script = () =>
       this.#redis.script(MARK, [this.#marksKey(kind)], [this.#redis.keyOf("mark", key), max, alone, ms]);
@@ -159,13 +159,13 @@ export class RedisRunStore implements RunStore {
     return (await orAlone(script, () => own ?? refuseAlone())) === 1;
   }
 
-  /** While Redis is away, what is asked for under no name of its own cannot be approved later. */
+  /** While Redis is away the name is "none", and calls that are proposed under it cannot be approved later. */
   async ledger(ms: number, kind: MarkKind): Promise<string> {
     const script = () => this.#redis.script(LEDGER, [this.#marksKey(kind)], [`ledger:${randomUUID()}`, ms]);
     return String(await orAlone(script, () => "none"));
   }
 
-  /** The key itself is marked: hashed with a secret that Redis has lost since, it would be another one. */
+  /** Marks the key unhashed: if Redis lost the secret for the hash, the key would be another one. */
   async markIn(ledger: string, key: string, kind: MarkKind): Promise<"new" | "known" | "lost"> {
     const { purpose, max, alone } = kind;
     const [name = "", start = "", until = "0"] = ledger.split(".");
@@ -215,8 +215,8 @@ export class RedisRunStore implements RunStore {
   }
 
   /**
-   * Another process has answered the message under this name, while this one could not be reached. Were both answers read
-   * under one name, a client could get the beginning of one and the end of the other.
+   * Another process has claimed this name while this one could not be reached. If both answers could be read under it,
+   * a client could get the beginning of one and the end of the other.
    */
   #lose(key: string, run: Run): void {
     const named = this.#named.get(key);
@@ -246,10 +246,10 @@ export class RedisRunStore implements RunStore {
     else own.run.discard();
   }
 
-  /** A client of that process reads the run. The answer shows that this process lives. */
+  /** A client of that process reads the run. The reply shows that this process is alive. */
   #hold(own: OwnRun, from: string): void {
     const asksAgain = own.elsewhere.hold(from);
-    // A client there has not got the end: Redis may have dropped it, as it does when its memory is full.
+    // A client there lacks the end: Redis may have evicted it, as it does when its memory is full.
     if (asksAgain && own.events.isEnded) own.events.renew();
     this.#send(from, "news", own.token);
   }
@@ -258,13 +258,13 @@ export class RedisRunStore implements RunStore {
     for (const inbox of elsewhere.inboxes()) this.#send(inbox, type, token);
   }
 
-  /** A message that is lost is made up for: readers elsewhere ask again. */
+  /** A lost message does no harm: readers at other processes ask again. */
   #send(inbox: string, type: MessageType, token: string): void {
     this.#inbox.send(inbox, type, token).catch(() => {});
   }
 }
 
-/** The processes whose clients read a run of this one. While there are any, one reader of this process reads for them. */
+/** The other processes whose clients read a run. While there are any, one reader of this process reads for them. */
 class ReadersElsewhere {
   readonly #run: Run;
   /** By inbox. */
@@ -279,7 +279,7 @@ class ReadersElsewhere {
     return this.#timers.keys();
   }
 
-  /** Keeps the run alive for a while. Gives whether this process has asked for it a moment ago, too. */
+  /** Keeps the run alive for `HOLD_MS`. Returns whether that process was keeping it alive already. */
   hold(inbox: string): boolean {
     const timer = this.#timers.get(inbox);
     clearTimeout(timer);
@@ -296,7 +296,7 @@ class ReadersElsewhere {
   }
 }
 
-/** Takes each event at once: a reader for clients elsewhere never delays the run. */
+/** Reads each event at once, so that clients of other processes never delay the run. */
 async function readOn(run: Run): Promise<RunReader> {
   const reader = await run.read("oldest");
   const takeAll = async () => {

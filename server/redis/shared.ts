@@ -1,4 +1,4 @@
-/** What several processes share by Redis: docs/internals/redis.md says who writes what, and when. */
+/** What several processes share through Redis. Who writes what, and when: docs/internals/redis.md. */
 
 import type { LoadPackage } from "../config/optional-package.ts";
 import type { Settings } from "../config/settings.ts";
@@ -16,9 +16,9 @@ export interface Shared {
   readonly store: RunStore;
   readonly states: StateStore;
   readonly isUp: boolean;
-  /** The first one signs states where no setting says with what, all verify. */
+  /** The first one signs states if no setting has a secret for that; all of them verify. */
   readonly stateSecrets: readonly string[];
-  /** Gives back what this process holds. */
+  /** Writes what waits, releases this process' slots, and disconnects. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** States of conversations that the server keeps for its clients, in Redis: any process goes on with them. */
+/** Conversation states that the server keeps in Redis: any process can continue them. */
 
 import { randomUUID } from "node:crypto";
 import { cannotMark } from "../runs/run-store.ts";
@@ -8,10 +8,10 @@ import { orAlone, type RedisConnection } from "./connection.ts";
 /** UTF-16 units in one command: all others wait behind it, and a Redis that is too slow for one counts as away. */
 const PIECE_CHARS = 256 * 1024;
 
-/** For processes that are reading a state whose place another one has taken. */
+/** How long replaced pieces stay, for processes that are reading them. */
 const LEAVING_MS = 10_000;
 
-/** Keeps the head of a state, unless there is one of another version than the one that it follows. */
+/** Stores the head of a state, unless the stored one is of another version than the one that it replaces. */
 const SAVE = `
 local kept = redis.call('GETRANGE', KEYS[1], 0, #ARGV[1] - 1)
 if ARGV[1] ~= '' and kept ~= '' and kept ~= ARGV[1] then return 0 end
@@ -20,7 +20,7 @@ return 1`;
 
 export class RedisStateStore implements StateStore {
   readonly #redis: RedisConnection;
-  /** What Redis could not take: newer than what it has. */
+  /** States that Redis could not take: newer than those that it has. */
   readonly #own = new MemoryStateStore();
 
   constructor(redis: RedisConnection) {
@@ -30,7 +30,7 @@ export class RedisStateStore implements StateStore {
   async load(key: string): Promise<KeptState | undefined> {
     const own = await this.#own.load(key);
     if (own !== undefined) return own;
-    // A state that cannot be read now may still be there: the conversation does not start again because of that.
+    // A state that cannot be read now may still exist: the conversation must not begin anew because of that.
     return orAlone(
       () => this.#load(this.#redis.keyOf("state", key)),
       () => {
@@ -86,13 +86,13 @@ export class RedisStateStore implements StateStore {
   }
 }
 
-/** The keys of the pieces behind the first one. */
+/** The keys of the pieces after the first one. */
 function placesOf(name: string, version: string): string[] {
   const [id, count] = version.split(".");
   return Array.from({ length: Number(count ?? 0) }, (_, index) => `${name}:${id}:${index}`);
 }
 
-/** No piece ends within a character. */
+/** Splits a text, but no surrogate pair. */
 function split(text: string): string[] {
   const pieces: string[] = [];
   for (let at = 0; at < text.length; at += pieces.at(-1)?.length ?? 0) {

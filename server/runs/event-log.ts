@@ -3,19 +3,19 @@
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import type { NumberedEvent, StreamEvent } from "../protocol/events.ts";
 
-/** Most bytes that a reader gets at once, before it is asked whether its client can take more. */
+/** The most bytes of a reader's batch; the next batch is read when its client is ready for more. */
 const BATCH_BYTES = 64 * 1024;
 
-/** How far the quickest reader may lag behind before the run has to wait. */
+/** How far the fastest reader may lag behind before the run has to wait. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
-/** What an event takes beside its texts, about. */
+/** Approximate size of an event without its texts. */
 const EVENT_BYTES = 200;
 
 export interface EventLogOptions {
-  /** Beyond this, without a reader, the run has to wait. */
+  /** Size at which a run without readers has to wait, and a slow reader loses events. */
   maxBytes: number;
-  /** How much of what all readers have is kept for clients that come back. */
+  /** How much of what all readers have read is kept for clients that come back. */
   keptBytes: number;
   budget: LogBudget;
 }
@@ -23,17 +23,17 @@ export interface EventLogOptions {
 export class EventLog {
   /** Number of the newest event; 0 while there is none. */
   lastId = 0;
-  /** Whether no event follows. */
+  /** Whether no more events will follow. */
   isEnded = false;
   readonly #options: EventLogOptions;
   readonly #readers = new Set<Reader>();
   readonly #followers: ((events: readonly NumberedEvent[]) => void)[] = [];
   /** The newest events. Those up to number `#droppedId` were dropped. */
   readonly #events: NumberedEvent[] = [];
-  /** Bytes of the whole run up to and with each of them. */
+  /** For each of them, the bytes of the run up to and including it. */
   readonly #ends: number[] = [];
   #droppedId = 0;
-  /** Bytes of the whole run that were dropped, and that were written. */
+  /** Bytes of the run that were dropped, and that were written, so far. */
   #droppedBytes = 0;
   #writtenBytes = 0;
   #isForgotten = false;
@@ -47,7 +47,7 @@ export class EventLog {
     return this.#readers.size;
   }
 
-  /** Numbers the events, which belong to the log from now on. */
+  /** Numbers the events in place; they belong to the log from now on. */
   append(events: readonly StreamEvent[]): void {
     const before = this.#writtenBytes;
     for (const event of events as NumberedEvent[]) {
@@ -63,19 +63,19 @@ export class EventLog {
     this.#trim();
   }
 
-  /** Calls the listener with each batch that is appended. Unlike a reader, it neither holds the run back nor keeps it alive. */
+  /** Calls the listener with each appended batch. Unlike a reader, a follower neither slows the run nor keeps it alive. */
   follow(listener: (events: readonly NumberedEvent[]) => void): void {
     this.#followers.push(listener);
   }
 
-  /** Nothing follows. Readers get what is left. */
+  /** Marks the log as complete. Readers still get the remaining events. */
   end(): void {
     this.isEnded = true;
     for (const reader of this.#readers) reader.wake();
     this.#trim();
   }
 
-  /** No client can come back: keeps only what the readers still have to get. */
+  /** Called when no client can come back: keeps only the events that current readers still need. */
   forget(): void {
     this.#isForgotten = true;
     this.#trim();
@@ -108,7 +108,7 @@ export class EventLog {
   }
 
   /**
-   * Reads what follows event number `after`, or everything that is still there. `onClose` is called once.
+   * Reads the events after number `after`, or all that are still kept. `onClose` is called once.
    * @throws ApiError `run_expired` if the next event was dropped, `invalid_request` if there is no event `after`
    */
   read(after: number | "oldest", onClose: () => void): Reader {
@@ -134,7 +134,7 @@ export class EventLog {
     return this.#events.slice(from, to);
   }
 
-  /** All events that are still there, in batches. */
+  /** All events that are still kept, in batches. */
   *kept(): Iterable<readonly NumberedEvent[]> {
     for (let position = this.#droppedId; position < this.lastId; ) {
       const events = this.after(position);
@@ -148,19 +148,19 @@ export class EventLog {
     if (this.#wakeWriter !== undefined && !this.isFull) this.wakeWriter();
   }
 
-  /** Bytes of the run up to and with this event. */
+  /** Bytes of the run up to and including this event. */
   #endOf(id: number): number {
     return this.#ends[id - this.#droppedId - 1] ?? this.#droppedBytes;
   }
 
-  /** Makes room, but keeps all events while there is no reader: the next client may want each of them. */
+  /** Drops events that are not needed; none while there is no reader, since the next client may want each of them. */
   #trim(): void {
     const { maxBytes, keptBytes, budget } = this.#options;
     if (this.#readers.size === 0 && !this.#isForgotten) return;
     const kept = this.#isForgotten || budget.isFull ? 0 : keptBytes;
     // Dropping many events at once is cheaper than one by one.
     if (this.#writtenBytes - this.#droppedBytes <= kept * 1.25) return;
-    // The newest event may be the last one, which has the state: it stays while clients can come back.
+    // The newest event may be the run's last, which has the state: it is kept while clients can come back.
     const newest = this.#isForgotten ? this.lastId : this.lastId - 1;
     let [slowest, quickest] = [newest, 0];
     for (const { position } of this.#readers) {
@@ -168,11 +168,11 @@ export class EventLog {
       quickest = Math.max(quickest, position);
     }
     this.#drop(kept, slowest);
-    // A slow reader holds back no other: beyond `maxBytes` it loses events, and fails.
+    // A slow reader does not delay the others: beyond `maxBytes` it loses events, and fails.
     this.#drop(maxBytes, Math.min(newest, quickest));
   }
 
-  /** Drops the oldest events up to number `id`, while there are more bytes than these. */
+  /** Drops the oldest events up to number `id`, while the log has more than `keptBytes`. */
   #drop(keptBytes: number, id: number): void {
     let count = 0;
     let dropped = this.#droppedBytes;
@@ -191,14 +191,14 @@ export class EventLog {
   }
 }
 
-/** One client's position in a log. The next events are taken when the client can take them. */
+/** One client's position in a log. Events are handed out only when the client asks for them. */
 export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
   /** Number of the last event that was handed out. */
   position: number;
   readonly #log: EventLog;
   readonly #onClose: () => void;
   #isClosed = false;
-  /** The client waits for events. */
+  /** Present while the client waits for events. */
   #waiting:
     | { resolve(result: IteratorResult<NumberedEvent[], undefined>): void; reject(error: unknown): void }
     | undefined;
@@ -226,7 +226,7 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
     });
   }
 
-  /** Hands out what there is, if the client waits for it. */
+  /** Resolves a waiting `next` if there are events, or none will follow. */
   wake(): void {
     const waiting = this.#waiting;
     if (waiting === undefined) return;
@@ -250,7 +250,7 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
     return { value: events, done: false };
   }
 
-  /** The client has everything or has gone. Also ends a loop that waits for events. */
+  /** Called when the client has everything or has disconnected. Also ends a loop that waits for events. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -259,7 +259,7 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
   }
 }
 
-/** Why nothing is read after event number `position`. */
+/** The error of a reader at event number `position` whose next event was dropped. */
 export function expired(position: number): ApiError {
   return new ApiError("run_expired", `Event ${position + 1} of this run is no longer kept.`);
 }
@@ -277,7 +277,7 @@ function textLength(value: unknown): number {
 export class LogBudget {
   readonly #maxBytes: number;
   #usedBytes = 0;
-  /** Drop the logs of ended runs that are kept for clients that come back; the oldest first. */
+  /** Functions that drop the logs of ended runs, which are kept for clients that come back; the oldest first. */
   readonly #droppable = new Set<() => void>();
   readonly #waiting = new Set<() => void>();
 
@@ -289,7 +289,7 @@ export class LogBudget {
     return this.#usedBytes >= this.#maxBytes;
   }
 
-  /** Counts bytes, and drops old logs for them. */
+  /** Counts bytes, and drops old logs to make room. */
   take(bytes: number): void {
     this.#usedBytes += bytes;
     if (this.#usedBytes <= this.#maxBytes) return;
@@ -308,7 +308,7 @@ export class LogBudget {
     for (const wake of waiting) wake();
   }
 
-  /** `drop` releases a log's bytes when they are needed. */
+  /** Registers `drop`, which is called to release a log's bytes when they are needed. */
   offer(drop: () => void): void {
     this.#droppable.add(drop);
   }

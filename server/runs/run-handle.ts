@@ -1,8 +1,8 @@
-/** What the routes know of a run, of this process or of another one. Types alone. */
+/** Runs as the routes see them. Types only. */
 
 import type { NumberedEvent } from "../protocol/events.ts";
 
-/** A run as the routes see it: of this process, or of another one. */
+/** A run of this process or of another one. */
 export interface RunHandle {
   readonly id: string;
   /** The digest of the message, to see whether the same one is sent again under the same name. */
@@ -10,20 +10,20 @@ export interface RunHandle {
   /** Resolves when the run begins; rejects with the `ApiError` of a refusal. */
   readonly started: Promise<void>;
   /**
-   * Reads what follows event number `after`, or everything that is still there. The reader keeps the run alive until it is
+   * Reads the events after number `after`, or all that are still kept. The reader keeps the run alive until it is
    * closed. @throws ApiError `run_expired` or `invalid_request`
    */
   read(after: number | "oldest"): Promise<RunReader>;
-  /** Ends the run; its readers get what was said so far. Gives whether it was ended so, now or before. */
+  /** Stops the run; its readers get what was said so far. Resolves with whether it was stopped, now or before. */
   stop(): Promise<boolean>;
-  /** No client wants it any more: ends it, and drops its events. */
+  /** Ends the run and drops its events, because no client needs them any more. */
   discard(): void;
 }
 
-/** One client's position in a run. Throws `run_expired` where the client is too slow for the events to be kept. */
+/** One client's position in a run. `next` rejects with `run_expired` if the client is too slow for the events to be kept. */
 export interface RunReader extends AsyncIterableIterator<NumberedEvent[]> {
   /** Whether the run has ended and nothing is left to read. */
   readonly isAtEnd: boolean;
-  /** The client has everything or has gone. Also ends a loop that waits for events. */
+  /** Called when the client has everything or has disconnected. Also ends a loop that waits for events. */
   close(): void;
 }

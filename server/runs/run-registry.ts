@@ -1,4 +1,4 @@
-/** Starts runs, finds them again, and ends them when the server stops: docs/internals/runs.md says what always holds. */
+/** Starts runs, finds them again, and ends them when the server stops. Invariants: docs/internals/runs.md. */
 
 import { randomUUID } from "node:crypto";
 import type { ApprovalLedger } from "../agent/approvals.ts";
@@ -21,7 +21,7 @@ import { APPROVALS, EARLY_CANCEL_MS, EARLY_CANCELS, type RunStore } from "./run-
 
 /** A message that is to be answered. */
 export interface StartOptions extends Pick<RunStart, "metadata" | "transport" | "trace"> {
-  /** By whose rules the message was read. */
+  /** The agent for which the message was parsed, and which answers it. */
   served: ServedAgent;
   request: RunRequest;
   /** The client's name for the run, if it wants to come back to it. */
@@ -32,7 +32,7 @@ export interface StartOptions extends Pick<RunStart, "metadata" | "transport" | 
   isStreamed: boolean;
   /** The id of the request, or of the socket's upgrade, that brought the message. */
   requestId: string;
-  /** The memory of the message. A run that is started shares it until it is over. */
+  /** The memory counted for the message. The run shares it until it has ended. */
   memory: MessageMemory;
 }
 
@@ -41,9 +41,9 @@ export interface RegistryParts {
   limits: MessageLimits;
   settings: Settings;
   observeRun: ObserveRun;
-  /** Gets what went wrong where no client waits for it. */
+  /** Called with errors that no client is waiting for. */
   fail(error: unknown): void;
-  /** A message begins (1) or ends (-1) to wait for its run. */
+  /** Called when a message starts (1) or stops (-1) waiting for its run. */
   onQueue(change: 1 | -1): void;
 }
 
@@ -53,7 +53,7 @@ export interface StartedRun {
   reader: RunReader;
 }
 
-/** For the last event of each run to be written. */
+/** How long a shutdown waits for the last events of the runs that it has aborted. */
 const LAST_EVENT_MS = 2000;
 
 export class RunRegistry {
@@ -70,7 +70,7 @@ export class RunRegistry {
     this.#budget = new LogBudget(parts.settings.resumeTotalBytes);
   }
 
-  /** Whether a run goes on, or one that has ended is still being read. */
+  /** Whether a run is in progress, or an ended one is still being read. */
   get isBusy(): boolean {
     return !this.#inFlight.isIdle;
   }
@@ -81,8 +81,8 @@ export class RunRegistry {
   }
 
   /**
-   * Starts a run, or gives the one that this caller has named so: a message that is sent again after its connection was lost
-   * is not answered twice. @throws ApiError `shutting_down`, `overloaded` as `ServedAgent.refuseUnready` does, or `invalid_request` for the name of another message's run
+   * Starts a run, or returns this caller's run of the same name: a message sent again is not answered twice. @throws ApiError
+   * `shutting_down`, `overloaded` as `ServedAgent.refuseUnready` does, or `invalid_request` if another message has the name
    */
   async start(caller: Caller, options: StartOptions): Promise<StartedRun> {
     const { name } = options;
@@ -110,7 +110,7 @@ export class RunRegistry {
     if (owner !== run) return join(owner, options);
     this.#runs.set(run, caller);
     if (name !== undefined && (await store.isMarked(key, EARLY_CANCELS))) await run.stop();
-    // The reader comes first: a run without one may be over, and its events dropped, before it is read.
+    // The reader is opened first: otherwise the run could end, and its events be dropped, before they are read.
     const reader = await run.read(0);
     void this.#begin(run, caller, options);
     return { run, reader };
@@ -124,8 +124,8 @@ export class RunRegistry {
   }
 
   /**
-   * Ends a run, and gives whether it was ended so, now or before. A run that is not known yet ends as soon as its message
-   * has come, and the model is not asked: such a cancel takes memory, so it counts as a message.
+   * Cancels a run, and resolves with whether it was cancelled, now or before. The cancel of an unknown run is remembered: the
+   * run ends when its message arrives, and no model is asked. This takes memory, so it counts as a message.
    * @throws ApiError `run_not_found`, for such a run, too, or `rate_limited`
    */
   async cancel(caller: Caller, id: string): Promise<boolean> {
@@ -133,17 +133,17 @@ export class RunRegistry {
     const key = runKey(caller, id);
     const run = await store.find(key);
     if (run !== undefined) return run.stop();
-    // Any other name is that of no message: remembering it would only take memory.
+    // No message can have such a name: remembering it would only take memory.
     if (!RUN_ID.test(id)) throw runNotFound();
     await limits.admitMessage(caller);
     await store.mark(key, EARLY_CANCEL_MS, EARLY_CANCELS);
-    // Its message may have come to another process meanwhile, which did not know of the cancel yet.
+    // Meanwhile the message may have reached another process, which did not know of the cancel yet.
     const late = await store.find(key);
     if (late !== undefined) return late.stop();
     throw runNotFound();
   }
 
-  /** Ends the runs of these callers, whose key may no longer be used, and drops those that have ended. Gives how many ran. */
+  /** Aborts the runs of callers whose key is no longer valid, and drops their ended runs. Returns how many were running. */
   revoke(isRevoked: (caller: Caller) => boolean): number {
     const revoked = [...this.#runs].filter(([, caller]) => isRevoked(caller)).map(([run]) => run);
     const running = revoked.filter((run) => !run.isEnded).length;
@@ -154,7 +154,7 @@ export class RunRegistry {
     return running;
   }
 
-  /** Starts nothing more. Resolves when all runs are over and read; those that still run after `ms` are ended. */
+  /** Starts no more runs. Resolves when all runs have ended and been read; those in progress after `ms` are aborted. */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
     if (!(await this.#inFlight.idleWithin(ms))) {
@@ -166,7 +166,7 @@ export class RunRegistry {
 
   #createRun(id: string, key: string, { name, digest, isStreamed }: StartOptions): Run {
     const { settings, store, fail } = this.#parts;
-    // An answer in one body ends with its connection, also under a name: it cannot be read on.
+    // A run answered in one body ends with its connection, even if it has a name: it cannot be resumed.
     const graceMs = name === undefined || !isStreamed ? 0 : settings.resumeSeconds * 1000;
     const maxBytes = settings.resumeBytes;
     const run: Run = new Run({
@@ -234,7 +234,7 @@ export class RunRegistry {
   }
 }
 
-/** Without a key and a user, knowing the name is what opens a run. */
+/** Without a key and a user, knowing a run's name is enough to access it. */
 function runKey({ keyId, user }: Caller, id: string): string {
   return user === undefined ? `${keyId}/${id}` : `${keyId}/${id}/${user.id}`;
 }
@@ -246,13 +246,13 @@ function ledgerOf(store: RunStore): ApprovalLedger {
   };
 }
 
-/** The message was sent before. For an answer in one body the end of the run is enough, if its beginning was dropped. */
+/** Returns the run of a message that was sent before. An answer in one body needs only the end of the run. */
 async function join(run: RunHandle, { digest, isStreamed }: StartOptions): Promise<StartedRun> {
   if (isSameMessage(run.digest, digest)) return { run, reader: await run.read(isStreamed ? 0 : "oldest") };
   throw invalidRequest("/run", "This run id belongs to another message. Use a new one for each message.");
 }
 
-/** Only where both name the state that they go on from, it has to be the same: a socket may have remembered it. */
+/** The states that two messages continue have to match only if both name one: a socket may have remembered it. */
 function isSameMessage(one: string, other: string): boolean {
   const [message, state = ""] = one.split(".");
   const [otherMessage, otherState = ""] = other.split(".");

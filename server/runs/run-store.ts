@@ -1,4 +1,4 @@
-/** Which runs there are. In memory here; a shared store makes the runs of several processes common to all of them. */
+/** Finds runs by their key. In memory here; a shared store does so for the runs of several processes. */
 
 import { randomUUID } from "node:crypto";
 import { ApiError } from "../protocol/errors.ts";
@@ -7,54 +7,54 @@ import type { RunHandle } from "./run-handle.ts";
 
 export interface RunStore {
   /**
-   * Registers a run of this process under its key. If the key is taken, gives the run that has it. A run that the client has
-   * not named is known to this process alone.
+   * Registers a run of this process under its key. If the key is taken, resolves with the run that has it. A run that
+   * the client has not named is known to this process only.
    */
   claim(key: string, run: Run, isNamed: boolean): Promise<RunHandle>;
   find(key: string): Promise<RunHandle | undefined>;
-  /** No client can come back to a run of this process. */
+  /** Removes a run of this process that no client can come back to. */
   forget(key: string, run: Run): Promise<void>;
   /**
-   * Remembers a name for so long, and says whether it was remembered already: of two processes that mark one name at once,
-   * exactly one gets "new". @throws ApiError `overloaded` (503) where `alone` is "refuse"
+   * Remembers a name for `ms`, and resolves with whether it was remembered already: of two processes that mark one name
+   * at once, exactly one gets "new". @throws ApiError `overloaded` (503) where `alone` is "refuse"
    */
   mark(key: string, ms: number, kind: MarkKind): Promise<"new" | "known">;
   /** @throws ApiError as `mark` does */
   isMarked(key: string, kind: MarkKind): Promise<boolean>;
   /**
-   * The name of what remembers the marks of this kind for so long from now, on its own clock: as soon as it has lost any, its
-   * name is another one.
+   * The name of the ledger that remembers marks of this kind for `ms` from now, by its own clock. As soon as it has
+   * lost a mark, its name changes.
    */
   ledger(ms: number, kind: MarkKind): Promise<string>;
-  /** As `mark`, in the ledger of that name alone: "lost" if it is not there any more, or late. @throws ApiError as `mark` does */
+  /** As `mark`, in this ledger alone: "lost" if it no longer exists or has expired. @throws ApiError as `mark` does */
   markIn(ledger: string, key: string, kind: MarkKind): Promise<"new" | "known" | "lost">;
-  /** The process ends. */
+  /** Called when the process ends. */
   close(): Promise<void>;
 }
 
-/** What names are marked for. */
+/** A purpose for which names are marked, and its limits. */
 export interface MarkKind {
-  /** Names that are marked for another purpose are other names, and never drive these out. */
+  /** Each purpose has its own names: those of another purpose never evict them. */
   purpose: string;
   /** How many names are remembered. */
   max: number;
   /**
-   * While the processes cannot reach what they share, "allow" goes on with the marks of this process alone, and "refuse"
-   * rejects: for what must not happen twice. Beyond `max`, "allow" forgets the oldest name, and "refuse" rejects the new one.
+   * While the shared store cannot be reached, "allow" uses the marks of this process only, and "refuse" rejects, for
+   * what must not happen twice. Beyond `max`, "allow" forgets the oldest name, and "refuse" rejects the new one.
    */
   alone: "allow" | "refuse";
 }
 
-/** Runs that shall not start, because they were cancelled while their message was on its way. */
+/** Runs that must not start, because they were cancelled before their message arrived. */
 export const EARLY_CANCELS: MarkKind = { purpose: "cancels", max: 10_000, alone: "allow" };
 
-/** Decisions of people on tool calls, each of which is carried out at most once. */
+/** People's decisions on tool calls; each is applied at most once. */
 export const APPROVALS: MarkKind = { purpose: "approvals", max: 100_000, alone: "refuse" };
 
 /** Longer than a body may take, unless that is set otherwise. */
 export const EARLY_CANCEL_MS = 10 * 60_000;
 
-/** It is not known whether the name is marked. The sentence is for people, `detail` for the log. */
+/** The error if it is not known whether a name is marked. The sentence is for people, `detail` for the log. */
 export function cannotMark(detail: string): ApiError {
   return new ApiError("overloaded", "This is not possible at the moment. Please try again.", { retryAfter: 1, detail });
 }
@@ -62,10 +62,10 @@ export function cannotMark(detail: string): ApiError {
 /** `now` counts milliseconds and never goes back. */
 export function createMemoryRunStore(now: () => number = () => performance.now()): RunStore {
   const runs = new Map<string, RunHandle>();
-  /** By purpose, the oldest name first, each with the time at which it is forgotten. */
+  /** By purpose: names, the oldest first, each with the time at which it is forgotten. */
   const marks = new Map<string, Map<string, number>>();
 
-  /** Its marks are lost with the process, and never before. */
+  /** The id of this process' ledger, which loses marks only when the process ends. */
   const ledger = randomUUID();
 
   function markIn(name: string, key: string, kind: MarkKind): "new" | "known" | "lost" {

@@ -11,7 +11,7 @@ export interface RunOptions {
   digest: string;
   log: EventLog;
   budget: LogBudget;
-  /** How long the run goes on without a reader, and how long its events stay after its end; 0 for a run that ends with its connection. */
+  /** How long the run continues without a reader, and its events stay after its end; 0: it ends with its connection. */
   graceMs: number;
   maxMs: number;
   /** Counts what a shutdown waits for: the run itself, and each of its readers. */
@@ -25,14 +25,14 @@ export interface RunWork {
   run: AgentRun;
   /** Waits until the run may begin. @throws ApiError, or anything after an abort */
   admit(signal: AbortSignal): Promise<Release>;
-  /** The run begins. */
+  /** Called when the run begins. */
   observe(): RunObserver;
 }
 
-/** For every run that is over. Made once, because the stack of an error takes a fiftieth of a short answer's time. */
+/** The abort reason of every ended run. Created once: the stack of an error takes a fiftieth of a short answer's time. */
 const OVER = new RunAborted("gone");
 
-/** How long a run may take to end when it was aborted. One that listens takes milliseconds. */
+/** How long an aborted run may take to end. A run that reacts to its signal takes milliseconds. */
 const ABORT_TIMEOUT_MS = 1000;
 
 /** One answer in the making. It belongs to no connection: clients come and go as readers of its log. */
@@ -49,9 +49,9 @@ export class Run implements RunHandle {
   #graceTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
   #isForgotten = false;
-  /** Whether a piece of text or thinking was reported. */
+  /** Whether the observer has got a piece of text or thinking. */
   #hasSpoken = false;
-  /** UTF-16 units of text that clients have got since a tool has parted it. */
+  /** UTF-16 units of text that clients have got since the last event of a tool. */
   #chars = 0;
 
   constructor(options: RunOptions) {
@@ -62,7 +62,7 @@ export class Run implements RunHandle {
     this.started = new Promise((resolve, reject) => {
       this.#onStart = (refusal) => (refusal === undefined ? resolve() : reject(refusal));
     });
-    // A refusal reaches the clients that wait for the start. There may be none left.
+    // Prevents an unhandled rejection: no client may be waiting for the start.
     this.started.catch(() => {});
   }
 
@@ -124,7 +124,7 @@ export class Run implements RunHandle {
     this.#forget();
   }
 
-  /** A run that is ended while it waits says so as any other does: by its last event. */
+  /** A run that is aborted while it waits begins nevertheless, so that its last event reports its end. */
   async #admit(work: RunWork): Promise<Release> {
     const { signal } = this.#controller;
     try {
@@ -157,10 +157,10 @@ export class Run implements RunHandle {
   async #write(batches: AsyncIterable<RunEvent[]>, observer: RunObserver): Promise<void> {
     const { signal } = this.#controller;
     for await (const events of batches) {
-      // The run may have ended without waiting for the model.
+      // The run may have ended without waiting for the model, after `ABORT_TIMEOUT_MS`.
       if (this.log.isEnded) return;
       if (!this.#isForgotten) this.#append(events, observer);
-      // A run that is to end says little more, and its end does not wait for readers.
+      // An aborted run writes little more, and its end does not wait for readers.
       while (this.log.isFull && !signal.aborted) await this.log.change();
     }
   }
@@ -176,7 +176,7 @@ export class Run implements RunHandle {
     if (shown.length > 0) this.log.append(shown);
   }
 
-  /** An event without what a tool hides, and with the place of a source. */
+  /** An event as clients get it: without what a tool hides, and with the position of a source. */
   #forClients(event: RunEvent): StreamEvent[] {
     if (event.type === "hidden") return event.shown === undefined ? [] : this.#forClients(event.shown);
     if (event.type === "mark") return [event.placed(this.#chars)];
@@ -192,7 +192,7 @@ export class Run implements RunHandle {
     clearTimeout(this.#abortTimer);
     clearTimeout(this.#graceTimer);
     this.log.end();
-    // Nothing of a run lives on: what is left of the model's request and of the tools ends here.
+    // Ends what is left of the model's request and of the tools: nothing may outlive the run.
     this.#controller.abort(OVER);
     if (this.#isForgotten) return;
     if (graceMs === 0 || this.log.lastId === 0) {

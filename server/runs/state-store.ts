@@ -1,46 +1,46 @@
-/** States of conversations that the server keeps, for clients that only name theirs. In memory here, or shared by Redis. */
+/** Conversation states that the server keeps, for clients that send only their name. In memory here, or shared by Redis. */
 
 import { randomUUID } from "node:crypto";
 
 export interface StateStore {
-  /** The state under this key, whose time then starts again. @throws ApiError `overloaded` while that cannot be known */
+  /** The state under this key, whose lifetime then starts again. @throws ApiError `overloaded` while the store is away */
   load(key: string): Promise<KeptState | undefined>;
   /**
-   * Keeps a state as JSON text, in place of the one of version `from`. Gives false where another one has taken its place
-   * meanwhile, which stays. Without `from`, whatever is there gives way.
+   * Stores a state as JSON text, in place of version `from`. Resolves with false, without a change, if another version
+   * has replaced that one. Without `from`, any version is replaced.
    */
   save(key: string, json: string, from?: string): Promise<boolean>;
 }
 
 export interface KeptState {
   json: string;
-  /** Names the state among all that were kept under its key. */
+  /** Identifies the state among all that were stored under its key. */
   version: string;
 }
 
-/** Whether the version that is kept is not the one that a state follows. */
+/** Whether another version than `from` is stored. */
 export function isAnother(kept: string | undefined, from: string | undefined): boolean {
   return kept !== undefined && from !== undefined && kept !== from;
 }
 
-/** After the last use. */
+/** How long a state is kept after its last use. */
 export const STATE_MS = 60 * 60_000;
 
 const MOST = { states: 1000, bytes: 64 * 1024 * 1024 };
 
 /** A state in memory. */
 interface Held {
-  /** A text takes twice as much as soon as it has one character beyond Latin-1. */
+  /** Not a string, which takes twice as much memory with a single character beyond Latin-1. */
   readonly bytes: Buffer;
   readonly version: string;
   readonly until: number;
 }
 
-/** The oldest go where there are too many. `now` counts milliseconds and never goes back. */
+/** Drops the oldest states beyond its limits. `now` counts milliseconds and never goes back. */
 export class MemoryStateStore implements StateStore {
   readonly #now: () => number;
   readonly #most: typeof MOST;
-  /** The one that was used last is the last. */
+  /** In the order of their last use. */
   readonly #held = new Map<string, Held>();
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -84,14 +84,14 @@ export class MemoryStateStore implements StateStore {
 
   #hold(key: string, { bytes, version }: Pick<Held, "bytes" | "version">): void {
     this.drop(key);
-    // It would only drive out all others.
+    // A state this large would only evict all others.
     if (bytes.length > this.#most.bytes) return;
     this.#held.set(key, { bytes, version, until: this.#now() + STATE_MS });
     this.#bytes += bytes.length;
     this.#sweep();
   }
 
-  /** Lets go of what is too old or too much, and looks again when the next one will be. */
+  /** Drops states that are too old or too many, and runs again when the next one expires. */
   #sweep(): void {
     for (const [oldest, { until }] of this.#held) {
       const isTooMuch = this.#held.size > this.#most.states || this.#bytes > this.#most.bytes;
