@@ -1,6 +1,6 @@
 /**
- * Runs the tests with Node's runner, several files of an area in one process: starting Node, a browser or a DOM takes longer
- * than the tests of most files. Arguments name areas and files to leave out: `browser`, `cli/memory`. `node --import tsx --import ./test/support/css.mjs --test FILE` runs a single file.
+ * Runs the tests, several files per process, because starting Node, a browser or a DOM is slow. Arguments name areas and files
+ * to leave out: `browser`, `cli/memory`. Single files: `node --import tsx --import ./test/support/css.mjs --test FILE`.
  */
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { runTests } from "./support/run-tests.ts";
 import { transpile } from "./support/transpile.ts";
 
-/** How many files share a process, by area, and the areas in the order in which they begin: the longest first. */
+/** Files per process, by area; the areas start in this order, the longest first. */
 const AREAS = {
   browser: 10,
   edges: 10,
@@ -26,15 +26,15 @@ const AREAS = {
   bench: 1,
 };
 
-/** These change or measure what belongs to a whole process: its environment, its timers. */
+/** These files change or measure global state of a process: its environment, its timers. */
 const ALONE = [
   ...["providers/upstream.test.ts", "providers/bedrock-setup.test.ts"],
   ...["widget/operations.test.ts", "thorough/operations.test.ts"],
 ];
 
-const TEST_MINUTES = 2;
+const TEST_MINUTES = 4;
 
-/** Names what hangs, since Node's own time-out would name only the process; and notes the rows of a group beside it. */
+/** Names a test that hangs, since Node's own timeout would only name the process; records a group's tests. */
 const BEFORE_EACH = `
 import { appendFileSync } from "node:fs";
 import { beforeEach } from "node:test";
@@ -50,7 +50,7 @@ beforeEach(({ name }) => {
 });
 `;
 
-/** The edges are those of the browser's files. */
+/** The edges are rare cases in the browser's files. */
 function filesOf(area: string): string[] {
   if (area === "edges")
     return filesOf("browser").filter((file) => /^ *it\(/m.test(readFileSync(`test/${file}`, "utf8")));
@@ -58,7 +58,7 @@ function filesOf(area: string): string[] {
   return names.map((name) => `${area}/${name}`).filter((file) => !left.includes(file.replace(".test.ts", "")));
 }
 
-/** What turns the process into a page for a file. Only files that import the same share a process. */
+/** The import that gives a file its globals. Only files with the same import share a process. */
 function globalsOf(file: string): string {
   if (ALONE.includes(file)) return file;
   return (
@@ -68,7 +68,7 @@ function globalsOf(file: string): string {
   );
 }
 
-/** Deals the files out, the largest first, so that the groups take about as long as each other. */
+/** Distributes the files, the largest first, so that all groups take about the same time. */
 function groupsOf(area: string): Group[] {
   const sizeOf = (file: string) => statSync(`test/${file}`).size;
   const files = filesOf(area).sort((a, b) => sizeOf(b) - sizeOf(a));
@@ -88,8 +88,8 @@ interface Group {
 }
 
 /**
- * Writes a module that runs the files of a group. It is called after them, since a process that fails is named by it, and
- * first by its place: Node's runner begins with the first by name.
+ * Writes a module that runs a group's files. Its name begins with its place, because Node's runner sorts by name, and contains
+ * the files' names, because a failed process is reported by it.
  */
 function writeGroup(folder: string, { area, files }: Group, place: number): string {
   const names = files.map((file) =>
@@ -115,14 +115,14 @@ Run one file with: node --import tsx --import ./test/support/css.mjs --test test
   process.exit(1);
 }
 
-// Outside of `node_modules`, where Node's runner finds no tests from version 22 on.
+// Outside of `node_modules`, in which Node's runner finds no tests since version 22.
 const folder = mkdtempSync(join(tmpdir(), "parley-tests-"));
 await transpile(folder);
 const groups = areas
   .filter((area) => !left.includes(area))
   .flatMap(groupsOf)
   .map((group, place) => writeGroup(folder, group, place));
-// There are two more than cores: a test mostly waits, for another process, a timer or a browser's next frame.
+// Two more than cores: tests mostly wait, for another process, a timer or a browser's next frame.
 const flags = ["--enable-source-maps", `--test-concurrency=${availableParallelism() + 2}`];
 process.exitCode = runTests(flags, groups, (rows) =>
   groups.filter((group) => {

@@ -1,9 +1,8 @@
 /**
- * Real agents of several frameworks behind the real command, each asked the same: npm run test:agents. With `AGENTS=short` the
- * examples, and some agents in Python, answer once over each wire; with `AGENTS=node-22` those agents do whose packages need
- * Node 22; with `AGENTS=newest` the newest packages are installed; with `AGENTS=javascript` no server in Python is tried; with
- * `AGENTS=python` they are, and nothing else. Their names may follow: `AGENTS=python:adk,crewai`. `RECORD=yes` writes anew what they
- * have streamed.
+ * Real agents of several frameworks behind the real command, all with the same questions: npm run test:agents. With
+ * `AGENTS=short`, the examples and some Python agents answer once over each transport; with `AGENTS=node-22`, so do the agents
+ * whose packages need Node 22; `AGENTS=newest` installs the newest packages; `AGENTS=javascript` skips the Python servers;
+ * `AGENTS=python` runs only those, or some: `AGENTS=python:adk,crewai`. `RECORD=yes` records their streams again.
  */
 
 import assert from "node:assert/strict";
@@ -40,7 +39,7 @@ const isShort = AGENTS === "short" || isOfNode22;
 
 const SERVERS = isOfNode22 || AGENTS === "javascript" ? [] : PYTHON_SERVERS;
 
-/** Packages that this run installs. */
+/** Lists of packages that this run installs. */
 const NODES: NodeVersion[] = isOfNode22 ? [22] : isShort || isPythonAlone ? [20] : [20, 22];
 
 const ALL: Question[] = [FIRST, ...SHARED, ...OF_JAVASCRIPT, WHOLE, ...APPROVALS];
@@ -49,7 +48,7 @@ const TRIED = Object.entries(JAVASCRIPT).filter(
   ([, { node, isShort: answers = false }]) => !isPythonAlone && NODES.includes(node) && (!isShort || answers),
 );
 
-/** Agents by their folders, beside each list of packages. */
+/** The agents' folders, per list of packages. */
 const PATHS = new Map(
   NODES.map((node) => {
     const own = TRIED.flatMap(([, agent]) => (agent.node === node ? [[agent.path, agent.whole] as const] : []));
@@ -70,7 +69,7 @@ const env = {
   PARLEY_MAX_RUNS_PER_ADDRESS: "1000",
 };
 
-/** The first to load a framework reads thousands of files that were installed just now, beside other jobs. */
+/** Loading a framework first reads thousands of newly installed files, besides other work. */
 const START_MS = 180_000;
 
 function serve(t: Cleanup, version: NodeVersion, path: string, more: Record<string, string> = {}) {
@@ -88,7 +87,7 @@ function pythonRow(name: string, AGENT_URL: string): Row {
   };
 }
 
-/** What a row cannot be asked is a row, too, with its reason. */
+/** A question that an agent cannot answer becomes a skipped test with the reason. */
 function askAll(row: Row, questions: readonly Question[]): void {
   for (const { title, needs, ask } of questions) {
     const skip = needs === undefined ? undefined : row.without?.[needs];
@@ -117,7 +116,7 @@ test("OpenAI Agents SDK: what an agent within a tool asks is asked, and decided"
   skip: isPythonAlone || isOfNode22,
 }, async (t) => {
   const server = await serve(t, 20, AGENT_AS_TOOL);
-  // Other rows cancel the same order.
+  // Other tests cancel the same order.
   const before = requests();
   for (const decision of [{ approved: false, reason: "Too late" }, { approved: true }]) {
     const { last } = await send.sse(t, server, { message: "ask the desk" });
@@ -160,11 +159,11 @@ test("the agents compile against their frameworks' own types", inJavaScript, () 
   }
 });
 
-/** What serves an agent, and what it is written with; its model is reached by others. */
+/** Packages that serve an agent and with which it is written; other packages connect it to its model. */
 const OWN_PACKAGES =
   /^(ag[-_]ui[-_](?!protocol)\w+|agno|agent-framework-(?:ag-ui|core)|crewai|google-adk|lang(?:chain|graph)|mlflow|openai-agents|pydantic-ai-slim|strands-agents)(?:\[.*\])?==(.+)$/gm;
 
-/** Beside what an agent is written with. */
+/** Packages other than the agent's framework. */
 const NO_FRAMEWORK = ["@ai-sdk/openai", "@langchain/openai", "zod"];
 
 test("the pages of hosting have the agents as they are, and name the versions that were tried", inJavaScript, () => {
@@ -203,7 +202,7 @@ test("each example names the packages that it imports", inJavaScript, () => {
   }
 });
 
-/** What an example needs beside what it imports. */
+/** Packages that an example needs besides its imports. */
 function peersOf(path: string): string[] {
   return path === "examples/langgraph" ? ["@langchain/core"] : [];
 }

@@ -1,4 +1,4 @@
-/** Agents in JavaScript, with the packages of their frameworks. */
+/** JavaScript agents, with their frameworks' packages. */
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -15,20 +15,20 @@ const LISTS = { 20: "test/agents", 22: "test/agents/node-22" } as const;
 
 export type NodeVersion = keyof typeof LISTS;
 
-/** Texts of an agent, and what stands in their place where its model is not streamed. */
+/** Texts of an agent's source, and their replacements for a model without streaming. */
 type Edits = readonly (readonly [text: string, other: string])[];
 
 export interface Agent extends Omit<Row, "name" | "serve" | "serveWhole"> {
   path: string;
   node: NodeVersion;
-  /** Whether it answers in the short runs, too. */
+  /** Whether the agent also runs in the short runs. */
   isShort?: boolean;
   whole?: Edits;
-  /** Asked in place of all questions. */
+  /** The only questions, in place of all. */
   questions?: Question[];
 }
 
-/** What its readers copy. */
+/** An example, which readers copy. */
 const example = (name: string, node: NodeVersion): Agent => ({
   path: `examples/${name}`,
   node,
@@ -49,11 +49,11 @@ const WHOLE_IN_AI_SDK: Edits = [
 
 const WHOLE_IN_LANGCHAIN: Edits = [['model: "gpt-5.2"', 'model: "gpt-5.2", disableStreaming: true']];
 
-/** An agent that has another one within a tool. */
+/** An agent with another agent inside a tool. */
 const nested = (path: string, node: NodeVersion, more: Partial<Agent> = {}): Agent =>
   agent(path, node, { isShort: true, questions: [STEPS], ...more });
 
-/** An agent that is a tool of another one, with a tool that needs approval, too. */
+/** An agent used as a tool of another one, which also has a tool that needs approval. */
 export const AGENT_AS_TOOL = "test/agents/agent-as-tool";
 
 const STREAMS = { "whole answers": "it cannot turn streaming of its model off" };
@@ -94,7 +94,7 @@ export const packagesOf = (node: NodeVersion): Record<string, string> =>
 const npm = (folder: string, ...args: string[]) =>
   twice(() => execFileSync("npm", [...args, "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
 
-/** Where the agent stands whose model is not streamed. */
+/** Folder of the variant whose model does not stream. */
 export const wholeOf = (path: string): string => join(path, "whole");
 
 function edited(path: string, edits: Edits): string {
@@ -107,7 +107,7 @@ function edited(path: string, edits: Edits): string {
   );
 }
 
-/** Installs the packages of a list in a folder of their own, beside these agents. */
+/** Installs the packages of a list in a new folder, together with these agents. */
 export async function install(node: NodeVersion, agents: ReadonlyMap<string, Edits | undefined>): Promise<string> {
   const folder = temporaryProject({ after } as Cleanup, {});
   for (const name of ["package.json", "package-lock.json"]) cpSync(join(LISTS[node], name), join(folder, name));
@@ -123,7 +123,7 @@ export async function install(node: NodeVersion, agents: ReadonlyMap<string, Edi
   return folder;
 }
 
-/** The Node that runs packages of a list: this one, if it is new enough. */
+/** The Node for a list's packages: the current one, if it is new enough. */
 export async function nodeFor(node: NodeVersion): Promise<string> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (node === 20 || major > 22 || (major === 22 && minor >= 22)) return process.execPath;

@@ -1,4 +1,4 @@
-/** The model of all agents, and what they ask it. */
+/** The model of all agents, and the requests that they send it. */
 
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,10 +7,10 @@ import { LLMock } from "@copilotkit/aimock";
 
 export const ANSWER = "Order 4711 is on its way.";
 
-/** What an agent within a tool says before it has an answer. */
+/** The first text of an agent inside a tool, before its answer. */
 export const INNER_WORDS = "Let me look behind the desk.";
 
-/** Bodies of requests, as they came: what the fake keeps of them is less. */
+/** Request bodies as received: the fake's own journal keeps less. */
 const asked: Record<string, unknown>[] = [];
 
 export const model = new LLMock({ port: 0 });
@@ -24,11 +24,11 @@ const LOOK = { name: "get_order_status", arguments: '{"order":"4711"}' };
 
 callsFor("where is order 4711", LOOK);
 callsFor("cancel them", cancel("A1"), cancel("B2"));
-// Some frameworks go on with the results alone: there, too, these words say what comes next.
+// Some frameworks continue with only the tool results: there, too, these words select the next response.
 callsFor("cancel, then look", cancel("then look"));
 callsFor("ask the desk", { name: "ask_desk", arguments: '{"input":"cancel A1"}' });
 callsFor("cancel A1", cancel("A1"));
-// Mastra names the tools that its agents are.
+// In Mastra, agents as tools are named after the agents.
 model.addFixture({
   match: {
     userMessage: "have the desk look",
@@ -57,7 +57,7 @@ model.addFixture({
   },
   response: { toolCalls: [LOOK] },
 });
-// Behind what has been looked up.
+// After the lookup above.
 model.onMessage("look instead", { content: ANSWER });
 model.addFixture({ match: { hasToolResult: true }, response: { content: ANSWER }, chunkSize: 6 });
 await model.start();
@@ -84,14 +84,14 @@ export const MODEL_URL = `http://127.0.0.1:${(front.address() as AddressInfo).po
 
 export const requests = (): number => asked.length;
 
-/** Requests from the one of this number on, as one text. */
+/** All requests from number `first` on, as one text. */
 export const saidSince = (first: number): string => JSON.stringify(asked.slice(first));
 
 export const lastAsked = (): string => JSON.stringify(asked.at(-1));
 
 export const lastBody = (): Record<string, unknown> => asked.at(-1) ?? {};
 
-/** What the user and the assistant have said in the request of this number, whichever API it was for. */
+/** The texts of user and assistant in the request of this number, for either API. */
 export function textsOf(number: number): string[] {
   const { messages, input } = (asked[number] ?? {}) as { messages?: Said[]; input?: Said[] };
   const said = (messages ?? input ?? []).filter(({ role }) => role === "user" || role === "assistant");

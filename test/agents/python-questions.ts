@@ -1,4 +1,4 @@
-/** What each server in Python is asked beside what all agents are asked. A row of what one cannot do says so. */
+/** Questions for each Python server, in addition to those for all agents. Unanswerable ones are skipped tests. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,11 +7,11 @@ import { type Address, send, TRANSPORTS } from "../support/chat-transports.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { PYTHON, type PythonServer, RECORDERS, titleOf } from "./python.ts";
 
-/** A server, and what is around it. */
+/** A server and its surroundings. */
 interface Asked extends PythonServer {
   t: Cleanup;
   model: LLMock;
-  /** Starts an agent of Parley's that asks it, or another agent of it. */
+  /** Starts a Parley agent that calls this server's agent, or another one at `path`. */
   serve(path?: string): Promise<Address>;
 }
 
@@ -26,7 +26,7 @@ const NO_LONGER = "was attached here earlier and is no longer included";
 
 const lastBody = (model: LLMock) => (model.getRequests().at(-1)?.body ?? {}) as { messages?: Message[] };
 
-/** What the model was last sent of the conversation. */
+/** The conversation in the model's last request. */
 function textsSent(model: LLMock): string[] {
   const messages = (lastBody(model).messages ?? []).filter(({ role }) => role === "user" || role === "assistant");
   return messages.map(({ content = "" }) =>
@@ -96,7 +96,7 @@ async function askForWords({ t, serve }: Asked): Promise<void> {
   const server = await serve("asks");
   const answers = [
     [{ approved: true, reason: "A1" }, "A1"],
-    // It has no other way to hear a no.
+    // The agent has no other way to receive a refusal.
     [{ approved: false }, '{"approved": false}'],
     [{ message: "B2" }, "B2"],
   ] as const;
@@ -129,7 +129,7 @@ const QUESTIONS: [title: (server: PythonServer) => string, ask: (asked: Asked) =
 
 type Serve = (t: Cleanup, name: string, url: string) => Promise<Address>;
 
-/** Asks those that have started, by their names and addresses. */
+/** Tests the servers that have started, by name and address. */
 export function askInPython(urls: Iterable<[name: string, url: string]>, model: LLMock, serve: Serve): void {
   for (const [name, url] of urls) {
     const row = PYTHON[name] ?? {};

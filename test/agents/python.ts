@@ -1,4 +1,4 @@
-/** Servers of agents in Python, each with its packages in an environment of its own. */
+/** Servers of Python agents, each with its packages in its own virtual environment. */
 
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -9,26 +9,26 @@ import { pythonVersion } from "../support/litellm-proxy.ts";
 import { twice } from "../support/twice.ts";
 import { Recorder } from "./recorder.ts";
 
-/** What they speak, and the folder of an agent of Parley's that asks them. */
+/** The servers' protocols, and the folders of the Parley agents that call them. */
 const PROTOCOLS = { "AG-UI": "test/agents/ag-ui", Responses: "test/agents/responses" };
 
 export interface PythonServer {
   speaks?: "Responses";
-  /** Where it is below its origin. */
+  /** Path of the agent below the origin. */
   path?: string;
-  /** Where an agent of it is whose model does not stream, if there can be one. */
+  /** Path of an agent whose model does not stream, if there can be one. */
   whole?: string;
-  /** Whether it has a memory of its own. */
+  /** Whether it stores conversations itself. */
   remembers?: true;
-  /** Whether it asks before a tool runs. */
+  /** Whether it asks for approval before a tool runs. */
   asks?: false;
-  /** Whether its model gets to know why a person has declined. */
+  /** Whether its model gets the reason of a refusal. */
   hearsWhy?: false;
-  /** Whether one no is a no to all. */
+  /** Whether one refused call refuses all. */
   decidesAlike?: true;
 }
 
-/** By their folders. */
+/** The servers, by the names of their folders. */
 export const PYTHON: Record<string, PythonServer> = {
   pydantic: {},
   langgraph: { whole: "whole", remembers: true },
@@ -49,23 +49,23 @@ export const titleOf = (name: string) => `${name} by ${protocolOf(name)}`;
 
 const [isOfPython, wanted] = /^python(?::(.+))?$/.exec(process.env.AGENTS ?? "") ?? [];
 
-/** Whether nothing else is tried. */
+/** Whether this run only has Python servers. */
 export const isPythonAlone = isOfPython !== undefined;
 
 const ALL = Object.keys(PYTHON);
 
-/** Those that this run tries. */
+/** The servers in this run. */
 export const SERVERS = wanted?.split(",") ?? (process.env.AGENTS === "short" ? ["pydantic", "langgraph"] : ALL);
 
 const unknown = SERVERS.filter((name) => !ALL.includes(name));
 if (unknown.length > 0) throw new Error(`AGENTS names ${unknown}; the servers in Python are ${ALL.join(", ")}.`);
 
-/** Such as 3.11, unless there is no python3. */
+/** Such as "3.11"; `undefined` without a python3. */
 export const PYTHON_VERSION = await pythonVersion();
 
 const THANKS = [{ id: "m", role: "user", content: "thanks" }];
 
-/** A message over either protocol. */
+/** A request that is valid in both protocols. */
 const FIRST = {
   method: "POST",
   headers: { "content-type": "application/json", accept: "text/event-stream" },
@@ -75,7 +75,7 @@ const FIRST = {
   }),
 };
 
-/** What stands before those that have started. */
+/** The recorders in front of the started servers. */
 export const RECORDERS = new Map<string, Recorder>();
 
 /** Starts a server in `folder`. */
@@ -91,7 +91,7 @@ export async function startPython(name: string, folder: string, model: string): 
   const child = spawn(python, [join(folderOf(name), name, "agent.py")], {
     env: {
       ...{ ...process.env, OPENAI_API_KEY: "mock", OPENAI_BASE_URL: model, NO_PROXY: "*" },
-      // They would look for what they do not find on a machine without a network.
+      // Otherwise they look up data online, which takes long without a network.
       ...{ LITELLM_LOCAL_MODEL_COST_MAP: "True", OTEL_SDK_DISABLED: "true", CREWAI_DISABLE_TELEMETRY: "true" },
     },
     stdio: ["ignore", "ignore", "pipe"],
@@ -108,7 +108,7 @@ export async function startPython(name: string, folder: string, model: string): 
     const recorder = new Recorder(name);
     RECORDERS.set(name, recorder);
     const address = `${await recorder.start(url)}/${PYTHON[name]?.path ?? ""}`;
-    // Some load what they need with their first request, for longer than a test waits.
+    // Some servers load packages during their first request, which takes longer than a test waits.
     await (await fetch(address, { ...FIRST, signal: AbortSignal.timeout(120_000) })).text();
     return address;
   }

@@ -1,4 +1,4 @@
-/** What every agent is asked, whatever it is written with. */
+/** Questions for all agents, no matter how they are written. */
 
 import assert from "node:assert/strict";
 import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
@@ -13,21 +13,21 @@ import { ANSWER, INNER_WORDS, lastAsked, lastBody, requests, saidSince, textsOf 
 /** An agent behind the real command. */
 export interface Row {
   name: string;
-  /** Starts it; `env` is added to what it always gets. */
+  /** Starts the agent; `env` is added to the usual environment. */
   serve(t: Cleanup, env?: Record<string, string>): Promise<StartedCommand>;
-  /** Starts it with a model that is not streamed. */
+  /** Starts the variant whose model does not stream. */
   serveWhole?: Row["serve"] | undefined;
-  /** Its model's provider stores the conversation: its requests have the new message, and the id of the answer before. */
+  /** Whether the model's provider stores the conversation: requests have the new message and the last answer's id. */
   isStored?: boolean | undefined;
-  /** Whether its model gets to know why a person has declined. */
+  /** Whether the agent's model gets the reason of a refusal. */
   hearsWhy?: boolean | undefined;
-  /** Of calls that are asked about at once, one no is a no to all. */
+  /** Whether, among parallel calls, one refused call refuses all. */
   decidesAlike?: boolean | undefined;
-  /** It asks about one call after another. */
+  /** Whether the agent asks for approval of one call at a time. */
   asksSingly?: boolean | undefined;
-  /** Whether a tool of the agent within it says what it does. */
+  /** Whether a tool of the inner agent reports progress. */
   saysProgress?: boolean | undefined;
-  /** What it does not do, and why. */
+  /** Abilities that the agent lacks, with the reasons. */
   without?: Partial<Record<Ability, string>> | undefined;
 }
 
@@ -35,7 +35,7 @@ export type Ability = "pictures" | "earlier states" | "whole answers" | "approva
 
 export interface Question {
   title: string;
-  /** Nobody else is asked. */
+  /** The question is only for agents with this ability. */
   needs?: Ability;
   ask(t: Cleanup, row: Row): Promise<void>;
 }
@@ -46,7 +46,7 @@ const LOOK = { message: "where is order 4711" };
 
 const PICTURE = { type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0KGgo=" };
 
-/** Tools and texts, without ids and times, which differ each time. */
+/** Tools and texts, without ids and times, which differ on each run. */
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what is left of any event.
 function told(events: readonly StreamEvent[]): any[] {
   const ids = new Map<string, number>();
@@ -59,13 +59,13 @@ function told(events: readonly StreamEvent[]): any[] {
   });
 }
 
-/** What each agent answers, at least: the examples, which are what their readers copy, are asked nothing else. */
+/** The minimum for each agent. It is the only question for the examples, which readers copy. */
 export const FIRST: Question = {
   title: "the same events over every wire, and as JSON, with its tool as a row",
   async ask(t, { serve }) {
     const server = await serve(t);
     const outcomes = {
-      // The first message may load more of the framework.
+      // The first message may load more of the framework, which takes time.
       json: await json(t, server, LOOK, { signal: AbortSignal.timeout(PROCESS_MS) }),
       sse: await send.sse(t, server, LOOK),
       socket: await send.socket(t, server, LOOK),
@@ -88,7 +88,7 @@ export const FIRST: Question = {
   },
 };
 
-/** What is asked of agents with an agent within a tool, which has two tools: one of them says what it does, where it can. */
+/** A question for agents with an inner agent, which has two tools; one of them reports progress if it can. */
 export const STEPS: Question = {
   title:
     "what the agent within its tool does stands below the call and ends before it, and what that one says is not shown",
@@ -127,7 +127,7 @@ export const STEPS: Question = {
   },
 };
 
-/** The servers in Python are asked the same in `python-questions.ts`. */
+/** `python-questions.ts` asks the Python servers the same. */
 export const OF_JAVASCRIPT: Question[] = [
   {
     title: "three messages in a row, of which its model knows all",
@@ -234,7 +234,7 @@ export const SHARED: Question[] = [
   },
 ];
 
-/** The model gives its answer in one piece. */
+/** A question for models that answer in one piece. */
 export const WHOLE: Question = {
   title: "a model that is not streamed: its answer is one piece, its tool is a row, and a person is asked",
   needs: "whole answers",
@@ -249,7 +249,7 @@ export const WHOLE: Question = {
   },
 };
 
-/** Has the agent ask whether two orders are to be cancelled. */
+/** Makes the agent ask for approval of two cancellations. */
 async function askBoth(t: Cleanup, { serve, asksSingly }: Row, env: Record<string, string> = {}) {
   const server = await serve(t, env);
   const { last } = await send.sse(t, server, { message: "cancel them" });
@@ -266,7 +266,7 @@ async function askBoth(t: Cleanup, { serve, asksSingly }: Row, env: Record<strin
   return { server, state: last.state, approvals: asksSingly ? [yes] : [yes, no] };
 }
 
-/** Rows of a second answer, in short: each call, and what has become of it. */
+/** The calls of a second answer and their outcomes, in short. */
 const rowsOf = (events: readonly StreamEvent[]) =>
   told(events)
     .filter(({ type }) => type === "tool_call" || type === "tool_result")
@@ -298,7 +298,7 @@ export const APPROVALS: Question[] = (["json", "sse", "socket"] as const).map((t
     if (transport !== "json") {
       const [no, begun, end] = rowsOf(outcome.events);
       assert.deepEqual([no, begun], [DECLINED, BEGUN]);
-      // A call that was called off with the other one ends as its framework says.
+      // If one refusal refuses all calls, the other call ends as its framework reports it.
       if (decidesAlike) assert.equal(end?.[0], "tool_result");
       else assert.deepEqual(end, DONE);
     }

@@ -1,4 +1,4 @@
-/** Stands between Parley and a server, and compares what the server streams with what was recorded of it. */
+/** A proxy between Parley and a server that compares the server's streams with recorded ones. */
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ export class Recorder {
     this.#name = name;
   }
 
-  /** Gives the origin that stands for the server's. */
+  /** Starts the proxy; returns its origin, to be used in place of the server's. */
   async start(target: string): Promise<string> {
     const server = createServer((req, res) => {
       const url = new URL(req.url ?? "", target);
@@ -38,7 +38,7 @@ export class Recorder {
     return listen({ after } as Cleanup, server);
   }
 
-  /** What it sends is what its recorded streams have, which `RECORD=yes` writes anew. */
+  /** Asserts that the recorded streams have the shapes of all events; `RECORD=yes` records them again. */
   compare(title: string): void {
     const file = new URL(`${this.#name}.jsonl`, FOLDER);
     test(`${title}: what it has sent has the shapes that are recorded of it`, () => {
@@ -69,13 +69,13 @@ function eventsIn(text: string): Event[] {
     .flatMap((one) => (one === "[DONE]" ? [] : [JSON.parse(one)]));
 }
 
-/** The types of its events, without repetitions. */
+/** The types of the events in order, without adjacent duplicates. */
 function orderOf(stream: readonly Event[]): string {
   const types = stream.map(({ type, item }) => `${type} ${isRecord(item) ? item.type : ""}`);
   return types.filter((type, n) => type !== types[n - 1]).join();
 }
 
-/** Adds the shapes of these events; gives those that were not known. */
+/** Adds the shapes of these events; returns the new ones. */
 function addTo(known: Set<string>, stream: readonly Event[]): Set<string> {
   const shapes = new Set(stream.map((event) => JSON.stringify(shapeOf(event))));
   const unknown = new Set([...shapes].filter((shape) => !known.has(shape)));
@@ -83,7 +83,7 @@ function addTo(known: Set<string>, stream: readonly Event[]): Set<string> {
   return unknown;
 }
 
-/** Its keys, and the kinds of its values. */
+/** The keys of a value and the types of its values. */
 function shapeOf(value: unknown, key = ""): unknown {
   if (Array.isArray(value)) return [...new Set(value.map((one) => JSON.stringify(shapeOf(one))))].sort();
   if (isRecord(value)) {
@@ -93,7 +93,7 @@ function shapeOf(value: unknown, key = ""): unknown {
   return key === "type" || key === "role" ? value : typeof value;
 }
 
-/** Without what differs each time, what frameworks tell of themselves, and pieces of text behind the second one. */
+/** Removes values that differ on each run, frameworks' data about themselves, and all but the first two text pieces. */
 function cut(stream: readonly Event[]): Event[] {
   const ids = new Set<string>();
   const slim = stream.map((event) => slimmed(event, ids) as Event);

@@ -1,4 +1,4 @@
-/** The benchmark's own parts: a fault of theirs would hide in its figures. Takes the built server. */
+/** Tests the benchmark's own code, whose bugs would only show as wrong figures. Uses the built server. */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -15,7 +15,7 @@ const RICH = [
   [say("# Result\n\n**Pong**, see [the page](https://example.org).\n\n```js\nx\n```\n\n- [x] done")],
 ] as const;
 
-/** What has the keyboard's focus, through shadow roots: its name, and whether that can be seen. */
+/** The focused element, through shadow roots: its name, and whether it is visible. */
 function focused(page: Page): Promise<{ name: string; visible: boolean }> {
   return page.evaluate(() => {
     let element = document.activeElement;
@@ -28,7 +28,7 @@ function focused(page: Page): Promise<{ name: string; visible: boolean }> {
   });
 }
 
-/** Headings as a screen reader gets them: the level and the text. */
+/** Headings of the accessibility tree: level and text. */
 async function headingsOf(page: Page): Promise<string[]> {
   const device = await page.context().newCDPSession(page);
   const { nodes } = await device.send("Accessibility.getFullAXTree");
@@ -138,7 +138,7 @@ it("in a long conversation Tab passes what is in view and the last exchanges, Es
   );
   assert.equal(await press("F6"), "Message");
   assert.equal(await press("F6"), "Conversation");
-  // Where one reads, the controls are stops as well.
+  // In the message that is being read, the controls are tab stops, too.
   await press("Home");
   await chat.messages.evaluate(async (scroller) => {
     while (scroller.scrollTop > 0) await new Promise(requestAnimationFrame);
@@ -167,7 +167,7 @@ it("Ctrl+Shift+O and ⌘+Shift+O start a new conversation, on every layout, also
     { key: "O", ctrlKey: true, isComposing: true },
     { key: "O", ctrlKey: true, altKey: true },
     { key: "O" },
-    // The key in this place on the layout of Dvorak.
+    // The key at this position of a Dvorak layout.
     { key: "R", ctrlKey: true },
   ];
   for (const init of unused) assert.equal(await dispatch(init), true, JSON.stringify(init));

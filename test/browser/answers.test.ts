@@ -36,12 +36,12 @@ const a = "<b>";
 ### Smaller
 `;
 
-/** Cut where no word ends, as models do. */
+/** Splits a text in the middle of words, as models do. */
 function inPieces(text: string, length: number): ReturnType<typeof say>[] {
   return text.match(new RegExp(`[^]{1,${length}}`, "g"))?.map(say) ?? [];
 }
 
-/** Waits for the test before it answers. */
+/** A tool that answers when the test lets it. */
 function waitingTool(name: string, until: Promise<void>, answer: () => unknown) {
   return tool<Record<string, unknown>>({
     name,
@@ -86,7 +86,7 @@ test("every kind of Markdown becomes an element of its own, a link opens elsewhe
   const link = chat.answer.getByRole("link", { name: "a link" });
   assert.equal(await link.getAttribute("href"), "https://example.org/a?b=1");
   assert.equal(await link.getAttribute("target"), "_blank");
-  // Marks of direction inside it must not turn the text around it.
+  // Bidi control characters in the link must not affect the text around it.
   assert.equal(await link.evaluate((it) => getComputedStyle(it).unicodeBidi), "isolate");
   const rel = (await link.getAttribute("rel"))?.split(" ") ?? [];
   assert.ok(rel.includes("noopener") && rel.includes("noreferrer"), `rel is ${rel.join(" ")}`);
@@ -98,7 +98,7 @@ test("every kind of Markdown becomes an element of its own, a link opens elsewhe
 it("what is selected in a paragraph stays so while it grows, also when it becomes too long to be read at once", async (t) => {
   const more = gate();
   const chat = await openChat(t, browser, {
-    // These 4,094 characters are read as one piece. With more, that ends before "endless".
+    // These 4,094 characters are parsed as one piece; once there are more, the piece ends before "endless".
     turns: [[say(`Select me. ${"word ".repeat(816)}end`), wait(more.opened), say("less and so on. Done.")]],
   });
   await chat.say("Go on");

@@ -1,4 +1,4 @@
-/** The card that asks about tool calls, and answers that go on: what a person sees, presses and hears. */
+/** The approval card and the answers that follow it: what a person sees, presses and hears. */
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -132,7 +132,7 @@ test("what is pending declines nothing, and is sent when the answer goes on afte
   await part("pending").waitFor();
   first.send(approval("1", "Cancel order 4711?"), asked("Cancel order 4711?"));
   await part("pending").getByText("If you send this, what is asked above is declined.").waitFor();
-  // Where they leave little room, the buttons of the card do not cover what it asks.
+  // In a small viewport, the card's buttons do not cover its question.
   await page.setViewportSize({ width: 320, height: 482 });
   await page.waitForFunction(() => innerHeight === 482);
   await part("messages").evaluate((it) => it.scrollTo(0, 0));
@@ -378,7 +378,7 @@ test("a pointer's press counts when the card has stood still for half a second, 
   await settled.waitFor();
   await part("approve").first().click();
   assert.equal(await pressed(), "false");
-  // Whatever moves it: here the page does, without a word.
+  // Any move of the card counts; here the page moves it, without an event.
   await page.evaluate(() =>
     document.querySelector("agent-chat")?.setAttribute("style", "position: fixed; inset: 40px"),
   );
@@ -434,7 +434,7 @@ it("a person whose clock is some hours ahead can decide, and the server says whe
   await chat.say("Cancel it");
   (await turn()).send(approval("1", "Cancel?"), asked());
   await part("approve").waitFor();
-  // It is put right meanwhile.
+  // The clock is corrected in the meantime.
   await page.clock.setSystemTime(Date.now());
   await press(part("approve"));
   const decided = await turn();
@@ -571,10 +571,10 @@ test("a tool of a real agent asks, runs once it is approved, also after its mess
   assert.equal(await shown(part("approval").getByRole("alert")), "At least 1.");
   await sum.fill("1.3");
   await press(part("approve"));
-  // What the server finds stands at its field, which has the focus.
+  // A problem found by the server is shown at its field, which gets the focus.
   assert.match(await shown(part("approval").getByRole("alert")), /^Please check this value\. .*1\.3/);
   assert.equal(await chat.error.isVisible(), false);
-  // Nobody has to type it again.
+  // The field keeps its value.
   assert.equal(await sum.inputValue(), "1.3");
   await page.waitForFunction(() => {
     const focused = document.querySelector("agent-chat")?.shadowRoot?.activeElement;
@@ -598,7 +598,7 @@ test("a tool of a real agent asks, runs once it is approved, also after its mess
   await chat.edited.fill("Never mind");
   await chat.edited.press("Enter");
   await chat.answer.getByText("Very well.").waitFor();
-  // Nobody has said no: the question waits in the branch that it was asked in.
+  // Nothing was declined: the question still waits in its own branch.
   await page.getByRole("group", { name: "Message 2 of 2" }).getByRole("button", { name: "Previous" }).click();
   await press(part("approve"));
   await chat.answer.getByText("Paid again.").waitFor();

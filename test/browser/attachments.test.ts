@@ -115,11 +115,11 @@ test("a picture is pasted as a file, also beside its name, and formatted text be
   const cells = { "text/plain": "a table's cells", "text/html": "<td>a table's cells" };
   assert.equal(await paste(cells), true, "left to the browser, which inserts the text");
   assert.equal(await chat.drafts.count(), 0);
-  // As the macOS Finder copies a file.
+  // Like a file copied in the macOS Finder.
   assert.equal(await paste({ "text/plain": "red.png" }), false);
   await chat.drafts.getByRole("img", { name: "red.png" }).waitFor();
   await chat.page.getByRole("button", { name: "Remove red.png" }).click();
-  // As a browser copies an image.
+  // Like an image copied in a browser.
   assert.equal(await paste({ "text/html": "<img>" }), false);
   await chat.drafts.getByRole("img", { name: "red.png" }).waitFor();
   await chat.ask("See", "Pasted.");
@@ -296,6 +296,6 @@ test("images that were sent and those in an answer open large, one after the oth
   await large.waitFor({ state: "detached" });
   await hasFocus(chart);
   assert.equal(await chat.replies.getByRole("link", { name: "link" }).getByRole("button").count(), 0);
-  // Escape has stopped no answer and closed no panel.
+  // Escape did not stop the answer or close the panel.
   assert.equal(await chat.stop.isVisible(), true);
 });

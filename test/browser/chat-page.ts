@@ -1,4 +1,4 @@
-/** The chat page of a real server in a real browser, and what a person does with it. */
+/** The chat page of a real server in a real browser, and the actions of a user. */
 
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
@@ -10,8 +10,8 @@ import { type ProxyOptions, startProxy, type TestProxy } from "../support/proxy.
 import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 
 /**
- * The text as a person sees it: with line breaks between blocks, without what is hidden. An exchange that has just come into
- * view is drawn, and has such a text, a frame later.
+ * The visible text, with line breaks between blocks. An exchange that has just scrolled into view is rendered, and has
+ * a visible text, one frame later.
  */
 export async function shown(locator: Locator): Promise<string> {
   await locator.waitFor();
@@ -24,16 +24,16 @@ export async function shown(locator: Locator): Promise<string> {
   return text;
 }
 
-/** Resolves when this is so, or the time for it is over. */
+/** Waits until the condition is true, but at most `DEADLINE_MS`. */
 async function untilTrue(isSo: () => Promise<boolean>): Promise<void> {
   const until = performance.now() + DEADLINE_MS;
   while (!(await isSo()) && performance.now() < until);
 }
 
-/** One `<agent-chat>`, found by what a person sees or by its public parts. */
+/** One `<agent-chat>`, located by visible texts and public parts. */
 export interface ChatElement {
   readonly input: Locator;
-  /** The text field in the place of a message that is being changed. */
+  /** The text field that replaces a message while it is edited. */
   readonly edited: Locator;
   readonly send: Locator;
   readonly stop: Locator;
@@ -48,15 +48,15 @@ export interface ChatElement {
   readonly thinking: Locator;
   readonly messages: Locator;
   readonly keyField: Locator;
-  /** Where the file picker puts what was picked. */
+  /** The file input. */
   readonly files: Locator;
-  /** Files that go with the next message, each once it was read. */
+  /** Attachments of the next message; each appears once it has been read. */
   readonly drafts: Locator;
-  /** Types a message and sends it: by Enter, and by the button where Enter makes a line. */
+  /** Types a message and sends it: with Enter, or with the button where Enter inserts a line break. */
   say(text: string): Promise<void>;
-  /** Waits until so many answers are over. The button to send is there before one begins, too. */
+  /** Waits until `count` answers are complete. The send button alone would also be visible before an answer begins. */
   answered(count?: number): Promise<void>;
-  /** Sends a message and waits until its answer has ended with this text. */
+  /** Sends a message and waits until its answer is complete with this text. */
   ask(text: string, answer: string): Promise<void>;
 }
 
@@ -107,7 +107,7 @@ export function chatIn(root: Page | Frame | Locator): ChatElement {
 export interface ChatPage extends ChatElement {
   readonly page: Page;
   readonly server: TestServer;
-  /** What stands between browser and server, where the test asked for it. */
+  /** The proxy between browser and server, if the test asked for one. */
   readonly proxy: TestProxy;
   /** Errors and warnings of the console. */
   readonly complaints: string[];
@@ -117,11 +117,11 @@ export interface ChatPageOptions extends ServerOptions {
   path?: string;
   browser?: BrowserContextOptions;
   proxy?: ProxyOptions;
-  /** What the browser may write to the console; anything else fails the test. */
+  /** Console messages that are allowed; any other fails the test. */
   expectedComplaints?: RegExp;
 }
 
-/** Starts a server and opens its page. A complaint that nobody expected fails the test. */
+/** Starts a server and opens its page. Unexpected console messages fail the test. */
 export async function openChat(
   t: TestContext,
   browser: Browser,
@@ -129,14 +129,14 @@ export async function openChat(
 ): Promise<ChatPage> {
   const server = await startServer(t, options);
   const proxy = await startProxy(t, server.port, between);
-  // Behind them, and so closed before them: it would complain of a server that goes.
+  // Opened after the servers and so closed before them: otherwise the page would log failed connections.
   const { page, complaints } = await openPage(t, browser, context);
   failOnComplaints(t, complaints, expectedComplaints);
   await page.goto((between ? proxy.url : server.url) + path);
   return { page, server, proxy, complaints, ...chatIn(page) };
 }
 
-/** Fails the test for whatever the page complained of and nobody expected. */
+/** Fails the test at its end if the page has unexpected complaints. */
 export function failOnComplaints(t: TestContext, complaints: readonly string[], expected?: RegExp): void {
   t.after(() => {
     const others = complaints.filter((text) => expected === undefined || !expected.test(text));
@@ -144,7 +144,7 @@ export function failOnComplaints(t: TestContext, complaints: readonly string[], 
   });
 }
 
-/** How far things have shifted on the page that is loaded next, as browsers count it. */
+/** Sums up the layout shifts of the next page load, as browsers measure them. */
 export async function watchShifts(page: Page): Promise<() => Promise<number>> {
   await page.addInitScript(() => {
     const shifts: number[] = [];
@@ -156,7 +156,7 @@ export async function watchShifts(page: Page): Promise<() => Promise<number>> {
   return () => page.evaluate<number>("shifts.reduce((sum, value) => sum + value, 0)");
 }
 
-/** Every address that a page has asked for from now on. */
+/** Collects all addresses that a page requests from now on. */
 export function watchAddresses(page: Page): { requests: string[]; sockets: string[] } {
   const requests: string[] = [];
   const sockets: string[] = [];
@@ -165,7 +165,7 @@ export function watchAddresses(page: Page): { requests: string[]; sockets: strin
   return { requests, sockets };
 }
 
-/** Has the page of the server ask for what it knows of its agent, as an element on another site does. Returns how to answer. */
+/** Makes the server's page request its agent's info, like an element on another site; returns how to answer. */
 export async function holdInfo(page: Page): Promise<() => void> {
   const answered = gate();
   await page.route(/\/(?:\?.*)?$/, async (route) => {
@@ -180,7 +180,7 @@ export async function holdInfo(page: Page): Promise<() => void> {
   return answered.open;
 }
 
-/** Has the page's chat ask before it loads an image of another server, as a chat on a site does: our own page loads none. */
+/** Makes the page's chat ask before it loads images of other servers, as on a site: our own page loads none. */
 export async function askForImages({ page }: Pick<ChatPage, "page">): Promise<void> {
   await page.locator("agent-chat").evaluate(async (element) => {
     const chat = element as AgentChat;
@@ -190,7 +190,7 @@ export async function askForImages({ page }: Pick<ChatPage, "page">): Promise<vo
   });
 }
 
-/** A file of that size, made in the page: sending it there would take longer than the test. */
+/** Drops a file of that size, created in the page because sending it there would take too long. */
 export async function dropLargePdf(
   { page, messages }: Pick<ChatPage, "page" | "messages">,
   name: string,
@@ -207,7 +207,7 @@ export async function dropLargePdf(
   await messages.dispatchEvent("drop", { dataTransfer });
 }
 
-/** Files as a drag or a paste carries them. */
+/** A `DataTransfer` with files, as in a drag or a paste. */
 export function transferOf(page: Page, files: readonly { name: string; mimeType: string; buffer: Buffer }[]) {
   const plain = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, data: [...buffer] }));
   return page.evaluateHandle((items) => {
@@ -219,7 +219,7 @@ export function transferOf(page: Page, files: readonly { name: string; mimeType:
   }, plain);
 }
 
-/** Pastes a text as a browser does; answers whether it is left to the browser. */
+/** Pastes a text; returns whether the browser's default action remains. */
 export function paste(field: Locator, text: string): Promise<boolean> {
   return field.evaluate((it, pasted) => {
     const clipboardData = new DataTransfer();
@@ -228,11 +228,11 @@ export function paste(field: Locator, text: string): Promise<boolean> {
   }, text);
 }
 
-/** Texts of the conversation with which the model was asked for a turn. */
+/** Texts of the conversation in a model request. */
 export const contents = ({ server }: Pick<ChatPage, "server">, turn: number) =>
   server.model.asked[turn]?.messages.map(({ content }) => content);
 
-/** Resolves when an empty chat has loaded what it does while it is idle: it needs nothing more of the server for a conversation. */
+/** Waits until an empty chat has loaded, while idle, all parts that a conversation needs. */
 export async function untilLoaded({ page }: Pick<ChatPage, "page">): Promise<void> {
   await page.waitForFunction(
     (names) => {
@@ -243,11 +243,11 @@ export async function untilLoaded({ page }: Pick<ChatPage, "page">): Promise<voi
   );
 }
 
-/** Resolves when an answer is over: it can be copied then. */
+/** Waits until an answer is complete, when it can be copied. */
 export const canCopy = (page: Page) =>
   page.locator('.answer-actions [part="copy"]').last().waitFor({ state: "attached" });
 
-/** Opens everything that can be opened in the replies, of which one has steps, once nothing there closes by itself any more. */
+/** Opens all collapsed rows in the replies, of which one must have steps, once no row closes by itself any more. */
 export async function openRows({ replies, tools, thinking }: ChatElement): Promise<void> {
   await tools.or(thinking).first().waitFor({ state: "attached" });
   await replies.locator('[aria-expanded="true"]').first().waitFor({ state: "detached" });
@@ -256,15 +256,15 @@ export async function openRows({ replies, tools, thinking }: ChatElement): Promi
 }
 
 /**
- * Resolves when the text field is empty again: until a message that waits for the end of an answer is kept, the field keeps
- * it, and sends nothing else.
+ * Resolves when the text field is empty again. A message that has to wait for the end of an answer stays in the field
+ * until it is stored, and nothing else can be sent.
  */
 export async function untilTaken({ input }: Pick<ChatElement, "input">): Promise<void> {
   await untilTrue(async () => (await input.inputValue()) === "");
   assert.equal(await input.inputValue(), "");
 }
 
-/** Whether the keyboard's focus is on exactly this element. */
+/** Whether exactly this element has the focus. */
 export function isFocused(locator: Locator): Promise<boolean> {
   return locator.evaluate((element) => {
     const root = element.getRootNode();
@@ -272,17 +272,17 @@ export function isFocused(locator: Locator): Promise<boolean> {
   });
 }
 
-/** Waits until the focus is there, which comes a moment after what leads to it. */
+/** Waits until the element has the focus, which moves a little after its cause. */
 export async function hasFocus(locator: Locator, message?: string): Promise<void> {
   await untilTrue(() => isFocused(locator));
   assert.equal(await isFocused(locator), true, message);
 }
 
-/** Resolves when a pointer's press on a button of the card counts: the card has just come, or moved, until then. */
+/** Waits until a card's button accepts pointer clicks: it ignores them right after the card has appeared or moved. */
 export async function untilSettled(button: Locator): Promise<void> {
   await button.scrollIntoViewIfNeeded();
   await button.evaluate(async (it) => {
-    // The chat looks at the place ten times in a second: what has just moved it may not have been seen.
+    // The chat checks the card's position ten times per second, so it may not have noticed a move yet.
     for (let still = 0, box = ""; still < 10; still += 1) {
       await new Promise(requestAnimationFrame);
       const now = JSON.stringify(it.getBoundingClientRect());
@@ -292,21 +292,21 @@ export async function untilSettled(button: Locator): Promise<void> {
   });
 }
 
-/** Presses a button of the card with the pointer, once that counts. */
+/** Clicks a button of the card once it accepts clicks. */
 export async function press(button: Locator): Promise<void> {
   await untilSettled(button);
   await button.click();
 }
 
-/** Resolves when an image shows its picture. */
+/** Waits until an image is decoded. */
 export async function isDrawn(image: Locator): Promise<void> {
   await image.waitFor();
   await image.evaluate((element) => (element as HTMLImageElement).decode());
 }
 
 /**
- * Stops the installed clock of a page, which then runs only when it is told to. On a slow machine the moment at which it is
- * to stop may be over by then: it stands all the same, and a second try takes it to a later one.
+ * Stops the installed clock of a page, which then advances only on command. On a slow machine the chosen moment may
+ * have passed: the clock stops even so, and the second attempt uses a later moment.
  */
 export async function stopTime(page: Page): Promise<void> {
   const stop = async () => page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1_000);
@@ -314,8 +314,8 @@ export async function stopTime(page: Page): Promise<void> {
 }
 
 /**
- * Holds the time that a page reads, however slow the machine is. Returns how to let some pass, with which go timers; those
- * run on by themselves, too.
+ * Fixes the time that a page reads, independent of the machine's speed. Returns a function that advances it and runs
+ * due timers; timers also continue to run by themselves.
  */
 export async function holdTime({ clock }: Page): Promise<(ms: number) => Promise<void>> {
   let now = Date.now();
@@ -328,7 +328,7 @@ export async function holdTime({ clock }: Page): Promise<(ms: number) => Promise
   return pass;
 }
 
-/** Resolves when a box, and what it scrolls, have stood still for a while: to where it stands. */
+/** Waits until a box and its scroll position have not changed for ten frames; returns the box. */
 export async function standsAt(locator: Locator): Promise<DOMRect> {
   return locator.evaluate(async (element) => {
     const places: string[] = [];
@@ -341,7 +341,7 @@ export async function standsAt(locator: Locator): Promise<DOMRect> {
   });
 }
 
-/** To be called before the page is opened. The result resolves when the page holds no object URL. */
+/** Call this before the page is opened. The returned function resolves once the page has no object URL. */
 export async function watchObjectUrls(page: Page): Promise<() => Promise<unknown>> {
   await page.addInitScript(() => {
     const held = new Set<string>();

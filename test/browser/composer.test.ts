@@ -30,7 +30,7 @@ for (const [width, mediaTypes] of [
     const chat = chatIn(page);
     await chat.input.fill("early");
     await page.locator(".bone").waitFor();
-    // Where there are no files, the text moves to where their button would be.
+    // If no files are accepted, the text moves to the place of their button.
     const place = async () => {
       const [card, field] = [await page.locator('[part="composer"]').boundingBox(), await chat.input.boundingBox()];
       return [card, field?.y, field?.height, mediaTypes === undefined && field?.x];
@@ -47,7 +47,7 @@ for (const [width, mediaTypes] of [
 test("a text of several lines has the card's whole width, until it is gone", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Hi.")]] });
   const left = (locator: Locator) => locator.evaluate((it) => it.getBoundingClientRect().left);
-  /** Where the text begins, and the bottom of the field against the top of the button that sends. */
+  /** The indent of the text, and the bottom of the field relative to the top of the send button. */
   const place = async () => ({
     indent: await chat.input.evaluate(
       (it) => it.getBoundingClientRect().left + Number.parseFloat(getComputedStyle(it).paddingLeft),
@@ -90,7 +90,7 @@ test("a long text that is pasted stands as a file above the text field, and is s
   await chat.replies.getByText("I see.").waitFor();
   assert.equal(await chat.drafts.count(), 0);
   assert.deepEqual(contents(chat, 0), [`What is wrong here?\n\n${PROGRAM}`]);
-  // By itself, too.
+  // Also without other text.
   await paste(chat.input, PROGRAM);
   await chat.send.click();
   await chat.replies.getByText("All of it.").waitFor();
@@ -161,7 +161,7 @@ it("a press within the card beside the text field puts the cursor there, and kee
   const { mouse } = chat.page;
   const card = chat.page.locator('[part="composer"]');
   const files = ["a", "b"].map((name) => {
-    // Bytes after a picture's end make it another file.
+    // Extra bytes at its end make the picture a different file.
     const buffer = Buffer.concat([RED_PIXEL, Buffer.from(name)]);
     return { name: `${name}.png`, mimeType: "image/png", buffer };
   });

@@ -18,7 +18,7 @@ import {
 
 const browser = await launchBrowser({ after });
 
-/** Opens the page through a proxy. What the browser says about lost connections is expected. */
+/** Opens the page through a proxy; the browser's messages about lost connections are allowed. */
 async function openThrough(
   t: TestContext,
   upgrades: "pass" | "refuse" | "swallow",
@@ -39,7 +39,7 @@ test("where WebSocket is blocked, the conversation goes over HTTP with thinking 
   });
   await chat.say("Ping");
   await chat.replies.getByText("Pong.").waitFor();
-  // Rows are drawn by a part of the script that comes later.
+  // Rows are rendered by a lazy part of the script.
   await chat.tools.waitFor();
   assert.equal(await chat.thinking.count(), 1);
   assert.equal(await chat.tools.getAttribute("data-status"), "completed");
@@ -52,7 +52,7 @@ test("where WebSocket is blocked, the conversation goes over HTTP with thinking 
   assert.deepEqual(contents(chat, 2)?.filter(Boolean), ["Ping", "ping", "Pong.", "And?"]);
 });
 
-/** Opens the page where a WebSocket hears nothing, and stops its clock. */
+/** Opens the page where WebSockets get no response, and stops its clock. */
 async function openSwallowed(t: TestContext, options: ChatPageOptions) {
   const chat = await openThrough(t, "swallow", options);
   const { clock } = chat.page;
@@ -102,11 +102,11 @@ test("a message to a server that is down waits in sight, can be changed, and is 
   assert.equal(await chat.input.inputValue(), "Secnd");
   await chat.say("Second");
   await queued.waitFor();
-  // From its next pause on it waits for half an hour and more, or else it might try by itself before the click.
+  // From the next pause on, retries wait for more than half an hour; otherwise one could precede the click.
   await chat.page.evaluate(() => {
     Math.random = () => 1_000;
   });
-  // The pause before it may have become long by itself.
+  // The current pause may already be a long one.
   await chat.page.getByRole("button", { name: "Try now" }).click();
   await connection.getByText(/Trying again in \d{4,} s/).waitFor();
   await chat.proxy.up();
@@ -132,7 +132,7 @@ test("a message that is sent without a network says itself that it waits: nothin
   assert.equal(await chat.page.locator('[part="queued"]').count(), 0);
 });
 
-/** A connection that is still being opened is given up after seconds, over which the next minute would jump. */
+/** An opening connection is given up after some seconds, which the next minute would skip. */
 function isDoneSoon(done: Promise<unknown>): Promise<boolean> {
   return Promise.race([done.then(() => true), pause(3_000, false)]);
 }
@@ -146,9 +146,9 @@ it("an agent that says nothing for minutes is not taken for a server that is gon
   await chat.say("First");
   await asked;
   for (let minute = 1; minute <= 3; minute++) {
-    // The line is tried: by dialling, since no script hears the server's pings.
+    // The chat checks the connection by reconnecting, since scripts cannot see the server's pings.
     const resumed = new Promise((next) => chat.page.once("websocket", (socket) => socket.once("framesent", next)));
-    // On a busy machine the page may not have begun to wait when its clock jumps.
+    // On a busy machine the page may not be waiting yet when its clock jumps.
     do await chat.page.clock.fastForward("01:00");
     while (!(await isDoneSoon(resumed)));
     assert.equal(await chat.page.locator('[part="connection"]').count(), 0);
@@ -178,7 +178,7 @@ it("after an outage the line is good again when it is open, although the agent s
 it("a browser without a network says so, and the network's return sends what waits", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("One.")]] });
   await chat.greeting.waitFor();
-  // What draws messages comes when the page is idle.
+  // The part that renders messages loads while the page is idle.
   await chat.page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   await chat.page.context().setOffline(true);
   await chat.page.locator('[part="connection"]').getByText("You are offline").waitFor();
@@ -221,9 +221,9 @@ test("a server that shuts down in the middle of an answer says so, and the text 
 it("a page that comes into view tries at once to reach the server", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("One.")]] });
   await chat.greeting.waitFor();
-  // What draws messages comes when the page is idle, and later after a pause.
+  // The part that renders messages loads while the page is idle, and later after a pause.
   await chat.page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
-  // No pause ends by itself.
+  // Makes all pauses longer than the test.
   await chat.page.evaluate(() => {
     Math.random = () => 100;
   });
@@ -235,7 +235,7 @@ it("a page that comes into view tries at once to reach the server", async (t) =>
     document.dispatchEvent(new Event("visibilitychange"));
     return false;
   };
-  // Not with each frame: the chat needs one to say what it does.
+  // Not on each frame: the chat needs one to update its message.
   await chat.page.waitForFunction(comeIntoView, undefined, { polling: 200 });
   await chat.proxy.up();
   await chat.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));

@@ -1,4 +1,4 @@
-/** Conversations that last: listed, found, renamed, deleted and brought back, on a page of the server, in a site's panel and in two tabs. */
+/** Stored conversations: list, search, rename, delete and restore, on the page, in a site's panel, in two tabs. */
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -20,12 +20,12 @@ const browser = await launchBrowser({ after });
 
 const rows = (page: Page) => page.locator('[part="conversation"]');
 const row = (page: Page, title: string) => rows(page).filter({ hasText: title });
-/** The titles in the list. Rows that were not in view yet have no inner text. */
+/** The titles in the list, by text content: rows that were never in view have no inner text. */
 const titles = async (page: Page) => (await rows(page).allTextContents()).map((title) => title.trim());
 const begin = (page: Page) => page.getByRole("button", { name: "New conversation" }).first().click();
 const openList = (page: Page) => page.getByRole("button", { name: "Conversations" }).click();
 
-/** Begins a conversation for each text, in which the answer is the text. */
+/** Starts a conversation for each text; the answer is the text with "!". */
 async function talk(chat: ChatPage, ...texts: string[]): Promise<void> {
   for (const text of texts) {
     await begin(chat.page);
@@ -39,7 +39,7 @@ const answers = (...texts: string[]) => texts.map((text) => [say(`${text}!`)]);
 test("a new conversation ends nothing: the one before is in the list, goes on with its own state, and outlives the tab", async (t) => {
   const chat = await openChat(t, browser, { turns: answers("Apples", "Bread", "More apples") });
   const { page, server } = chat;
-  // A page that greets would fill the list of those who have said nothing.
+  // A greeting alone must not add a conversation to the list.
   await page.locator("agent-chat").evaluate((it) => (it as AgentChat).addMessage({ text: "Welcome back" }));
   await untilKept(page, /Welcome back/);
   await page.reload();
@@ -54,7 +54,7 @@ test("a new conversation ends nothing: the one before is in the list, goes on wi
   await chat.ask("More apples", "More apples!");
   const texts = server.model.asked[2]?.messages.map(({ content }) => content);
   assert.deepEqual(texts, ["Apples", "Apples!", "More apples"]);
-  // An open edit waits in its conversation. One that is opened in another gives what was written to the text field.
+  // An open edit stays in its conversation. If another edit is opened elsewhere, its text moves to the text field.
   const change = page.getByRole("button", { name: "Change this message" }).first();
   await change.click();
   await chat.edited.fill("Pears");
@@ -99,7 +99,7 @@ test("what is being written stays in its conversation, with its files, over a lo
   await chat.ask("One", "One!");
   await talk(chat, "Two");
   await chat.input.fill("Dear Bob");
-  // It is still being read when another conversation is opened.
+  // The file is still being read when another conversation is opened.
   await chat.files.setInputFiles([dot]);
   await open("One", "");
   await chat.input.fill("Of one");
@@ -247,7 +247,7 @@ test("two tabs show one conversation live, and each can go on with it", async (t
     server.model.asked[2]?.messages.map(({ content }) => content),
     ["One", "One!", "Two", "Two!", "Three"],
   );
-  // One that hears nothing of the others, as after a sleep of the machine.
+  // A tab that gets no messages of the others, as after the machine was asleep.
   const deaf = await page.context().newPage();
   await deaf.addInitScript(`BroadcastChannel.prototype.addEventListener = () => {};
     Object.defineProperty(BroadcastChannel.prototype, "onmessage", { set() {} });`);
@@ -262,7 +262,7 @@ test("two tabs show one conversation live, and each can go on with it", async (t
   assert.equal(await chatIn(deaf).input.inputValue(), "Five");
   await chatIn(deaf).input.press("Enter");
   await chatIn(deaf).replies.getByText("Five!").waitFor();
-  // Nor does it show another branch of what it has not seen.
+  // The deaf tab does not switch to a branch that it has not seen.
   await deaf.getByRole("button", { name: "Answer again" }).click();
   await chatIn(deaf).replies.getByText("Six!").waitFor();
   await there.replies.getByText("Six!").waitFor();
@@ -295,7 +295,7 @@ it("what waits in two tabs is sent once, in its order, also when the tab that wr
   }
   const device = await page.context().newCDPSession(page);
   const crash = page.waitForEvent("crash");
-  // A page that has crashed answers nothing.
+  // The call never gets a response.
   void device.send("Page.crash").catch(() => {});
   await crash;
   rest.open();
@@ -336,11 +336,11 @@ it("while an answer comes it alone is stored, the list is not read again, and an
   await chat.answered();
   await chat.say("Two");
   await chat.replies.getByText("Half").waitFor();
-  // The list is read again for the question, before or after the first event is stored.
+  // The list is read again because of the question, before or after the first event is stored.
   await worked(page, /all(,list)+,ask(?=.*,list)(?=.*,event)/);
   await page.evaluate(`work.push("more")`);
   more.open();
-  // What comes within a second is stored together.
+  // Events within one second are stored together.
   await worked(page, /,more,event$/);
   const other = await page.context().newPage();
   const there = chatIn(other);
@@ -351,7 +351,7 @@ it("while an answer comes it alone is stored, the list is not read again, and an
   await there.replies.getByText("Half and more and the rest.").waitFor();
   await there.answered();
   assert.equal(await there.questions.count(), 2);
-  // Whichever tab has the end first stores it, for both.
+  // Only the tab that receives the end first stores it.
   await worked(page, /ask(,list|,event)+,more(,event)+(,all)?(,list)+$/);
   await worked(other, /^(list,)+(event,)*(all,)?list(,list)*$/);
   const ends = await Promise.all(
@@ -377,7 +377,7 @@ it("where the browser keeps nothing, a new conversation can be taken back for a 
   await chat.replies.getByText("Apples!").waitFor();
 });
 
-/** Changes the first message, with which another branch begins. */
+/** Edits the first message, which starts another branch. */
 async function change(chat: ChatPage, text: string): Promise<void> {
   await chat.page.getByRole("button", { name: "Change this message" }).first().click();
   await chat.edited.fill(text);
@@ -421,7 +421,7 @@ test("a conversation has the name that its agent gives it, or else the person; i
   assert.match(exported, /What\? A\/B!/);
   assert.doesNotMatch(exported, /Which/);
   await one.getByRole("button", { name: "Options for" }).click();
-  // Pressed as soon as the row is gone: a list that is read meanwhile does not show it any more.
+  // Clicks as soon as the row is deleted, before a reload of the list removes the button.
   await one.getByRole("button", { name: "Export" }).evaluate(
     (button: HTMLElement, name) =>
       new Promise<void>((resolve) => {
@@ -457,7 +457,7 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
   await page.clock.setFixedTime(Date.now() + 86_400_000);
   await page.keyboard.press("F2");
   await page.keyboard.type("Bak");
-  // A row of another day comes before it.
+  // A row of another day is inserted before it.
   await page.locator("agent-chat").evaluate((it) => (it as AgentChat).send("Cheese"));
   await row(page, "Cheese").waitFor();
   await page.keyboard.type("ing");
@@ -477,7 +477,7 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
   await row(page, "Apples").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Undo" }).click();
   await row(page, "Apples").waitFor();
-  // The one that is shown.
+  // Deletes the open conversation.
   await row(page, "Cheese").press("Delete");
   await chat.greeting.waitFor();
   await page.getByRole("button", { name: "Undo" }).click();
@@ -519,7 +519,7 @@ test("a row is renamed, deleted and brought back by the keyboard, and everything
   await page.getByRole("button", { name: "Forget everything" }).click();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Forget everything" }).click();
-  // The second click of two that were meant for the button before.
+  // The second click of a double click on the previous button must not count.
   await page.getByRole("button", { name: "Delete" }).dispatchEvent("click", { detail: 2 });
   await page.getByRole("button", { name: "Delete" }).click();
   await chat.greeting.waitFor();
@@ -553,7 +553,7 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   await row(page, "Number 198").waitFor({ state: "attached" });
   await chat.replies.getByText("Cherries!").waitFor();
   assert.equal(await page.evaluate("new Set(window.readIds).size"), 1, "that of the tab");
-  /** The heading of each group, and how many rows it has. */
+  /** The heading of each group and the number of its rows. */
   const groups = () =>
     page
       .locator(".list-day")
@@ -566,7 +566,7 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   await page.clock.setFixedTime(new Date(2026, 1, 12, 12));
   const spoken = await listen(page);
   const search = page.getByRole("searchbox");
-  // Keyboards of phones put a space behind a word.
+  // Phone keyboards add a space after a word.
   await search.fill("number 19 ");
   await row(page, "Number 20").waitFor({ state: "detached" });
   assert.deepEqual(await groups(), [["January 2026", 10]]);
@@ -580,7 +580,7 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   await page.waitForFunction(
     () => document.querySelector("agent-chat")?.shadowRoot?.querySelectorAll('[part="conversation"]').length === 199,
     undefined,
-    // All texts are read, on a slow machine, too.
+    // All texts are read, even on a slow machine.
     { timeout: 60_000 },
   );
   assert.equal(await page.evaluate("window.hadNothing"), false, "it is not known before all texts were searched");
@@ -594,7 +594,7 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   );
   assert.equal(await row(page, "Number 0").locator("mark").textContent(), "pears");
   assert.equal(await page.evaluate("window.readIds.length"), readOnce, "another word reads nothing again");
-  // What stands in another branch would not be in sight there.
+  // Texts in other branches are not found, because the conversation would not show them.
   await search.fill("apples");
   await untilHeard(page, spoken, "Nothing found.");
   await page.getByText("Names and messages were searched.").waitFor();
@@ -610,7 +610,7 @@ it("of two hundred conversations the list reads no messages, and finds by title 
   assert.equal(await rows(page).count(), 200);
 });
 
-/** The browser has room for so many characters more. */
+/** Limits the storage to so many more characters. */
 const limitRoom = async (page: Page, chars: number): Promise<void> =>
   page.evaluate(`(async () => {
     const opening = indexedDB.open("${await keptName(page)}");
@@ -662,10 +662,10 @@ it("the list gets its room beside the text in small steps, and at once where no 
     browser: { reducedMotion: "no-preference" },
   });
   const { page } = chat;
-  /** Where the text field stands in each frame until the list is there. */
+  /** The positions of the text field in all frames until the list is shown. */
   const places = () =>
     page.evaluate(async () => {
-      // In one go, so that it begins before what is pressed next.
+      // Starts synchronously, so that it begins before the next key press.
       const root = document.querySelector("agent-chat")?.shadowRoot;
       const all = new Set<number>();
       for (let still = 0; still < 20; still = root?.querySelector(".is-listed") ? still + 1 : 0) {
@@ -729,7 +729,7 @@ test("on a phone the list lies over the chat, and closes with a request to go ba
     [{}, "8px 8px 8px"],
   ] as const) {
     await device.send("Emulation.setSafeAreaInsetsOverride", { insets });
-    // Below a notch and above a bar.
+    // The list keeps clear of a notch at the top and a bar at the bottom.
     await page.waitForFunction(
       ([element, expected]) => {
         const { paddingTop, paddingBottom, paddingLeft } = getComputedStyle(element as unknown as Element);
@@ -749,7 +749,7 @@ test("on a phone the list lies over the chat, and closes with a request to go ba
   await row(page, "Bread").press("Delete");
   await list.getByRole("button", { name: "Undo" }).press("Enter");
   await row(page, "Bread").and(page.locator(":focus")).waitFor();
-  // Where nothing has the focus, it is the browser that asks to close: so does Android's gesture.
+  // If nothing has the focus, the browser sends the close request, as for Android's gesture.
   await list.getByRole("button", { name: "New conversation" }).evaluate((button) => button.blur());
   await page.keyboard.press("Escape");
   await closed();
@@ -791,7 +791,7 @@ it("a phone held across has room to rename, and what another tab forgets leaves 
   );
   await field.fill("Pears");
   await field.press("Enter");
-  // Wide enough for a column, if there were others.
+  // Wide enough for a column, which needs at least one other conversation.
   await page.setViewportSize({ width: 932, height: 430 });
   await page.getByRole("navigation", { name: "Conversations" }).waitFor({ state: "hidden" });
   await openList(page);

@@ -40,7 +40,7 @@ test("the page greets with the agent's name, its welcome and its suggestions", a
   assert.equal(await shown(chat.questions), "You said:\nHow are you?");
   assert.equal(await chat.greeting.count(), 0);
   assert.equal(await chat.page.locator('[part="suggestions"]').count(), 0);
-  // Without keys on a loopback address the page asks for none.
+  // On a loopback address without keys, the page does not ask for one.
   assert.equal(await chat.keyField.count(), 0);
   assert.equal(await chat.page.getByRole("button", { name: "Forget the saved key" }).count(), 0);
 });
@@ -64,11 +64,11 @@ test("the text field has the cursor; Enter sends, the button sends, white space 
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
 });
 
-/** A message that waits for the end of the answer, and what stands below the last of them. */
+/** Messages that wait for the end of the answer, and the line below the last one. */
 const pending = ({ page }: ChatPage) => page.locator(".pending-message");
 const pendingLine = ({ page }: ChatPage) => page.locator(".pending-line");
 
-/** Writes a message while an answer is running, behind those that are pending already, until it is kept. */
+/** Sends a message during an answer, after other pending ones, and waits until it is stored. */
 async function leavePending(chat: ChatPage, text: string): Promise<void> {
   await chat.say(text);
   await pending(chat).filter({ hasText: text }).waitFor();
@@ -91,7 +91,7 @@ test("before an answer has ended its text is on the screen, a double-click does 
   await chat.replies.getByText("half").waitFor();
   assert.equal(await shown(chat.answer), "The first half", "an open mark is not shown raw");
   const heard = await listen(chat.page);
-  // The button to send has become the one to stop.
+  // The second click of a double click: the send button has become the stop button.
   await chat.stop.dispatchEvent("click", { detail: 2 });
   const twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
   await chat.page.evaluate(twoFrames);
@@ -150,12 +150,12 @@ test("three messages wait over a reload, are changed and removed by keyboard, an
   assert.equal(await chat.input.inputValue(), "Fourth");
   await page.clock.runFor(5_000);
   await note.waitFor({ state: "detached" });
-  // Backwards from the text field: the button for files, the one that sends, and two for each message.
+  // Backwards from the text field: the button for files, the send button, and two buttons for each message.
   await chat.input.focus();
   for (let presses = 0; presses < 2; presses += 1) await page.keyboard.press("Shift+Tab");
   await hasFocus(page.getByRole("button", { name: "Send now" }));
   await page.keyboard.press("Shift+Tab");
-  // A key that is held down removes one, and does not send what is written.
+  // Holding the key down removes one message, and does not send the draft.
   await page.keyboard.down("Enter");
   await pending(chat).nth(2).waitFor({ state: "detached" });
   await chat.input.and(page.locator(":focus")).waitFor();
@@ -224,7 +224,7 @@ for (const [what, turn, end] of [
     await chat.say("Ships?");
     await pending(chat).waitFor();
     const heard = await listen(page);
-    // For longer than a moment.
+    // Waits because the alert appears only after a moment.
     const alert = what === "has failed" ? page.getByRole("alert").filter({ hasText: "ill" }).last() : undefined;
     const isAlerted = alert?.waitFor({ state: "attached" });
     go.open();
@@ -240,7 +240,7 @@ for (const [what, turn, end] of [
     await anyway.waitFor();
     assert.equal(chat.server.model.asked.length, 1);
     if (what === "was stopped") {
-      // A message of its own leaves it where it is.
+      // Sending another message leaves the pending one in place.
       await chat.ask("Planes?", "Another.");
       await anyway.waitFor();
       assert.equal(chat.server.model.asked.length, 2);
@@ -400,7 +400,7 @@ it("Send now sends nothing that asks first: that waits for the button below it",
   await chat.replies.getByText("Half").nth(2).waitFor();
   await chat.say("Bikes?");
   await pending(chat).nth(1).waitFor();
-  // What waits for the end of the answer goes with it: there the answer ends.
+  // A pending message is sent together with this one, because the answer ends here.
   await now.first().click();
   await chat.replies.getByText("Both.").waitFor();
   assert.equal(contents(chat, 4)?.at(-1), "Planes?\n\nBikes?");
@@ -442,7 +442,7 @@ test("a failed answer keeps its text, says why, and Try again replaces it", asyn
   assert.deepEqual(contents(chat, 1), ["Question"], "the question is not told twice");
 });
 
-/** What is kept is written while the page goes on. */
+/** Waits until the conversations are stored, which happens asynchronously. */
 async function untilKept(chat: ChatPage, count: number): Promise<void> {
   const waiting = async () => {
     while ((await kept(chat)) !== count) await chat.page.evaluate(() => new Promise(requestAnimationFrame));
@@ -450,13 +450,13 @@ async function untilKept(chat: ChatPage, count: number): Promise<void> {
   await within(waiting(), `${count} conversations that are kept`);
 }
 
-/** The page for a frame: there conversations are not listed, and a new one ends the one before. */
+/** The page for frames, where conversations are not listed and a new one replaces the last. */
 const NOT_LISTED = "/?embed=1";
 
 const close = (chat: ChatPage) => chat.page.getByRole("button", { name: "New conversation" }).click();
 const undo = (chat: ChatPage) => chat.page.getByRole("button", { name: "Undo" });
 
-/** How many conversations the browser keeps. What has happened since a row was written stands in rows of its own behind it. */
+/** The number of stored conversations. Changes since a row was written are in rows of their own, which do not count. */
 const kept = async ({ page }: ChatPage) =>
   page.evaluate(
     (name) =>
@@ -616,11 +616,11 @@ test("Enter that ends an input method's composition does not send", async (t) =>
   const enter = { type: "rawKeyDown", key: "Enter", code: "Enter" } as const;
   await device.send("Input.dispatchKeyEvent", { ...enter, windowsVirtualKeyCode: 13 });
   await device.send("Input.insertText", { text: "日本" });
-  // Safari sends the key after the composition has ended, with the code 229.
+  // Safari sends this key event after the end of the composition, with key code 229.
   await device.send("Input.dispatchKeyEvent", { ...enter, windowsVirtualKeyCode: 229 });
   assert.equal(await chat.input.inputValue(), "日本");
   assert.equal(await chat.questions.count(), 0);
-  // Nothing is sent before it is known what the tab has kept.
+  // Nothing is sent before the tab's stored data are known.
   await chat.send.click({ trial: true });
   await chat.input.press("Enter");
   await chat.replies.getByText("はい。").waitFor();

@@ -1,4 +1,4 @@
-/** What is done with messages afterwards: change one, ask again, take an answer along. */
+/** Actions on earlier messages: edit one, ask again, copy or export an answer. */
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -60,7 +60,7 @@ test("an earlier message is changed in its place beside a draft, the conversatio
   assert.deepEqual(contents(chat, 5), changed);
 });
 
-/** The arrows of a message, found by what screen readers call them together. */
+/** The arrows of a message, located by the accessible name of their group. */
 function alternatives({ page }: ChatPage, name: string) {
   const group = page.getByRole("group", { name, exact: true });
   const [previous, next] = ["Previous", "Next"].map((label) => group.getByRole("button", { name: label }));
@@ -76,7 +76,7 @@ test("answers and messages that were replaced come back with all that follows, a
     );
     const chat = await openChat(t, browser, { stateKind, turns });
     const sees = async (...texts: string[]) => {
-      // All of them are drawn once the last one has its place.
+      // All messages are rendered once the last one is.
       const drawn = chat.messages.locator(".bubble, .markdown");
       await drawn
         .nth(texts.length - 1)
@@ -84,7 +84,7 @@ test("answers and messages that were replaced come back with all that follows, a
         .waitFor();
       assert.deepEqual(await drawn.allTextContents(), texts);
     };
-    /** Sends a message, and compares what the agent was sent with what is seen. */
+    /** Sends a message, and compares the agent's input with the visible conversation. */
     const goesOn = async (text: string, answer: string, turn: number, previous: string | undefined) => {
       const before = await chat.messages.locator(".bubble, .markdown").allTextContents();
       await chat.ask(text, answer);
@@ -96,12 +96,12 @@ test("answers and messages that were replaced come back with all that follows, a
     await chat.page.getByRole("button", { name: "Answer again" }).click();
     await sees("First", "Uno.");
     await goesOn("Second", "Two.", 2, "resp_2");
-    // What follows the answer is not that of the other one.
+    // This answer has follow-ups of its own.
     await alternatives(chat, "Answer 2 of 2").previous.press("Enter");
     await sees("First", "One.");
     const { previous, next } = alternatives(chat, "Answer 1 of 2");
     assert.ok(await previous.isDisabled());
-    // The keyboard stays where it was.
+    // The focus stays at the arrows.
     await next.and(chat.page.locator(":focus")).waitFor();
     await goesOn("Deuxième", "Deux.", 3, "resp_1");
     await change(chat, 0).click();
@@ -146,10 +146,10 @@ it("an exchange stands where it was when another of its answers is shown, which 
   await canCopy(chat.page);
   await chat.page.getByRole("button", { name: "Answer again" }).click();
   await alternatives(chat, "Answer 3 of 3").group.waitFor();
-  // As long as the answer runs there is no way to another one.
+  // While the answer runs, the arrows are unavailable.
   await chat.error.waitFor();
   await chat.messages.evaluate((scroller) => scroller.scrollBy(0, -100));
-  /** Where it has come to rest. */
+  /** The position of the question once it no longer moves. */
   const top = async () => Math.round((await standsAt(chat.questions.nth(1))).top);
   const before = await top();
   await alternatives(chat, "Answer 3 of 3").previous.press("Enter");
@@ -164,7 +164,7 @@ test("arrow up in an empty field takes up the last message, Escape leaves it as 
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Better.")]] });
   await chat.ask("Frist", "One.");
   await canCopy(chat.page);
-  // With another key it is a command of the browser or of an assistive program.
+  // With a modifier it is a command of the browser or of assistive technology.
   for (const modifier of ["Shift", "Alt", "Control", "Meta"]) {
     await chat.input.press(`${modifier}+ArrowUp`);
     assert.equal(await chat.input.inputValue(), "", modifier);
@@ -253,7 +253,7 @@ it("one message is changed at a time, and the focus goes back to where it came f
   await focus(change(chat, 0));
   await change(chat, 0).press("Enter");
   await focus(chat.edited);
-  // Nothing was written, and so nothing is lost.
+  // The edit is unchanged, so closing it loses nothing.
   await change(chat, 1).press("Enter");
   await focus(chat.questions.nth(1).getByRole("textbox"));
   await chat.page.keyboard.type(" thoughts");
@@ -279,13 +279,13 @@ it("what a message is being changed to waits while that is out of sight, in anot
   };
   await page.getByRole("button", { name: "New conversation" }).click();
   await chat.greeting.waitFor();
-  // It stays in its conversation, too.
+  // The edit also stays in its conversation.
   await isGone("");
   await page.locator('[part="conversation"]').first().click();
   await chat.edited.waitFor();
   await page.reload();
   assert.equal(await chat.edited.inputValue(), "Primo");
-  // Another tab takes the message out of sight.
+  // Another tab switches to a branch without the message.
   const other = await page.context().newPage();
   await other.goto(chat.server.url);
   await other.locator('[part="conversation"]').first().click();
@@ -318,7 +318,7 @@ test("on a phone a message is changed in its place, too, above the keyboard", as
   await chat.say("Second");
   await chat.answered(2);
   await canCopy(chat.page);
-  // Its time is nearer to it than to the answer, and comes with its buttons when it is touched.
+  // The time is closer to its message than to the answer, and appears with the buttons on touch.
   const question = chat.questions.nth(1);
   const [bubble, time, text] = await Promise.all(
     [question.locator(".bubble"), question.locator("time"), chat.answer].map((it) => it.boundingBox()),
@@ -343,7 +343,7 @@ test("on a phone a message is changed in its place, too, above the keyboard", as
     });
   await chat.page.setViewportSize({ width: 390, height: 506 });
   await inView();
-  // Enter makes a line there, as in the composer.
+  // Enter inserts a line break, as in the composer.
   for (let line = 0; line < 12; line += 1) await chat.edited.press("Enter");
   await inView();
   await chat.edited.fill("Changed");
@@ -352,7 +352,7 @@ test("on a phone a message is changed in its place, too, above the keyboard", as
   assert.equal(await chat.input.and(chat.page.locator(":focus")).count(), 0, "no keyboard over the answer");
 });
 
-/** Copies the answer with its button; gives what other programs are handed. */
+/** Copies the answer with its button; returns the clipboard's contents. */
 async function copyAnswer({ page }: ChatPage): Promise<{ text: string; html: string }> {
   await page.getByRole("button", { name: "Copy answer" }).click();
   await page.getByRole("button", { name: "Copied" }).waitFor();

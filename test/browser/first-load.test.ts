@@ -1,4 +1,4 @@
-/** What a visitor's browser asks for until the chat can be used, and what waits for the first message. */
+/** What a visitor's browser loads until the chat is usable, and what waits for the first message. */
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -16,14 +16,14 @@ import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
-/** Never idle, until the test says so. */
+/** A page that is never idle until the test says so. */
 const BUSY = `{
   const works = [];
   globalThis.requestIdleCallback = (work) => works.push(work);
   globalThis.beIdle = () => { for (const work of works.splice(0)) work(); };
 }`;
 
-/** Names of the chunks that the page asks for, in their order: without what it waits for. */
+/** Names of the chunks that the page requests, in order, without those that its start needs. */
 function watchChunks(page: Page): string[] {
   const names: string[] = [];
   page.on("request", (request) => {
@@ -33,7 +33,7 @@ function watchChunks(page: Page): string[] {
   return names;
 }
 
-/** Holds a chunk back until the gate is open. */
+/** Delays a chunk until the gate opens. */
 async function hold(page: Page, name: string, until: Promise<unknown>): Promise<void> {
   await page.route(`**/chunks/${name}-*`, async (route) => {
     await until;

@@ -1,4 +1,4 @@
-/** Formulas: drawn as MathML while an answer streams, spoken, scrolled, copied as TeX; what is wrong or hostile stays text. */
+/** Formulas: MathML while an answer streams, speech, scrolling, copying as TeX; invalid or hostile ones stay text. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -12,11 +12,11 @@ import { canCopy, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
-/** As models write them. */
+/** Formulas as models write them. */
 const WRITTEN = readFileSync("test/fixtures/formulas/written.txt", "utf8").trim().split("\n");
 const DISPLAY_ONLY = /\\begin\{(?:align\*|equation)\}/;
 
-/** Answers with five formulas each, in a line and on lines of their own, between delimiters of every kind. */
+/** Answers with five formulas each, inline and on lines of their own, with all kinds of delimiters. */
 function answers(): { readonly text: string; readonly drawn: number }[] {
   const paragraphs = WRITTEN.flatMap((tex, index) => {
     const [line, block] = index % 2 === 0 ? [`$${tex}$`, `$$\n${tex}\n$$`] : [`\\(${tex}\\)`, `\\[ ${tex} \\]`];
@@ -32,7 +32,7 @@ function answers(): { readonly text: string; readonly drawn: number }[] {
   });
 }
 
-/** The ends of pieces of so many characters, or of 1 to 30. */
+/** End positions of pieces of `size` characters, or of 1 to 30. */
 function endsOf({ length }: string, size: number | undefined, random: () => number): number[] {
   const ends = [];
   for (let end = 0; end < length; ends.push(end)) end = Math.min(length, end + (size ?? 1 + Math.floor(random() * 30)));
@@ -44,7 +44,7 @@ interface MarkdownElement extends HTMLElement {
   updateComplete: Promise<unknown>;
 }
 
-/** A chat whose answer has a drawn formula: what draws them is there. */
+/** A chat with a rendered formula, so that the renderer is loaded. */
 async function openWithFormula(t: TestContext, text = "So $x$.", options: Parameters<typeof openChat>[2] = {}) {
   const chat = await openChat(t, browser, { turns: [[say(text)]], ...options });
   await chat.say("Hello");
@@ -53,7 +53,7 @@ async function openWithFormula(t: TestContext, text = "So $x$.", options: Parame
   return chat;
 }
 
-/** Shows a text beside an answer, whole or up to each of these places, and says what became of it. */
+/** Renders a text next to an answer, whole or up to each of these positions, and returns the result. */
 const show = (answer: Locator, text: string, ends: readonly number[] = [text.length]) =>
   answer.evaluate(
     async (known, { text, ends }) => {
@@ -67,13 +67,13 @@ const show = (answer: Locator, text: string, ends: readonly number[] = [text.len
         const isStreaming = end < text.length || ends.length > 1;
         Object.assign(element, { context: like.context, text: text.slice(0, end), isStreaming });
         await element.updateComplete;
-        // What is drawn in the same frame is drawn now.
+        // Waits until all rendering of this frame is done.
         await new Promise((resolve) => {
           const { port1, port2 } = new MessageChannel();
           port1.onmessage = resolve;
           port2.postMessage(0);
         });
-        // All but the last two, of which the upper one may turn out to belong to the last.
+        // All blocks but the last two, the upper of which may still merge with the last.
         for (const { block, top, height } of before.slice(0, -2)) {
           const { offsetTop, offsetHeight } = block as HTMLElement;
           if (!block.isConnected || offsetTop !== top || offsetHeight !== height) moved.push(text.slice(0, end));
@@ -174,7 +174,7 @@ test("formulas are in the accessibility tree, wide ones scroll by the keyboard, 
   await chat.page.keyboard.press("ArrowRight");
   await chat.page.waitForFunction((box) => (box?.scrollLeft ?? 0) > 0, await wide.elementHandle());
   assert.deepEqual(await axeFindings(chat.page), []);
-  // The page's policy lets no font be loaded from anywhere.
+  // The page's policy allows no fonts from any address.
   assert.ok(
     await chat.page.evaluate(() =>
       [...document.fonts].some(({ family, status }) => /math/.test(family) && status === "loaded"),
@@ -221,7 +221,7 @@ test("long arrows of reactions are drawn from end to end", async (t) => {
     return [...(answer.closest("agent-chat-markdown") ?? answer).querySelectorAll("math mover:has(mover)")].map(
       (arrow) => {
         const { left, right, top, height } = arrow.getBoundingClientRect();
-        // The words are above it, and some pixels from its ends.
+        // The label is above the arrow, and some pixels away from its ends.
         return [left, right - 5].map((x) => {
           const pixels = canvas?.getImageData(x, top, 5, height + 8).data ?? [];
           return [...pixels].some((it, at) => at % 4 === 0 && it < 128);

@@ -1,4 +1,4 @@
-/** Pictures and other files outlive the view: the browser keeps their data beside the conversation, and the agent gets it again. */
+/** Files survive reloads: the browser stores them with the conversation, and the agent gets them again. */
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -24,7 +24,7 @@ const offer = { name: "offer.pdf", mimeType: "application/pdf", buffer: Buffer.f
 const notes = { name: "notes.md", mimeType: "", buffer: Buffer.from("# To do") };
 const DATA = [dot, offer].map(({ buffer }) => buffer.toString("base64"));
 
-/** Does something with the rows of files that the browser has, and their table. */
+/** Runs code with the stored rows of files and their table. */
 const inFiles = async <Result>(page: Page, work: string): Promise<Result> =>
   page.evaluate(`(async () => {
     const settled = (request) => new Promise((resolve) => { request.onsuccess = () => resolve(request.result); });
@@ -37,7 +37,7 @@ const inFiles = async <Result>(page: Page, work: string): Promise<Result> =>
 
 const countFiles = (page: Page) => inFiles<number>(page, "return rows.length;");
 
-/** Files are written a moment after the screen. */
+/** Waits until so many files are stored, which happens a moment after they are shown. */
 async function untilFiles(page: Page, count: number): Promise<void> {
   const counted = async () => {
     while ((await countFiles(page)) !== count) await page.evaluate(() => new Promise(requestAnimationFrame));
@@ -86,7 +86,7 @@ for (const [how, env, row_] of [
       await other.goto(chat.server.url);
       await row(other, "I am Bob").click();
       await isWhole(chatIn(other), "Really?", "Bob it is.");
-      // The tab that was here first has it with the same picture.
+      // The first tab also shows the answer, with the same picture.
       await chat.replies.getByText("Bob it is.").waitFor();
       await isDrawn(picture(chat));
       await picture(chat).click();
@@ -127,7 +127,7 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
     await chat.drafts.waitFor();
     await chat.say("Once more");
     await chat.retry.waitFor();
-    // The changed message has its own again, where no state has their digests; of a text file none has it.
+    // Where no state has digests, the changed message stores its files again; text files never have digests.
     await untilFiles(page, stateKind === "conversation_history" ? 5 : 7);
     await page.reload();
     await isDrawn(picture(chat));
@@ -158,7 +158,7 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
       await on.keyboard.press("Escape");
     };
     await isWhole(page);
-    // The same picture is kept once, and once more as the agent's state names it.
+    // The picture is stored once; if the agent's state has a digest of it, also under that.
     await untilFiles(page, stateKind === "previous_response_id" ? 1 : 3);
     await page.reload();
     await isWhole(page);
@@ -256,7 +256,7 @@ it("of more than 200 MB in all, the files of the oldest conversations go", async
   );
   await untilFiles(page, 11);
   await send(chat, [offer], "And this?", "Hello.");
-  // The new one is written before an old one goes.
+  // The new file is written before an old one is deleted.
   const isDone = 'return rows.length === 11 && rows.some(({ file }) => file.type === "application/pdf");';
   const done = async () => {
     while (!(await inFiles<boolean>(page, isDone))) await page.evaluate(() => new Promise(requestAnimationFrame));
@@ -272,7 +272,7 @@ it("what is deleted takes its files with it, and brings them back", async (t) =>
   const { page } = chat;
   await send(chat, [dot, offer], "See", "A dot.");
   await untilFiles(page, 2);
-  // What an earlier build deletes of a conversation, on another page of the site.
+  // The id range that an earlier build deletes with a conversation, on another page of the site.
   const isPart =
     'rows.every(({ id }) => IDBKeyRange.bound(id.split(" ")[0], id.split(" ")[0] + " answer").includes(id))';
   assert.equal(await inFiles(page, `return ${isPart};`), true);

@@ -1,9 +1,9 @@
-/** What a tab has kept of its chats: read, changed or held back from outside. */
+/** Reads, changes and delays the stored data of a tab's chats from outside. */
 
 import type { Page } from "playwright-core";
 import { within } from "../support/deadline.ts";
 
-/** Runs in the page, where names of functions do not survive: as a text. */
+/** Code for the page, as text because function names do not survive there. */
 const TOOLS = `
   const settled = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -44,15 +44,15 @@ const run = <Result>(page: Page, code: string): Promise<Result> =>
 /** Name of the database; absent before anything is kept. */
 export const keptName = (page: Page): Promise<string> => run(page, "return nameOf();");
 
-/** Everything that the tab has, as a text. */
+/** All stored data of the tab, as a text. */
 export const kept = (page: Page): Promise<string> =>
   run(page, "return JSON.stringify([Object.entries(sessionStorage), await all()]);");
 
-/** Resolves when this is kept: databases are written a moment after the screen. */
+/** Waits until a matching text is stored: databases are written a moment after the screen. */
 export const untilKept = (page: Page, text: RegExp): Promise<void> =>
   within(untilIs(page, text, true), `${text} in what is kept`);
 
-/** Resolves when this is no longer kept. */
+/** Waits until no matching text is stored. */
 export const untilForgotten = (page: Page, text: RegExp): Promise<void> =>
   within(untilIs(page, text, false), `the end of ${text} in what is kept`);
 
@@ -60,7 +60,7 @@ async function untilIs(page: Page, text: RegExp, isKept: boolean): Promise<void>
   while (text.test(await kept(page)) !== isKept) await page.evaluate(() => new Promise(requestAnimationFrame));
 }
 
-/** Leaves the page as for another one of the same tab, and remembers under a name what is kept then. */
+/** Simulates leaving the page for another one of the same tab, and saves the stored data under a name. */
 export const leave = (page: Page, name: string): Promise<void> =>
   run(
     page,
@@ -73,7 +73,7 @@ export const leave = (page: Page, name: string): Promise<void> =>
     copies.close();`,
   );
 
-/** Shows the page again as it was left; meanwhile another one has kept what was remembered under a name, or nothing. */
+/** Simulates going back to the page, after another page has stored what was saved under `name`, or nothing. */
 export const goBack = (page: Page, name?: string): Promise<void> =>
   run(
     page,
@@ -86,7 +86,7 @@ export const goBack = (page: Page, name?: string): Promise<void> =>
     window.dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));`,
   );
 
-/** From now on nothing is stored or read before the result is called. */
+/** Blocks all storing and reading until the returned function is called. */
 export async function holdStore(page: Page): Promise<() => Promise<unknown>> {
   await run(
     page,
@@ -100,7 +100,7 @@ export async function holdStore(page: Page): Promise<() => Promise<unknown>> {
   return () => page.evaluate("window.storeIsFree = true");
 }
 
-/** In the next page and its frames, what is kept is not to be had before the result is called. */
+/** In the next page and its frames, stored data are unavailable until the returned function is called. */
 export async function holdKept(page: Page): Promise<() => Promise<void>> {
   const name = await keptName(page);
   await page.addInitScript(`
@@ -117,7 +117,7 @@ export async function holdKept(page: Page): Promise<() => Promise<void>> {
   return () => page.evaluate(() => localStorage.setItem("test-kept-is-free", "yes"));
 }
 
-/** Code that puts so many conversations beside the one that is kept, each with so many messages of so many characters. */
+/** Code that stores `count` more conversations, each with so many messages of so many characters. */
 export const fillList = (count: number, messages: number, chars = 0): string =>
   `(async () => {
     const settled = (request) => new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** A site with the script tag in a real browser: with the button in its corner, or with chats that it has placed itself. */
+/** A site with the script tag in a real browser: with the launcher button, or with chats in its content. */
 
 import type { TestContext } from "node:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
@@ -26,16 +26,16 @@ export interface VisitOptions extends ServerOptions {
   head?: string;
   html?: string;
   browser?: BrowserContextOptions;
-  /** Under which of its names the site is opened. */
+  /** The name of the site under which its page is opened. */
   from?: keyof Site;
   expectedComplaints?: RegExp;
 }
 
-/** The tag of a chat in the page, before the script. */
+/** The tag of a chat in the page, which precedes the script. */
 export const chatTag = (height: number, attributes = "", inside = "") =>
   `<agent-chat style="display: block; height: ${height}px" ${attributes}>${inside}</agent-chat>`;
 
-/** Opens the site's page; `/next` is another one with the same content. */
+/** Opens the site's page; `/next` has the same content. */
 export async function visit(t: TestContext, browser: Browser, options: VisitOptions = {}): Promise<Visit> {
   const {
     script = "",

@@ -1,4 +1,4 @@
-/** The button in the corner and its panel: as a site sets them by `data-*`, and from one page of a site to the next. */
+/** The launcher button and its panel: configured by `data-*`, and kept from one page of a site to the next. */
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -120,7 +120,7 @@ it("each wrong value and misspelt name is reported once, others' attributes are 
     script:
       'data-position="middle" data-icon="https://evil.example/i.png" data-size="9" data-auto-open="soon" data-poistion="top-end" data-nscript="afterInteractive" data-cookieconsent="marketing"',
   });
-  // As a framework writes it that draws before the element is defined.
+  // Set like this by frameworks that render before the element is defined.
   await page.evaluate(() =>
     document.querySelector("agent-chat-launcher")?.setAttribute("toolRenderers", "[object Object]"),
   );
@@ -157,7 +157,7 @@ for (const [what, attributes, context, files] of [
     else {
       await button(page).waitFor();
       await page.waitForLoadState();
-      // What is loaded after all that the page itself loads would be requested now.
+      // Files that load after the page's own would be requested now.
       await page.evaluate(() => new Promise((resolve) => setTimeout(() => setTimeout(resolve))));
     }
     assert.deepEqual(await loaded(page), files);
@@ -184,7 +184,7 @@ test("data-auto-open opens once a session without taking the focus; what is open
     launcher.autoOpen = 0;
     document.body.append(launcher);
     await launcher.updateComplete;
-    // Had a timer been set, it would have been for this turn of the event loop.
+    // A timer, if there were one, would fire in this turn of the event loop.
     await new Promise((resolve) => setTimeout(resolve));
     return launcher.opened;
   });
@@ -202,7 +202,7 @@ test("on a phone the panel is modal: the page is out of reach, and nothing opens
   assert.equal(await panel(page).isVisible(), false);
   await button(page).click();
   await chat.input.waitFor();
-  // And not the text field, which would open the keyboard.
+  // The panel, not the text field, which would open the screen keyboard.
   await panel(page).and(page.locator(":focus")).waitFor();
   assert.equal(await panel(page).evaluate((it) => it.matches(":modal")), true);
   for (let stops = 0; stops < 12; stops++) {
@@ -270,7 +270,7 @@ test("the site's shortcut opens the chat and closes it again; keys that are used
     { key: "K", ctrlKey: true, isComposing: true },
     { key: "K", ctrlKey: true, altKey: true },
     { key: "K", ctrlKey: true, repeat: true },
-    // What fills in a form has no key.
+    // Events from autofill have no key.
     { key: "", ctrlKey: true },
   ]) {
     assert.equal(await isUsed(init), false, JSON.stringify(init));
@@ -286,13 +286,13 @@ test("the site's shortcut opens the chat and closes it again; keys that are used
       it.setAttribute("shortcut", text);
       await (it as AgentChatLauncher).updateComplete;
     }, value);
-  // With Shift the key of a digit writes something else.
+  // With Shift, a digit key produces another character.
   await set("Ctrl+Shift+1");
   assert.equal(await isUsed({ key: "!", code: "Digit1", ctrlKey: true }), true);
   await panel(page).waitFor();
   await page.keyboard.press("Escape");
   await panel(page).waitFor({ state: "hidden" });
-  // A letter alone would be pressed by whoever writes.
+  // A single letter without a modifier would be triggered by typing.
   await set("K");
   assert.equal(await button(page).getAttribute("aria-keyshortcuts"), null);
   assert.equal(await isUsed({ key: "k", shiftKey: false }), false);
@@ -306,11 +306,11 @@ test("a request to close, such as Android's Back, closes the panel that fills th
   const address = page.url();
   await button(page).click();
   await input.waitFor();
-  // The key is such a request, too, where nobody hears it before.
+  // Escape is also a close request if no listener gets it first.
   await script(page, "addEventListener('keydown', (event) => event.stopImmediatePropagation(), { capture: true })");
   await page.keyboard.press("Escape");
   await panel(page).waitFor({ state: "hidden" });
-  // The browser has closed it before the button hears of that.
+  // The browser closes the panel before the button is notified.
   await button(page).and(page.locator('[aria-expanded="false"]')).waitFor();
   assert.equal(page.url(), address);
   await button(page).click();
@@ -361,7 +361,7 @@ it("what a page has set before the script came is taken over; what it has not se
   await page.getByRole("button", { name: "Open chat" }).click();
   await input.waitFor();
   assert.equal(await button(page).getAttribute("aria-label"), "Bye");
-  // The panel knows the sizes.
+  // The panel falls back to a valid size.
   assert.equal(await page.locator("agent-chat-launcher").evaluate((it) => Reflect.get(it, "size")), "medium");
 });
 
@@ -417,15 +417,15 @@ test("data-thinking, data-tools and data-persist hold for the chat in the panel"
   assert.equal(await chat.questions.count(), 0, "nothing was kept");
 });
 
-/** How the panel is closed while its chat is scrolled to the middle, where neither an end nor a new beginning is taken for the place. */
+/** Ways to close the panel while its chat is scrolled to the middle, away from both ends. */
 const CLOSINGS: readonly ((chat: Visit) => Promise<void>)[] = [
   async ({ page, messages }) => {
     await messages.evaluate((box) => box.scrollTo({ top: 300, behavior: "instant" }));
-    // From the conversation to the text field, and from there out of the panel.
+    // From the conversation to the text field, then out of the panel.
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
   },
-  // Before the browser has told of it: it does so with its next frame, when nothing of it is shown any more.
+  // Closes before the scroll event, which the browser dispatches on the next frame, when the panel is hidden.
   ({ messages }) =>
     messages.evaluate(async (box) => {
       box.scrollTo({ top: 600, behavior: "instant" });
@@ -456,7 +456,7 @@ it("a launcher that a router moves while the chat is loading opens at the next p
 it("a button behind which nothing comes any more, after a new build of the server, says so and loads the page again", async (t) => {
   const { page, input } = await visit(t, browser, { expectedComplaints: /Failed to load resource/ });
   const chunks = "**/chunks/*-*";
-  // From now on a pause between two requests lasts longer than the test.
+  // From now on, the pause between two requests is longer than the test.
   await page.evaluate("Math.random = () => 1_000; document.documentElement.lang = 'de-CH'");
   await page.route(chunks, (route) => route.fulfill({ status: 404 }));
   await button(page).click();
@@ -481,7 +481,7 @@ it("a reader who had scrolled up finds the same place when the panel was closed 
     await panel(chat.page).waitFor({ state: "hidden" });
     await button(chat.page).click();
     await jump.waitFor();
-    // Until it is drawn, the panel's new size is told to nobody.
+    // The resize observers report the panel's new size only after a frame.
     await chat.page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
     assert.equal(await chat.messages.evaluate((box) => box.scrollTop), 300);
     assert.equal(await jump.count(), 1);
@@ -521,7 +521,7 @@ it("a panel that was made large is large on the next page, and one that was clos
   await page.goto(new URL("/next", page.url()).href);
   await page.getByRole("button", { name: "Make chat smaller" }).waitFor();
   await hasFocus(page.locator("#name"));
-  // What a page finds that the browser had kept as it was left.
+  // Simulates restoring the page from the back/forward cache.
   await page.evaluate(() => {
     const [name = ""] = Object.keys(sessionStorage).filter((it) => /^agent-chat-panel:/.test(it));
     const state = JSON.parse(sessionStorage.getItem(name) ?? "");

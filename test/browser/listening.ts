@@ -3,7 +3,7 @@ import { within } from "../support/deadline.ts";
 
 const ROLES = ["status", "alert"] as const;
 
-/** What the one element inside `root` gives a screen reader to say, in its order. An alert has a mark of exclamation before it. */
+/** Records what a screen reader would speak of the only live regions in `root`. Alerts begin with "!". */
 export async function listen(
   page: Page,
   root: Page | Locator = page,
@@ -31,12 +31,12 @@ export async function listen(
   return heard;
 }
 
-/** Resolves when what was spoken so far has been heard: calls come in their order. */
+/** Waits until all speech so far has been recorded: calls arrive in order. */
 export async function allHeard(page: Page): Promise<void> {
   await page.evaluate(() => window.heard(""));
 }
 
-/** Resolves when this has been heard, for however short a time it stood there. */
+/** Waits until this text has been spoken, even if it was shown only briefly. */
 export async function untilHeard(page: Page, heard: readonly string[], text: string) {
   const listening = async () => {
     while (!heard.includes(text)) {

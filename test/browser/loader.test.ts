@@ -1,4 +1,4 @@
-/** `/widget.js`: the button in the corner before anything else is loaded, and what has the rest loaded. */
+/** `/widget.js`: the launcher button before anything else is loaded, and what triggers loading the rest. */
 
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
@@ -18,10 +18,10 @@ import { button, panel, preview, script, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
-/** The file that a press of the button waits for. */
+/** The file that opening the panel has to wait for. */
 const PANEL = "**/chunks/panel-*.js";
 
-/** What the page has loaded of the chat's server. */
+/** Paths that the page has loaded from the chat's server. */
 const loaded = (page: Page): Promise<string[]> =>
   page.evaluate(() =>
     performance
@@ -278,7 +278,7 @@ it("a frame on another site takes the site's key from its address, and sends it 
   await page.goto(site.url);
   const frame = page.frames()[1] ?? assert.fail("there is no frame");
   await chatIn(frame).ask("Hi", "Hello.");
-  // The browser itself tells this test about what is behind the "#".
+  // The browser reports addresses to this test with their fragment, which servers never get.
   assert.ok(
     asked.every((url) => !url.replace(/#.*$/, "").includes("site-key")),
     String(asked),
@@ -286,7 +286,7 @@ it("a frame on another site takes the site's key from its address, and sends it 
   assert.doesNotMatch(server.log.join(), /site-key/);
 });
 
-/** What React and Vue ask before they set a property. */
+/** The check of React and Vue before they set a property. */
 const ASK = `for (const name of ["agent-chat", "agent-chat-launcher"]) {
   if (!("toolRenderers" in document.createElement(name))) console.error(name, "is not defined yet");
 }`;

@@ -1,4 +1,4 @@
-/** Parts of the chat that cannot be loaded: after a new build, without a network, and where something blocks them. */
+/** Parts of the chat that cannot be loaded: after a new build, without a network, or because they are blocked. */
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -23,7 +23,7 @@ const BLOCKED = "A part of this chat could not be loaded.";
 
 const expectedComplaints = /Failed to load resource/;
 
-/** From now on the server has another build. Returns how often each file was asked for that is gone. */
+/** Simulates a new build on the server. Returns the number of requests per missing file. */
 async function deploy(page: Page): Promise<Map<string, number>> {
   const requests = new Map<string, number>();
   await page.route(CHUNKS, (route) => {
@@ -34,14 +34,14 @@ async function deploy(page: Page): Promise<Map<string, number>> {
   return requests;
 }
 
-/** What draws messages, and what asks without the card, has come before anything is gone. */
+/** Waits until the parts that render messages and plain questions are loaded, before any file is missing. */
 const talkIsThere = (page: Page) =>
   page.evaluate(async () => {
     await customElements.whenDefined("agent-chat-message");
     await customElements.whenDefined("agent-chat-plain-question");
   });
 
-/** Pauses between requests are over at once. */
+/** Makes pauses between requests as short as possible. */
 const hurry = (page: Page) => page.evaluate("Math.random = () => 0");
 
 test("after a new build of the server what waits is asked and decided, the page says once that it is out of date, and a reload keeps draft, queue and conversation", async (t) => {
@@ -94,7 +94,7 @@ test("after a new build of the server what waits is asked and decided, the page 
   await untilTaken(chat);
   await chat.input.fill("My draft");
   await page.evaluate(() => window.dispatchEvent(new Event("online")));
-  // The file itself, and the look whether it is there.
+  // One request for the file itself, and one that checks whether it exists.
   assert.ok(
     [...requests.values()].every((times) => times <= 2),
     JSON.stringify([...requests]),
@@ -134,7 +134,7 @@ it("without its card a question writes out what cannot be seen, counts no early 
   );
   const question = part("approval");
   await question.waitFor();
-  // It moves and is pressed in one step: however slow the machine is, that is too early.
+  // Moves and clicks in one step, which is too early even on a slow machine.
   await part("decline")
     .first()
     .evaluate((button) => {
@@ -234,7 +234,7 @@ it("while the card is loaded as usual, the question without it is in no frame", 
   `);
   await chat.say("Cancel");
   (await turn()).send(approval("1", "Cancel order 4711?"), asked());
-  // Half a second: a slow network.
+  // Half a second, like a slow network.
   await page.waitForFunction("frames_.length > 30");
   mayCome.open();
   await page.waitForFunction('frames_.at(-1) === "approval"');

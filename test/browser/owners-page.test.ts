@@ -1,4 +1,4 @@
-/** What `chat` of an agent makes of the page at `/`, of elements on sites, and of the button in the corner. */
+/** The effects of an agent's `chat` on the page at `/`, on elements of sites, and on the launcher button. */
 
 import assert from "node:assert/strict";
 import type { IncomingHttpHeaders } from "node:http";
@@ -347,7 +347,7 @@ test("a launcher of the npm package asks for the owner's looks with its bubble, 
 
 const EVIL = "https://evil.example/x";
 
-/** Values that no server of ours sends, and what is left of them. */
+/** Values that our server never sends, and what the page keeps of them. */
 const HOSTILE: [chat: object, complaint?: RegExp][] = [
   [
     {
@@ -494,11 +494,11 @@ test("a way in without an address tells the page, which signs the user in itself
   assert.equal(await page.title(), "Asked");
 });
 
-/** A logo with the brand's name in letters, of a colour that its own dark page needs another one for. */
+/** A logo that contains the brand's name; its dark page needs another colour. */
 const wordmark = (fill: string) =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 132 32"><path fill="${fill}" d="M4 26 16 5l12 21zM38 9h90v14H38z"/></svg>`;
 
-/** Users of the tests by their cookie or token. */
+/** The tests' users by cookie or token. */
 const USERS: Record<string, { id: string; name: string }> = {
   ada: { id: "ada", name: "Ada Lovelace" },
   bob: { id: "bob", name: "Bob" },
@@ -510,7 +510,7 @@ const usersOnly = ({ token = "", headers }: { token?: string | undefined; header
   return user;
 };
 
-/** A page of the server that sets or removes the cookie, and leads back. */
+/** A page of the server that sets or removes the cookie and returns. */
 const cookiePage = (cookie: string) => ({
   contentType: "text/html",
   body: `<script>document.cookie = "${cookie}; path=/"; location.replace("/")</script>`,
@@ -619,7 +619,7 @@ test("a name is text in one line whatever it is, and stays while the server cann
 interface OwnersCase {
   locale: string;
   chat: ChatDefinition;
-  /** What the page says, from the name on. */
+  /** The page's texts, starting with the name. */
   says: readonly string[];
   isForUsers?: true;
 }
@@ -670,7 +670,7 @@ const OWNERS_PAGES: Record<string, OwnersCase> = {
   },
 };
 
-/** Fails where something is cut, runs out of the chat, or is hard to read. */
+/** Fails if something is cut off, overflows the chat, or is hard to read. */
 async function looksRight(chat: Locator): Promise<void> {
   assert.deepEqual(await axeFindings(chat.page()), []);
   const wrong = await chat.evaluate((it) => {

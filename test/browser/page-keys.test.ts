@@ -104,7 +104,7 @@ it("in a frame of a site that the operator has not named a stored key opens noth
   await enterKey(chat, "chat-one");
   await chat.input.waitFor();
   const frame = (src: string) => `<!doctype html><iframe src="${src}" width="600" height="700"></iframe>`;
-  /** The field for a message, or for the key, of a chat in frames of these sites, the outermost first. */
+  /** Opens a chat in nested frames of these sites, the outermost first; returns whether it asks for a key. */
   const openIn = async (...sites: readonly string[]) => {
     const addresses = [...sites.map((site, depth) => `${site}/around${depth}`), `${server.url}/?embed=1`];
     for (const [depth, address] of addresses.slice(0, -1).entries()) {

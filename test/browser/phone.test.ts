@@ -24,7 +24,7 @@ const phone = (width: number, height: number): BrowserContextOptions => ({
 
 const WIDE = `${MARKDOWN_SAMPLE}\n\n${"Donaudampfschifffahrt".repeat(12)} https://example.org/${"long/".repeat(40)}\n\n| ${"wide column | ".repeat(12)}\n|${"---|".repeat(12)}\n| ${"some cell | ".repeat(12)}\n`;
 
-/** How far things reach beyond the screen; code and tables scroll in boxes of their own. */
+/** Overflow beyond the screen; code and tables scroll in boxes of their own. */
 function overflow(page: Page): Promise<{ document: number; transcript: number }> {
   return page.locator('[part="messages"]').evaluate((scroller) => ({
     document: document.documentElement.scrollWidth - innerWidth,
@@ -32,7 +32,7 @@ function overflow(page: Page): Promise<{ document: number; transcript: number }>
   }));
 }
 
-/** Whether the element, or the box around it, moves when it is scrolled to the side. */
+/** Whether the element, or the box around it, can be scrolled sideways. */
 function scrollsAside(wide: Locator): Promise<boolean> {
   return wide.evaluate((element) =>
     [element, element.parentElement].some((box) => {
@@ -96,7 +96,7 @@ test("on a touch screen the text field does not make the page zoom, Enter makes 
 it("the composer stays above a keyboard that covers the page, and a zoom by two fingers moves nothing", async (t) => {
   const chat = await openChat(t, browser, { turns: [], browser: phone(390, 844) });
   await chat.greeting.waitFor();
-  /** As iOS reports its keyboard: the page keeps its size, and is shifted to show the field. */
+  /** Simulates the keyboard of iOS: the page keeps its size, and is shifted to show the field. */
   const report = (height: number, offsetTop: number, scale: number) =>
     chat.page.evaluate(
       (values) => {
@@ -134,7 +134,7 @@ it("page and panel keep clear of a phone's notch and bar, and a chat inside of a
   const device = await page.context().newCDPSession(page);
   const insets = { top: 47, bottom: 34, left: 11, right: 13 };
   await device.send("Emulation.setSafeAreaInsetsOverride", { insets });
-  /** How far header and composer are from the edges of a box. */
+  /** Distances of header and composer from the edges of a box. */
   const room = async (box: Locator) => {
     const around = await box.boundingBox();
     const header = await page.locator('[part="header"]').boundingBox();
@@ -173,7 +173,7 @@ test("on a phone the widget's panel fills the screen and closes by its own butto
   await chat.say("Wide");
   await chat.replies.getByText("some cell").first().waitFor();
   await chat.send.waitFor();
-  // The opening animation ends here.
+  // Waits for the end of the opening animation.
   await panel.evaluate((it) => Promise.all(it.getAnimations().map(({ finished }) => finished)));
   assert.deepEqual(await panel.boundingBox(), { x: 0, y: 0, width: 390, height: 844 });
   assert.deepEqual(await overflow(page), { document: 0, transcript: 0 });
@@ -192,7 +192,7 @@ it("the buttons of the card stand in one row that is as wide as it, and a time s
   await chat.say("Pay");
   await untilSettled(chat.page.locator('[part="approve"]'));
   const boxOf = async (selector: string) => (await chat.page.locator(selector).boundingBox()) ?? assert.fail(selector);
-  // Sending has made the message glide to the top.
+  // Waits until the sent message has scrolled to the top.
   await standsAt(chat.messages);
   const [card, more, decline, approve] = [
     await boxOf(".asked"),
@@ -202,7 +202,7 @@ it("the buttons of the card stand in one row that is as wide as it, and a time s
   ];
   assert.equal(decline.y, approve.y);
   assert.ok(Math.abs(more.y + more.height / 2 - approve.y - approve.height / 2) <= 1, "in the same row");
-  // Between the paddings of the card: what shows more, whose icon is in line with what is above, and two gaps.
+  // Between the card's paddings: the button for more, whose icon aligns with the text above, and two gaps.
   const widths = [more.width - 8, 8, decline.width, 8, approve.width];
   assert.ok(Math.abs(card.width - 2 * 16 - widths.reduce((sum, width) => sum + width)) <= 1, String(widths));
   assert.ok(more.width >= 44 && more.height >= 44 && decline.height >= 44, "for fingers");

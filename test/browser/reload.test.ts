@@ -1,4 +1,4 @@
-/** The conversation outlives the page: a reload loses no message, and reports nothing twice. */
+/** The conversation survives reloads: no message is lost, and no event is repeated. */
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -28,14 +28,14 @@ test("after a reload everything is there as it was, nothing is spoken, and the c
   });
   await chat.ask("Ping", "Pong.");
   await chat.input.fill("Half a thou");
-  // Rows are drawn by a part of the script that comes later.
+  // Rows are rendered by a lazy part of the script.
   await chat.tools.waitFor();
   await chat.thinking.getByText("Hm.").waitFor({ state: "hidden" });
   const before = await shown(chat.messages);
   await chat.page.reload();
   await chat.replies.getByText("Pong.").waitFor();
   await chat.tools.waitFor();
-  // Until the server has said the agent's name, answers bear none.
+  // Answers have no name until the server has sent the agent's.
   await chat.page.getByText("Acme Support").first().waitFor();
   assert.equal(await chat.input.inputValue(), "Half a thou");
   assert.equal(await shown(chat.messages), before);
@@ -105,7 +105,7 @@ test("what was being written outlives a reload in the middle of changing a messa
   assert.deepEqual([await chat.input.inputValue(), await chat.edited.inputValue()], ["Half a thou", "First, chan"]);
 });
 
-/** Has the browser's database take so much in one row and no more. */
+/** Limits the size of a row in the browser's database. */
 const limitRows = ({ page }: ChatPage, characters: number) =>
   page.evaluate(`{
     const put = IDBObjectStore.prototype.put;
@@ -124,9 +124,9 @@ it("where storage is full the oldest messages go and the conversation stays", as
   await chat.say("First");
   await chat.answered();
   await chat.ask("Second", "Two.");
-  // The state of the conversation alone takes 400,000 of them.
+  // The conversation's state alone takes 400,000 characters.
   await limitRows(chat, 500_000);
-  // The end of an answer whose beginning is stored has all of the conversation written anew.
+  // If the beginning of an answer is stored, its end causes the whole conversation to be written again.
   await chat.say("Third");
   await untilKept(chat.page, /Thr/);
   open();
@@ -232,7 +232,7 @@ test("what the agent suggests stands below its last answer, also after a reload,
   await untilKept(chat.page, /"title":"Weather"/);
   const [answer, first] = [await chat.answer.boundingBox(), await chips.first().boundingBox()];
   assert.ok(answer && first && Math.abs(answer.x - first.x) < 2 && first.y > answer.y, "at its start side");
-  // The page's own take their place.
+  // Suggestions of the page replace those of the agent.
   await chat.page.locator("agent-chat").evaluate((it) => (it as AgentChat).suggest(["Mine"]));
   await chat.page.getByRole("button", { name: "Mine" }).waitFor();
   assert.equal(await chips.count(), 0);
@@ -268,7 +268,7 @@ it("a message says when it was sent, and after half an hour's pause or midnight,
       assert.equal((await shown(separators.nth(known + index))).replace(/\s/g, " "), time);
     }
   };
-  // What the page adds has one, too.
+  // Messages added by the page have a time, too.
   await add("12T15:29:00");
   await assertLater();
   await setClock("2026-03-12T23:59:00");

@@ -11,14 +11,14 @@ const browser = await launchBrowser({ after });
 
 const PARAGRAPHS = Array.from({ length: 30 }, (_, index) => `Paragraph ${index + 1}.\n\n`);
 
-/** A long answer that stops in the middle until the gate opens. */
+/** A long answer that pauses in the middle until the gate opens. */
 function longAnswer(middle: Gate): Step[] {
   return [...PARAGRAPHS.map(say), wait(middle.opened), ...PARAGRAPHS.map(say), say("The end.")];
 }
 
 type Follow = "question" | "end";
 
-/** Has asked for a long answer, of which the first half is there. */
+/** Opens a chat with the first half of a long answer. */
 async function openLong(t: TestContext, middle: Gate, follow: Follow = "end"): Promise<ChatPage> {
   const chat = await openChat(t, browser, {
     turns: [longAnswer(middle), [say("Second answer.")]],
@@ -35,7 +35,7 @@ const setFollow = ({ page }: ChatPage, follow: Follow) =>
 
 const position = (scroller: Locator) => scroller.evaluate((box) => box.scrollTop);
 
-/** Resolves when the end is in view: what comes last, such as an answer's buttons, is followed with the next frame. */
+/** Waits until the end is in view: late content, such as an answer's buttons, is followed on the next frame. */
 async function isAtEnd(scroller: Locator): Promise<void> {
   const box = await scroller.elementHandle();
   await scroller
@@ -46,7 +46,7 @@ async function isAtEnd(scroller: Locator): Promise<void> {
     );
 }
 
-/** Turns the wheel over the transcript and waits until that has moved it. */
+/** Turns the mouse wheel over the messages and waits until they have scrolled. */
 async function wheel(chat: ChatPage, pixels: number): Promise<void> {
   const before = await position(chat.messages);
   await chat.messages.hover();
@@ -67,7 +67,7 @@ test("the newest text stays in view while the reader is at the end; sending show
   await wheel(chat, -1000);
   await chat.ask("Next", "Second answer.");
   await isAtEnd(chat.messages);
-  // As finding text in the page does.
+  // Like the browser's "find in page".
   await chat.replies
     .getByText("Paragraph 9.")
     .first()
@@ -84,7 +84,7 @@ it("the end stays in view when a picture above it has come and the browser scrol
     const column = box.firstElementChild as Element;
     column.before(Object.assign(document.createElement("div"), { textContent: "above" }));
     (column.previousElementSibling as HTMLElement).style.height = "300px";
-    // Read, so that the browser scrolls; the rest is there before it tells of that.
+    // Reading it makes the browser scroll; the rest is added before the scroll event.
     const before = box.scrollTop;
     column.append(Object.assign(document.createElement("div"), { textContent: "below" }));
     (column.lastElementChild as HTMLElement).style.height = "100px";
@@ -113,7 +113,7 @@ test("a reader who has scrolled up, by wheel or key, is left in peace, and jumps
   middle.open();
   await chat.send.waitFor();
   assert.equal(await shown(jump), "Jump to latest");
-  // What came last is drawn with the next frame, below what is in view.
+  // The last part is rendered on the next frame, below the view.
   await chat.replies.getByText("The end.").waitFor({ state: "attached" });
   assert.equal(await position(chat.messages), place, "the text did not move");
   await chat.page.getByRole("button", { name: "Jump to latest" }).click();
@@ -127,7 +127,7 @@ it("nothing moves or is covered under a pointer that is pressed while the end co
   middle.open();
   await chat.send.waitFor();
   const jump = chat.page.locator('[part="jump"]');
-  /** How far the last line moves, and by how much the view becomes lower, in the frames after it was scrolled so far from the end. */
+  /** How far the last line moves, and by how much the view shrinks, after scrolling to this distance from the end. */
   const scrolledTo = (fromEnd: number) =>
     chat.messages.evaluate(async (scroller, distance) => {
       const height = scroller.clientHeight;
@@ -138,7 +138,7 @@ it("nothing moves or is covered under a pointer that is pressed while the end co
       return [end.getBoundingClientRect().top - before, scroller.clientHeight - height];
     }, fromEnd);
   const last = chat.replies.getByText("Paragraph 29.").last();
-  /** Presses the text where it has come to rest: beside it, it would be a press of the scroll bar. */
+  /** Presses the mouse button on the text once it no longer moves; next to it would be the scroll bar. */
   const press = async () => {
     await last.scrollIntoViewIfNeeded();
     await chat.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
@@ -210,7 +210,7 @@ it("opening a long thinking row holds its place under the pointer", async (t) =>
   await chat.say("Think");
   await chat.replies.getByText("Paragraph 8.").waitFor();
   await chat.send.waitFor();
-  // Where its beginning was drawn it is open, and closes by itself.
+  // The row may have been open while it streamed; it then closes by itself.
   const row = chat.thinking.getByRole("button").and(chat.page.locator('[aria-expanded="false"]'));
   await row.scrollIntoViewIfNeeded();
   const before = (await row.boundingBox())?.y;
@@ -220,7 +220,7 @@ it("opening a long thinking row holds its place under the pointer", async (t) =>
   assert.ok(Math.abs((after ?? 0) - (before ?? 1e9)) <= 2, `moved from ${before} to ${after}`);
 });
 
-/** Where the last message of the person stands below the header, in pixels, once it has stopped moving. */
+/** Distance of the user's last message from the header in pixels, once it no longer moves. */
 async function gapAbove({ messages, questions }: ChatPage): Promise<number> {
   const scroller = await messages.elementHandle();
   return questions
@@ -260,7 +260,7 @@ test("a new message stands below the header, and nothing moves while its answer 
   begin.open();
   const first = chat.answer.getByText("Paragraph 1.", { exact: true });
   await first.waitFor();
-  // Each frame in which the answer grows, until its end.
+  // Checks each frame in which the answer grows, until its end.
   const moved = chat.messages.evaluate(async (scroller) => {
     const root = scroller.getRootNode() as ShadowRoot;
     const answer = [...root.querySelectorAll('[part="markdown"]')].at(-1) as Element;
@@ -351,7 +351,7 @@ test("a quick answer behind a short exchange leaves its question at the top: the
     browser: { viewport: { width: 800, height: 700 } },
   });
   await chat.ask("hello", "Hello!");
-  // Here the browser does not glide: where it would glide to is what it is asked for.
+  // The browser does not scroll smoothly here, so the test records the requested targets.
   const aim = await chat.messages.evaluateHandle((box) => {
     const aims: (number | undefined)[] = [];
     const scroll = box.scroll.bind(box) as (to: ScrollToOptions) => void;
@@ -383,7 +383,7 @@ it("a reload in the middle of an answer moves its message to the top again", asy
 });
 
 test("a reload leaves the last exchange where it stands, however short it is", async (t) => {
-  // Of a message that is higher than a third of the view, only the last lines are in it.
+  // Only the last lines of a message are in view if it is higher than a third of the view.
   const question = Array.from({ length: 9 }, (_, index) => `Line ${index + 1}`).join("\n");
   const chat = await openChat(t, browser, { turns: [[say("First.")], [say("Second.")], [say("Third.")]] });
   for (const [text, reply] of [

@@ -1,4 +1,4 @@
-/** Sources of answers: marks in the text, the card that one opens, the list below, copies, exports and reloads. */
+/** Sources of answers: marks in the text, their cards, the list below, copies, exports and reloads. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";

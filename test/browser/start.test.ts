@@ -1,4 +1,4 @@
-/** What a person sees before the first message. */
+/** The chat before the first message. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -50,7 +50,7 @@ for (const [name, profile] of [
     for (const part of Object.values(parts)) assert.ok(await part.isVisible());
     assert.ok(await page.locator('[part="disclaimer"]').isVisible());
     assert.ok(await page.getByRole("button", { name: "Attach files" }).isEnabled());
-    // What comes late would be here by the second frame behind the last request.
+    // Late changes would be visible by the second frame after the last request.
     await page.waitForLoadState("networkidle");
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
     const shift = await shifted();

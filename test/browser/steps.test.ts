@@ -14,7 +14,7 @@ const browser = await launchBrowser({ after });
 const open = '[aria-expanded="true"]';
 const closed = '[aria-expanded="false"]';
 
-/** Thinks, calls a tool, thinks again, and waits before it speaks. */
+/** An answer that thinks, calls a tool, thinks again, and pauses before its text. */
 async function openSteps(t: TestContext, rest: Gate): Promise<ChatPage> {
   const chat = await openChat(t, browser, {
     agent: { tools: [echo] },
@@ -64,7 +64,7 @@ test("calls of the same tool are told apart by their arguments, in sight and by 
     return hint.getBoundingClientRect().height / Number.parseFloat(getComputedStyle(hint).lineHeight);
   });
   assert.ok(lines < 1.5, `${lines} lines`);
-  // In the quotes of the reader's language, and without a time, which is less than a second.
+  // With the quotation marks of the user's language; without a duration, which is below a second.
   assert.deepEqual([await first.locator("q").count(), await first.locator(".aside").count()], [1, 0]);
   await first.getByRole("button").click();
   await first.getByRole("button", { name: /^Echo completed/ }).waitFor();
@@ -92,7 +92,7 @@ it("a tool that Stop breaks off is stopped and not failed, in sight and aloud; w
   const row = (name: RegExp) => chat.page.getByRole("button", { name });
   await row(/^Broken failed/).waitFor();
   await row(/^Endless stopped/).click();
-  // What the server said of it is there to be read.
+  // The server's message about the stop is readable.
   await chat.tools.getByText("Stopped before it finished.").waitFor();
   await chat.ask("And now?", "Go on.");
 });
@@ -106,7 +106,7 @@ it("what the reader has opened stays open, and so does the group around it", asy
   await chat.thinking.getByText("First.").waitFor();
   rest.open();
   await chat.send.waitFor();
-  // It closes by itself: from then on nothing else will.
+  // Waits until the row has closed by itself: after that, no other row will.
   await chat.thinking.last().getByRole("button").and(chat.page.locator(closed)).waitFor();
   assert.equal(await chat.thinking.getByText("First.").isVisible(), true);
   assert.equal(await group(chat).getAttribute("aria-expanded"), "true");
@@ -187,7 +187,7 @@ test("waiting is said in words from two seconds on and in seconds from ten on, a
     .and(chat.page.getByRole("button", { name: "Slow running", exact: true }))
     .getByText(/^4s$/)
     .waitFor();
-  // Nothing counts where nobody looks.
+  // The counter pauses while the page is hidden.
   await chat.page.evaluate(() => {
     Object.defineProperty(document, "hidden", { value: true, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
@@ -201,7 +201,7 @@ test("waiting is said in words from two seconds on and in seconds from ten on, a
   });
   await row.getByText(/^24s$/).waitFor();
   second.open();
-  // A text to which nothing comes any more is no sign of work.
+  // A text that no longer grows is not a sign of work.
   await chat.answer.getByText("Nearly").waitFor();
   assert.equal(await waiting.count(), 0);
   await pass(2_000);
@@ -251,7 +251,7 @@ it("a long output that is JSON is laid out when all of it is asked for", async (
   await more.click();
   const whole = JSON.stringify(JSON.parse(text), null, 2);
   assert.equal(await output.textContent(), whole);
-  // The browser decides with a frame what is in view. The style sheet says how much room the rest has until then.
+  // The browser decides on a frame what is in view. Until then the rest has the height from the style sheet.
   const height = await output.evaluate(async ({ lastElementChild }) => {
     for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
     return lastElementChild?.clientHeight;
@@ -265,7 +265,7 @@ it("a long output that is JSON is laid out when all of it is asked for", async (
   assert.equal(selected, whole);
 });
 
-/** An agent that is written elsewhere: a call with two steps, which goes on as the test says. */
+/** A hosted agent: a call with two steps, which continues when the test says so. */
 async function openLongCall(t: TestContext) {
   const [searched, ended] = [gate(), gate()];
   const event = (type: string, data: object) => ({ type, data });

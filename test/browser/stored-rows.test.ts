@@ -1,4 +1,4 @@
-/** Conversations that earlier builds have kept in the browser (`test/fixtures/stored`): each is there as it was, and goes on. */
+/** Conversations stored by earlier builds (`test/fixtures/stored`): each is shown unchanged and continues. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const stored = (name: string) => readFileSync(new URL(`../fixtures/stored/${name
 const ROWS = stored("rows.json");
 const ROWS_5 = stored("rows-5.json");
 
-/** Puts everything where it was, in a page without a chat. */
+/** Restores the stored data, on a page without a chat. */
 const PUT = `async ({ database = "agent-chat", version, stores, session }) => {
   const blobOf = (url) => {
     const [, type, data] = /^data:(.*);base64,(.*)$/.exec(url);
@@ -42,14 +42,14 @@ const PUT = `async ({ database = "agent-chat", version, stores, session }) => {
 
 type Row = Record<string, unknown>;
 
-/** `damages` change the rows of the first conversations, and `summaries` those of the list. */
+/** `damages` changes the rows of the first conversations, `summaries` those of the list. */
 async function openStored(
   t: TestContext,
   { text = ROWS, user = "", damages = [] as ((row: Row) => Row)[], summaries = [] as Row[] } = {},
 ) {
   const server = await startServer(t, { ...PAGE_SERVER, turns: Array.from({ length: 3 }, () => [say("Noted.")]) });
   const { page, complaints } = await openPage(t, browser);
-  // The run that was still going on is no longer known.
+  // The run that was in progress no longer exists.
   failOnComplaints(t, complaints, /404/);
   const { stores, session, ...database }: StoredRows = JSON.parse(text.replaceAll("SERVER", server.url));
   const change = (name: string, changes: readonly ((row: Row) => Row)[]) => {
@@ -64,7 +64,7 @@ async function openStored(
   );
   await page.context().addCookies([{ name: "session", value: user, url: server.url }]);
   await page.goto(`${server.url}/health`);
-  // What the tab has is nobody's: it would become that of the user.
+  // The tab's data have no owner, so they would become the user's.
   const tab = user === "" ? session : [];
   await page.evaluate(`(${PUT})(${JSON.stringify({ ...database, stores, session: tab })})`);
   await page.clock.setFixedTime("2026-11-30T12:00:00Z");
@@ -141,7 +141,7 @@ test("conversations that cannot be read say so, stay in the list and in the stor
   await page.reload();
   await sentence.waitFor();
   const refusal = sentence.and(page.locator(".list-foot *"));
-  // The second one is shown.
+  // The second refusal is for the open conversation.
   for (const title of ["Hello", "Cancel both"]) {
     await row(page, title).press("F2");
     await refusal.waitFor({ state: "detached" });
@@ -189,7 +189,7 @@ test("a list with damaged entries is shown, and none of its conversations is del
   assert.deepEqual((await titles(page)).toSorted(), untitled.toSorted());
 });
 
-/** The rows in the database of the earlier build, which is opened as that build did. */
+/** The rows in the earlier build's database, opened as that build did. */
 const OLDER = `new Promise((resolve) => {
   const opening = indexedDB.open("agent-chat", 4);
   opening.onsuccess = () => {
@@ -199,7 +199,7 @@ const OLDER = `new Promise((resolve) => {
   };
 })`;
 
-/** As a build that empties it when its number has changed. */
+/** Simulates a build that deletes all stores when the version number changes. */
 const EMPTY_OLDER = `new Promise((resolve) => {
   const opening = indexedDB.open("agent-chat", 5);
   opening.onupgradeneeded = () => {
@@ -232,7 +232,7 @@ test("an earlier build finds what it has kept as it was, but for what was delete
   assert.equal((await titles(page)).length, others.length - 1);
 });
 
-/** What is in the database of the build before, without the data of files. */
+/** The contents of the previous build's database, without the data of files. */
 const before = (page: Page): Promise<Record<string, string[]>> =>
   page.evaluate(`(async () => {
     const settled = (request) => new Promise((resolve) => { request.onsuccess = () => resolve(request.result); });

@@ -1,4 +1,4 @@
-/** The connections and databases of the browser in which chats keep conversations: how many there are, and what becomes of them. */
+/** The browser databases in which chats store conversations: how many connections they open, and how these end. */
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -12,7 +12,7 @@ import { untilKept } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 
-/** How many objects of a class are alive. */
+/** Number of live objects of a class. */
 async function countAlive(page: Page, name: string): Promise<number> {
   const session = await page.context().newCDPSession(page);
   await session.send("HeapProfiler.collectGarbage");
@@ -41,7 +41,7 @@ it("twenty chats that were in the page leave one connection to what is kept", as
   assert.equal(await countAlive(page, "IDBDatabase"), 1);
 });
 
-/** Systems such as iOS close connections without a word. `window.closeAll` does, and `window.isBroken` allows no other. */
+/** iOS, for example, closes connections without an event. `closeAll` simulates this; `isBroken` blocks new ones. */
 const CLOSING = `{
   const opened = new Set();
   const { open } = IDBFactory.prototype;

@@ -1,4 +1,4 @@
-/** `parley` as it is typed: help, version, and every mistake told in one sentence. */
+/** The `parley` command: help, version, and a one-sentence message for each mistake. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -135,7 +135,7 @@ const SAFE = { HOST: "0.0.0.0", PARLEY_CHAT_KEY: "a-key-of-twenty-chars", ...SEC
 const WIDGET = { ...SAFE, PARLEY_WIDGET_KEY: "another-key-that-is-long" };
 const SITE = { PARLEY_ALLOWED_ORIGINS: "https://a.example" };
 
-/** `undefined`: nothing is to be set. */
+/** Settings of a public server, and the warning; `undefined`: there is none. */
 const PUBLIC: [env: Record<string, string>, warning: RegExp | undefined][] = [
   [{ ...SAFE, PARLEY_API_KEY: "short-key" }, /^A key has fewer than 20 characters.*openssl rand/],
   [WIDGET, /^Any site can use the widget key\. Set PARLEY_ALLOWED_ORIGINS/],
@@ -158,7 +158,7 @@ test("of what is unsafe at a public address, each is one warning that says what 
   }
 });
 
-// What a fault beside the conversations does to the command.
+// Effects of a project's errors outside of conversations on the command.
 
 test("a project that leaves a rejected promise behind while it loads is one sentence and exit code 1", async (t) => {
   const wait = "await new Promise((resolve) => setTimeout(resolve, 1000));";

@@ -16,11 +16,11 @@ import { serveProject } from "../support/serve-project.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
-// A broken project says which file, what is wrong and what to do: one sentence, and no stack.
+// For a broken project, one sentence names the file, the problem and a remedy, without a stack.
 
 const AGENT = 'export default { name: "A", model: "demo" };';
 
-/** A project, or the text of its `agent.ts`, and what is said of it. */
+/** A project, or the text of its `agent.ts`, and the error message. */
 type Broken = [project: Readonly<Record<string, string>> | string, sentence: RegExp];
 
 const FILES: Broken[] = [
@@ -74,7 +74,7 @@ const MODULES: Broken[] = [
   ['class A { name = "A"; model = "demo"; onMesage() {} } export default new A();', /Did you mean onMessage\?$/],
 ];
 
-/** What a module exports beside its agent, which has `fields`. */
+/** A module with another export besides its agent, which has `fields`. */
 const beside = (exported: string, fields = ""): string =>
   `${exported}\nexport default { name: "A", ${fields || 'model: "demo"'} };`;
 
@@ -117,7 +117,7 @@ test("what the agent has as well may be exported beside it, and so may other thi
   for (const module of [
     `export const tools = [], name = "A", onMessage = () => {}; export const agent = { name, tools, model: "demo", onMessage }; export default agent;`,
     beside("export const instructions = 'x';", 'model: "demo", instructions: () => instructions + "y"'),
-    // What an agent of a framework is made of.
+    // Parts of a framework's agent.
     beside("export const tools = [], model = {}, agent = {};", "run: () => 'Hi'"),
     beside(
       "export const store = new Map(), onMessage = undefined; export function answer() {} export function clone() {}",
@@ -195,7 +195,7 @@ class Graph {
   stream() {}
 }
 
-/** What an agent of the demo model has besides, and what is said of it. */
+/** Fields in addition to a valid demo agent, and the error message. */
 const WRONG_AGENTS: [fields: unknown, sentence: RegExp][] = [
   [5, /The agent must be an object/],
   [[], /The agent must be an object/],
@@ -263,11 +263,11 @@ for (const [fields, sentence] of WRONG_AGENTS) {
   });
 }
 
-// Packages that only some models need: the project's own first, then the one beside Parley, else one sentence.
+// Packages that only some models need: from the project, then from Parley's installation; otherwise one sentence.
 
 const SDK = "@aws-sdk/client-bedrock-runtime";
 
-/** The files of a package of that name, whose module is this text. */
+/** The files of a package with this name and module source. */
 function packageFiles(name: string, module: string): Record<string, string> {
   const manifest = { name, version: "1.99.0", type: "module", main: "index.js" };
   const folder = `node_modules/${name}`;

@@ -1,4 +1,4 @@
-/** The built command in the cluster of another program, such as pm2. */
+/** The built command inside another program's cluster, such as pm2's. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -1,24 +1,24 @@
-/** `parley dev`'s supervisor, over another process that does what processes do, in any order. */
+/** `parley dev`'s supervisor with simulated processes, whose events happen in any order. */
 
 import assert from "node:assert/strict";
 import { type mock, test } from "node:test";
 import fc from "fast-check";
 import { type Child, Supervisor } from "../../server/dev/supervisor.ts";
 
-/** What the file that was saved last does when it is loaded. */
+/** What the last saved version of the file does when it is loaded. */
 const SAVED = ["good", "mistake", "ends", "blocks"] as const;
 type Saved = (typeof SAVED)[number];
 
-/** The project's one file. */
+/** The project's only file. */
 interface File {
   version: number;
   does: Saved;
 }
 
-/** Hears its messages, loads the file and ends in steps of its own. */
+/** Receives messages, loads the file and ends, each in separate steps. */
 class Process implements Child {
   state: "starting" | "serving" | "blocked" | "dead" = "starting";
-  /** The version that it has read. */
+  /** The version that was loaded. */
   read = 0;
   readonly #file: File;
   readonly #inbox: unknown[] = [];
@@ -48,7 +48,7 @@ class Process implements Child {
   }
 
   kill(signal?: NodeJS.Signals | number): boolean {
-    // The listener of a process that serves is not called while code blocks it.
+    // A process that serves has a signal listener, which is not called while code blocks the process.
     if (this.state === "blocked" && this.#hasServed && signal !== "SIGKILL") this.#inbox.push(signal);
     else this.end(0);
     return true;
@@ -61,7 +61,7 @@ class Process implements Child {
     this.#exitCode = code;
   }
 
-  /** Until it goes on. What blocks while it is loaded does so for ever. */
+  /** Blocks until `goOn`. Code that blocks while it is loaded does so for ever. */
   block(): void {
     if (this.state === "serving") this.state = "blocked";
     else return;
@@ -73,7 +73,7 @@ class Process implements Child {
     this.#mayGoOn = false;
   }
 
-  /** Returns whether there was anything to do. */
+  /** Runs one step; returns whether there was one. */
   step(): boolean {
     if (this.state === "starting") this.#load();
     else if (this.state === "serving" && this.#inbox.length > 0) this.#take(this.#inbox.shift());
@@ -126,7 +126,7 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-/** Runs the steps, then all that is left to do, and returns what there is in the end. */
+/** Runs the steps and then everything pending; returns the final state. */
 function play(all: readonly Step[], timers: typeof mock.timers) {
   const file: File = { version: 1, does: "good" };
   const processes: Process[] = [];
@@ -160,7 +160,7 @@ function play(all: readonly Step[], timers: typeof mock.timers) {
       supervisor.onChange(new Set(["agent.ts"]));
     } else if (typeof step === "object") timers.tick(step.wait);
     else if (step === "step") last().step();
-    // One that starts does so by what it loads.
+    // A starting process can only end by the code that it loads.
     else if (step === "ends by itself") last().state !== "starting" && last().end(1);
     else if (step === "blocks") last().block();
     else if (step === "goes on") last().goOn();

@@ -1,4 +1,4 @@
-/** `parley dev`: an agent that is changed while it answers. */
+/** `parley dev`: an agent that is edited while it answers. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -13,10 +13,10 @@ import { within } from "../support/deadline.ts";
 import { connect } from "../support/socket-client.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
-/** It answers at once, which the demo does not. */
+/** Answers at once, unlike the demo. */
 const AGENT = 'export default { name: "Mine", run: () => "Hello." };';
 
-/** What the page of `parley dev` hears, one event at a time. */
+/** Reads the events for the page of `parley dev`, one at a time. */
 async function listen(url: string, token: string) {
   const response = await fetch(`${url}/dev/events`, { headers: { authorization: `Bearer ${token}` } });
   assert.ok(response.body);
@@ -151,7 +151,7 @@ test("a change of the agent, and of whatever it imports or reads, reaches the ne
     for (const [word, name] of edits) {
       const path = join(folder, name);
       const text = readFileSync(path, "utf8").replace(`${word}-${round - 1}`, `${word}-${round}`);
-      // Editors save in either way.
+      // Editors save in either of these ways.
       writeFileSync(round === 1 ? path : `${path}~`, text);
       if (round === 2) renameSync(`${path}~`, path);
       assert.equal((await page.next()).type, "reloaded", name);
@@ -481,7 +481,7 @@ test("the story has the calls that wait, what was decided on them, and where the
   );
 });
 
-/** Ends its process in each way in which an agent's code can, or never gives it back. */
+/** Ends its process in every way in which an agent's code can, or blocks it for ever. */
 const ENDING = `
 // As some programs tell the one that has started them.
 for (const word of ["ready", { type: "ready" }, null]) process.send?.(word);
@@ -492,7 +492,7 @@ const ways = {
 };
 export default { name: "Mine", run({ message }) { ways[message]?.(); return "Hello."; } };`;
 
-/** Asks over a connection of its own: one that is kept may end with the process. */
+/** Sends a request on a new connection: a kept-alive one could end with the process. */
 async function askAnew(url: string, message: object) {
   const headers = { "content-type": "application/json" };
   const asking = request(`${url}/api/chat`, { method: "POST", agent: false, headers }).end(JSON.stringify(message));
@@ -506,7 +506,7 @@ test("after the agent's code has ended or blocked its process, the next save sta
   const ask = (more: object) => askAnew(url, { stream: false, ...more });
   const { state } = await ask({ message: "Hello" });
   const starts = () => command.stdout.split("#dev=").length - 1;
-  /** Does something, and waits until the command prints a text. */
+  /** Performs an action, and waits until the command prints a text. */
   const printsAfter = async (act: () => void, name: "stdout" | "stderr", text: string) => {
     const from = command[name].length;
     act();
@@ -516,13 +516,13 @@ test("after the agent's code has ended or blocked its process, the next save sta
   for (const [index, way] of ["exit", "throw", "loop"].entries()) {
     let lost: Promise<unknown> | undefined;
     const end = () => {
-      // Its connection ends with the process.
+      // The connection ends with the process.
       lost = ask({ message: way }).catch(() => {});
     };
     if (way === "loop") end();
     else {
       await printsAfter(end, "stderr", ANEW);
-      // A mistake in what was saved waits for the next save, too.
+      // After a mistake in the saved file, the supervisor also waits for the next save.
       await printsAfter(() => write("agent.js", "export default {"), "stderr", `cannot be loaded[^]*${ANEW}`);
     }
     await printsAfter(() => write("agent.js", ENDING.replace("Hello.", `Again ${way}.`)), "stdout", "#dev=.*\n");
@@ -544,7 +544,7 @@ test("Ctrl-C ends it while its process is blocked or has ended, and killed outri
     const lost = post({ url }, { message: way, stream: false }).catch(() => {});
     if (way === "exit") await command.printed("stderr", /The next change of a file starts the agent again/);
     command.kill(way === "kill" ? "SIGKILL" : "SIGINT");
-    // Both processes write to the same pipes.
+    // Both processes write to the same pipes, so this waits for both.
     await command.end();
     await lost;
     await assert.rejects(fetch(url), way);

@@ -1,4 +1,4 @@
-/** A process with a small heap, as it has in a small container, outlives messages that are too much for it. */
+/** A process with a small heap, as in a small container, survives messages that exceed its memory. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -42,7 +42,7 @@ test("large messages are refused before they end a process with a heap of 256 Mi
   const asked = [ask(1)];
   await first;
   for (let more = 0; more < 3; more++) asked.push(ask(1));
-  // How many of them find room depends on what this Node makes of its heap.
+  // How many of them fit depends on this Node's heap.
   for (const status of await Promise.all(asked.slice(1))) assert.ok([200, 503].includes(status));
   go.open();
   assert.equal(await asked[0], 200);

@@ -1,4 +1,4 @@
-/** Projects as people write them, in folders outside this repository. */
+/** Projects as users write them, in folders outside this repository. */
 
 import assert from "node:assert/strict";
 import { readdirSync, symlinkSync } from "node:fs";
@@ -66,7 +66,7 @@ const PROJECTS: [name: string, files: Record<string, string>, folder?: string][]
   ["a folder with spaces and other characters", { "ä b#c%20/agent.ts": AGENT }, "ä b#c%20"],
 ];
 
-/** What a JavaScript agent may import that Node cannot follow by itself. */
+/** Imports of a JavaScript agent that Node alone cannot resolve. */
 const IMPORTED: [specifier: string, files: Record<string, string>][] = [
   ["./parts/name.ts", { "parts/name.ts": TYPED }],
   ["./name", { "name.ts": TYPED }],
@@ -121,7 +121,7 @@ test("an agent in a project as it is finds modules by the paths of tsconfig.json
     "tsconfig.json": '{ // a comment\n "compilerOptions": { "baseUrl": ".", "paths": { "@/*": ["./src/*"] } } }',
   };
   assert.equal((await loadProject(temporaryProject(t, files))).agent.name, "bAda!");
-  // A package for development is not there in production.
+  // In production, a development package is not installed.
   const plain = {
     "agent.ts": 'export default { name: "A", model: "demo" };',
     "tsconfig.json": '{ "extends": "@a/b" }',
@@ -132,7 +132,7 @@ test("an agent in a project as it is finds modules by the paths of tsconfig.json
 test("TypeScript is loaded where no file can be written, as in a read-only container", async (t) => {
   const source = 'enum Model { Demo = "demo" } export default { name: "Mine" as string, model: Model.Demo };';
   const folder = temporaryProject(t, { "agent.ts": source });
-  // There is no folder below a file, and none can be made.
+  // The temporary folder cannot exist, because its parent is a file.
   setEnvironment(t, { TMPDIR: join(folder, "agent.ts/none") });
   assert.equal((await loadProject(folder)).agent.name, "Mine");
 });
@@ -164,7 +164,7 @@ test("a tool of the project runs, with its relative imports, zod from its own no
   });
   symlinkSync(join(process.cwd(), "node_modules/zod"), join(folder, "node_modules/zod"));
   const { url } = await start(t, [folder]);
-  // The demo model takes names, numbers and quotations as arguments.
+  // The demo model recognizes names, numbers and quoted texts as arguments.
   for (const [product, priced] of [
     ["Tea", "TEA"],
     ['"green tea"', "GREEN TEA"],
@@ -209,7 +209,7 @@ test("parley-agent of an agent.ts is this very package, and another package.json
   assert.equal(agent.name, "Mine");
 });
 
-/** What a project's tools have answered, by the demo model. */
+/** The results of a project's tools, called by the demo model. */
 async function callTools(t: Cleanup, files: Record<string, string>) {
   const server = await serveProject(t, files);
   const { events } = await send.sse(t, server, { message: "call all tools" });
@@ -322,7 +322,7 @@ test("the demo's suggestions show several tools at work, and a table, code, a fo
   const server = await serveProject(t);
   const { suggestions } = await info(server.url);
   const ask = async (message: string) => (await post(server, { message, stream: false })).json();
-  // Both at once: the demo takes its time.
+  // In parallel, because the demo answers slowly.
   const [{ tool_calls }, { response }] = await Promise.all([ask(suggestions[0]), ask(suggestions[1])]);
   const calls = tool_calls.map(({ tool, arguments: args, status }: Record<string, string>) => [tool, args, status]);
   assert.deepEqual(calls, [
@@ -343,7 +343,7 @@ test("under an agent with tools of its own, the demo model speaks of those", asy
   }));
   const { url } = await startServer(t, { agent: { name: "Shop", model: "demo", tools } });
   const answer = async (message: string) => JSON.parse(await (await post({ url }, { message, stream: false })).text());
-  // Nobody asked for money back with the third. All at once: the demo takes its time.
+  // The third question does not ask for a refund. In parallel, because the demo answers slowly.
   const messages = ["Hello", "find customer", "what is the status of my order?", "refund it"];
   const answers = await Promise.all(messages.map(answer));
   const [greeting = "", found = "", status = "", refund = ""] = answers.map(({ response }) => String(response));

@@ -1,4 +1,4 @@
-/** Names of variables: a typing mistake must not leave a server open, or a limit unset, in silence. */
+/** Names of variables: a typo must not silently leave a server open or a limit unset. */
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -60,13 +60,13 @@ test("variables of the project itself may be in .env, and comments", (t) => {
     POST: "1",
     HOSTS: "a,b",
     OPENAI_API_KEY: "sk",
-    // A second key, beside the one that is known.
+    // Another key, similar to a known name.
     OPENAI_API_KEY_2: "sk",
   };
   const lines = Object.entries(own).map(([name, value]) => `${name}=${value}`);
   const folder = temporaryProject(t, { ".env": lines.join("\n") });
   assert.deepEqual(readEnvironment({}, folder), own);
-  // Also where it begins with a byte order mark.
+  // The comment also counts after a byte order mark.
   const commented = temporaryProject(t, { ".env": "\uFEFFA=1\n# PARLEY_API_KEY=of-before" });
   assert.deepEqual(readEnvironment({}, commented), { A: "1" });
   const quoted = temporaryProject(t, { ".env": "  # don't\nexport A='1\n\n2'\n\nB=it's\nC=" });
@@ -94,7 +94,7 @@ const BAD_PATHS = "support|/|/support/|//support|/a//b|/a b|/a%20b|/a/../b|/.|/a
 const BAD_ORIGINS =
   "https://a.example/path|https://me@a.example|app://a/b|app:a|http:a.example|https://a;b|wss://a.example";
 
-/** Values of a setting or of a flag, apart by `|`, and what is said of each. */
+/** Values of a setting or flag, separated by `|`, and the error message of each. */
 const WRONG: [name: string, values: string, sentence: RegExp][] = [
   ["--port", "http|65536|80.5", /^--port must be a whole number from 0 to 65535, but is "/],
   ["--workers", "many", /^--workers must be "auto" or a whole number from 1 to 256/],
@@ -266,15 +266,15 @@ test("a password in a URL of the environment is a secret, as it is written and a
   assert.deepEqual(secretsOf(env), ["s3cret%21pass", "s3cret!pass", "100%proof"]);
 });
 
-// The log of the command: its form, and that it is whole however the process ends.
+// The command's log: its format, and that it is complete however the process ends.
 
 test("a record is there as soon as what it is of is over, also if the process is killed then", async (t) => {
-  // Standard error is no terminal: the log is JSON.
+  // Standard error is not a terminal, so the log is JSON.
   const { command, url } = await start(t, []);
   const answer = await fetch(`${url}/nowhere`);
   assert.equal(answer.status, 404);
   await answer.text();
-  // The server reads the second request of a connection only when the first is over.
+  // The server reads the second request of a connection only after the first has ended.
   assert.equal((await fetch(`${url}/health`)).status, 200);
   command.kill("SIGKILL");
   const { stderr } = await command.end();
@@ -284,7 +284,7 @@ test("a record is there as soon as what it is of is over, also if the process is
 
 test("a reader of the log that stands still holds up no answer", async (t) => {
   const { url } = await start(t, [], { env: { PARLEY_LOG: "json" }, stalled: "stderr" });
-  // More records than any pipe takes.
+  // More records than a pipe can buffer.
   for (let request = 0; request < 1000; request++) {
     await within(
       fetch(`${url}/health`).then((res) => res.text()),
@@ -296,7 +296,7 @@ test("a reader of the log that stands still holds up no answer", async (t) => {
 const hasTerminal = spawnSync("script", ["--version"]).status === 0;
 
 test("the log is short lines on a terminal", { skip: !hasTerminal && "there is no `script`" }, async (t) => {
-  // It gives the command a terminal, whose text it writes to its own standard output.
+  // `script` runs the command in a terminal and copies its output to standard output.
   const terminal = spawn("script", ["-qefc", `'${process.execPath}' dist/cli.js start --port 0`, "/dev/null"], {
     cwd: REPOSITORY,
     stdio: ["ignore", "pipe", "ignore"],
@@ -320,9 +320,9 @@ test("the log is short lines on a terminal", { skip: !hasTerminal && "there is n
   await printed(/^\d\d:\d\d:\d\d "How are you today\?" .* demo .*\d s\r$/m);
 });
 
-// Tracing with the built command: found where it is installed, and nothing of it is lost at the end.
+// Tracing with the built command: OpenTelemetry is loaded from its installation, and no span is lost at the end.
 
-/** Prints names of spans. It sends by itself only after an hour. */
+/** Prints names of spans. Exports on its own only after an hour. */
 const SDK = `
   import { BatchSpanProcessor, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
   const exporter = {
@@ -365,7 +365,7 @@ test("a package that is not installed is none, and a broken one is told", (t) =>
   );
 });
 
-// Requests to a model go through the proxy that the environment or the project's `.env` names.
+// Requests to models use the proxy named in the environment or in the project's `.env`.
 
 const AGENT = "export default { name: 'Mine', model: 'compatible/m' };";
 

@@ -1,4 +1,4 @@
-/** SIGTERM and SIGINT on the built command, and whatever else ends it. */
+/** SIGTERM and SIGINT on the built command, and other ways in which it ends. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -13,7 +13,7 @@ import { connect } from "../support/socket-client.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
-/** A tool that ends when somebody asks for its address, so that the test says how long a run takes. */
+/** A tool that ends when its address is requested, so that the test controls the duration of a run. */
 const PROJECT = {
   "agent.mjs": `
     import { createServer } from "node:http";
@@ -64,7 +64,7 @@ test("SIGTERM lets a running answer finish while /health/ready says 503, then en
 
 test("SIGTERM to npm, which ends its shell and not what runs in that, ends the server", async (t) => {
   const folder = temporaryProject(t, {});
-  // A shell that has more to do stays its parent.
+  // A shell with a further command stays the parent process.
   const script = `${JSON.stringify(process.execPath)} ${JSON.stringify(join(DIST, "cli.js"))} start --port 0; true`;
   const npm = spawn("npm", ["exec", "--offline", "-c", script], {
     cwd: folder,
@@ -78,7 +78,7 @@ test("SIGTERM to npm, which ends its shell and not what runs in that, ends the s
     if (said.includes("http:")) npm.kill("SIGTERM");
   });
   try {
-    // All that held its output has ended.
+    // All processes with its output have ended.
     await within(once(npm, "close"), "the end of all that npm has started", 2 * PROCESS_MS);
   } catch (error) {
     process.kill(-(npm.pid ?? 0), "SIGKILL");
@@ -104,7 +104,7 @@ test("SIGHUP ends the server when its terminal was closed, where the log was for
   assert.match(stdout, /ended with 0\n$/);
 });
 
-/** Each tool ends the process in its own way, or tries to. */
+/** Each tool ends the process in another way, or tries to. */
 const ENDING = {
   "agent.ts": `
     const tool = (name, execute) => ({ name, description: "Ends.", parameters: { type: "object" }, execute });
@@ -123,7 +123,7 @@ const ENDING = {
     };`,
 };
 
-/** The text of the last record of the log. */
+/** The text of the log's last record. */
 function lastText(stderr: string): string {
   return JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "").text;
 }
@@ -151,12 +151,12 @@ test("rejected promises that a tool leaves behind are records of the log, also t
   assert.doesNotMatch(command.stderr, /Parley stops/);
 });
 
-// SIGHUP: what is read anew, what the log says of it, and what becomes of who came with a key that is gone.
+// SIGHUP: what is reloaded, what the log says, and what happens to clients whose key was removed.
 
-/** What an answer without end is asked for. */
+/** The message that gets an endless answer. */
 const SLOW = "Answer slowly";
 
-/** Any other answer is over at once, which the demo's are not. */
+/** Other messages are answered at once, unlike by the demo. */
 const AGENT = `
   import { setTimeout } from "node:timers/promises";
   export default { name: "Acme", async *run({ message, signal }) {
@@ -164,7 +164,7 @@ const AGENT = `
   } };`;
 
 interface Rotation extends StartedCommand {
-  /** Writes the project's `.env`, sends SIGHUP and returns the line that the log has of it. */
+  /** Writes the project's `.env`, sends SIGHUP, and returns the line about it in the log. */
   rotate(...lines: string[]): Promise<string>;
   ask(key: string): Promise<number>;
 }

@@ -1,4 +1,4 @@
-/** `parley dev --trace`: what a model was sent and what it answered, as a file that says no secret. */
+/** `parley dev --trace`: a file with the requests to models and their responses, without secrets. */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -30,7 +30,7 @@ import { connect } from "../support/socket-client.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { eventStream, fixture, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
-/** Keys of every kind, one with a character that JSON escapes. */
+/** Keys of all kinds, one of which has a character that JSON escapes. */
 const SECRETS = {
   OPENAI_API_KEY: "sk-openai-hush",
   ANTHROPIC_API_KEY: "sk-ant-hush",
@@ -41,7 +41,7 @@ const SECRETS = {
   SHOP_PASSWORD: 'shop-"hush',
 };
 
-/** Every provider at this address. */
+/** The environment for every provider at this address. */
 const envOf = (url: string) => ({
   ...SECRETS,
   AWS_REGION: "us-east-1",
@@ -53,14 +53,14 @@ const envOf = (url: string) => ({
   BEDROCK_BASE_URL: url.replace(/\/v1$/, ""),
 });
 
-/** Its module sets a variable of its own, as a package that reads another file would. */
+/** The module sets a variable itself, like a package that reads another file. */
 const agentOf = (model: string, more = "") => {
   const own = JSON.stringify(`own-hush-${model.length}`);
   return `process.env.OWN_TOKEN = ${own};
 export default { name: "Mine", model: ${model}, instructions: "Be brief, " + ${own} + Object.values(${JSON.stringify(SECRETS)}).join(" ")${more} };`;
 };
 
-/** What docs/trace.md shows of it. */
+/** The block of docs/trace.md that begins with this text. */
 const block = (begins: string) =>
   codeBlocks(readMarkdown("docs/trace.md")).find(({ text }) => text.startsWith(begins))?.text ?? "";
 
@@ -98,7 +98,7 @@ const DIGEST = `[image/png, 3000 bytes, sha256 ${createHash("sha256")
 
 const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
 
-/** What the trace has in place of this JSON text. */
+/** The expected content of the trace for this JSON text. */
 function expected(json: string): unknown {
   const secrets = Object.values(SECRETS).flatMap((secret) => [inJson(inJson(secret)), inJson(secret)]);
   const withDigest = json.replaceAll(String(PNG.data), DIGEST).replace(/own-hush-\d+/, "[key]");

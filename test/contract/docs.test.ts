@@ -1,6 +1,6 @@
 /**
- * Every fenced block of the documents is run: by the first row of ROWS that fits it. One that cannot be run is named in
- * NOT_RUN with the reason; one that is in neither fails here. And every link leads somewhere.
+ * Runs every fenced block of the documents with the first entry of ROWS that matches it. NOT_RUN names blocks that
+ * cannot be run, with the reasons; a block in neither fails here. Also checks all links.
  */
 
 import assert from "node:assert/strict";
@@ -29,7 +29,7 @@ import { assertShown, assertShownEvents, eventsOf, typeOf } from "../support/sho
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
-/** The pages with blocks, by the way. Each begins in the column of its line. */
+/** All blocks of the documents. Each block must begin in the column of its line. */
 const BLOCKS = DOCUMENTS.flatMap((path) => {
   const markdown = readMarkdown(path);
   const blocks = codeBlocks(markdown);
@@ -41,13 +41,13 @@ const BLOCKS = DOCUMENTS.flatMap((path) => {
   return blocks.map((block) => ({ path, ...block }));
 });
 
-// As before `npm test`: else `npm start` would build while other blocks run.
+// As before `npm test`: otherwise `npm start` would build while other blocks run.
 await shell("node build/start.mjs");
 
-/** What belongs to the file closes at its end. */
+/** For resources of the whole file, which close at its end. */
 const file = { after } as Cleanup;
 
-/** The agent that the README has its reader write. */
+/** The agent that the README's reader writes. */
 const ORDERS = blockOf("README.md", "ts", "orderStatus");
 
 const [browser, demo, acme] = await Promise.all([
@@ -63,7 +63,7 @@ const inBrowser =
   (t, block) =>
     run(t, browser, block);
 
-/** Which blocks (a document or all, a language, a text that they contain), and what runs them. */
+/** Selects blocks (by document or all, language, and a text that they contain), and runs them. */
 const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["docs/users.md", "sh", "curl ", asksAsAda],
   ["docs/api.md", "sh", "Bearer $PARLEY_API_KEY", asksAtADoor],
@@ -162,7 +162,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
 
 const RECIPES = "It needs packages from a registry: npm run test:recipes.";
 
-/** How the blocks begin that test/recipes runs, and compiles. */
+/** Beginnings of the blocks that test/recipes runs and compiles. */
 const USERS_RECIPES = [
   'import { jwtVerify } from "jose";\nimport { type AuthRequest, Unauthorized } from "parley-agent";\n\nconst secret = new TextEncoder().encode(process.env.JWT',
   "import { createRemoteJWKSet",
@@ -170,7 +170,7 @@ const USERS_RECIPES = [
   'import { jwtVerify } from "jose";\nimport { type AuthRequest, Unauthorized } from "parley-agent";\n\nconst secret = new TextEncoder().encode(process.env.FORWARD',
 ];
 
-/** How the blocks begin that test/agents runs, and compiles. */
+/** Beginnings of the blocks that test/agents runs and compiles. */
 const AGENTS = "It needs packages from a registry: npm run test:agents.";
 const FRAMEWORKS = [
   'import { openai } from "@ai-sdk',
@@ -184,10 +184,10 @@ const FRAMEWORKS_THAT_ASK = [
   "import { Mastra }",
 ];
 
-/** How the block begins that test/models runs, and compiles. */
+/** Beginning of the block that test/models runs and compiles. */
 const MODEL_OBJECT = "import { anthropic }";
 
-/** How the blocks begin that test/doors runs with the packages that they import. */
+/** Beginnings of the blocks that test/doors runs with the packages that they import. */
 const DOORS = "It needs packages from a registry: npm run test:doors.";
 const CLIENTS = [
   "import os\nfrom openai",
@@ -198,7 +198,7 @@ const CLIENTS = [
   "import { createOpenAICompatible",
 ];
 
-/** How the block begins of an agent behind a route for `useChat`. */
+/** Beginning of the block with an agent behind a route for `useChat`. */
 const ROUTE = "import { DefaultChatTransport";
 const WORKFLOWS = [
   'import { defineAgent } from "parley-agent";\nimport { runWorkflow }',
@@ -215,7 +215,7 @@ const HOOKS_RECIPES = [
   "import sqlite",
 ];
 
-/** What the first lines of the blocks say that test/recipes runs. */
+/** Texts in the first lines of the blocks that test/recipes runs. */
 const EMBEDDING_RECIPES = [
   "agent.js",
   ...["node:http", "sockets of its own", "Express", "Fastify", "Next", "two agents"].map(
@@ -269,7 +269,7 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/performance.md", "npm ci && npm run bench", "It takes half an hour; test/bench runs a small part."],
 ];
 
-// They mostly wait for other processes.
+// Concurrent, because they mostly wait for other processes.
 describe("blocks of the documents", { concurrency: 4 }, () => {
   for (const { path, ...block } of BLOCKS) {
     const { language, text, line } = block;
@@ -298,7 +298,7 @@ test("every row runs a block, and each that is not run is there", () => {
   }
 });
 
-/** The first block of a document that is of a language and contains a text. */
+/** The first block of a document with this language and text. */
 function blockOf(path: string, language: string, has = ""): string {
   const found = codeBlocks(readMarkdown(path)).find((it) => it.language === language && it.text.includes(has));
   return found?.text ?? assert.fail(`${path} has no ${language} block with "${has}"`);
@@ -354,7 +354,7 @@ test("each test that docs/internals names stands in its file under that name", (
   );
   assert.ok(names.length > 150);
   const missing = names.filter(([file, name]) => {
-    // An ellipsis is what a row of the test's table puts there.
+    // The test's table uses an ellipsis for omitted text.
     const parts = name.split("…").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
     return !new RegExp(`["\`]${parts.join("[^\\n]+?")}["\`]`).test(readMarkdown(file));
   });
@@ -413,7 +413,7 @@ async function startsAndOpens(t: TestContext, { text }: CodeBlock): Promise<void
   assert.match(await (await ask(url, "What is my order status?")).text(), /on its way/);
 }
 
-/** The page has what the block says of it. */
+/** Checks that the page has what the block configures. */
 async function looksAsItSays(t: TestContext, { text }: CodeBlock): Promise<void> {
   const { url } = await serveProject(t, { "agent.ts": text, "logo.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>" });
   const { chat, welcome } = await (await fetch(`${url}/api/info`)).json();
@@ -422,7 +422,7 @@ async function looksAsItSays(t: TestContext, { text }: CodeBlock): Promise<void>
   assert.match(await (await fetch(url)).text(), /<title>Acme Help</);
 }
 
-/** And has nothing to say against its colours. */
+/** Checks that the server returns the block's colours and corners. */
 async function startsWithItsLook(t: TestContext, { text }: CodeBlock): Promise<void> {
   const { url } = await serveProject(t, { "agent.ts": text, "logo.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>" });
   const { chat } = await (await fetch(`${url}/api/info`)).json();
@@ -471,7 +471,7 @@ async function takesATextFile(t: TestContext, { text }: CodeBlock): Promise<void
   ]);
 }
 
-/** Stands for the reader's own, as LangGraph streams. */
+/** A replacement for the reader's own graph, which streams like LangGraph. */
 const GRAPH = `
   type Input = { messages: { role: string; content: string }[] };
   export const graph = {
@@ -497,7 +497,7 @@ async function asksAnAgent(t: TestContext, { text }: CodeBlock): Promise<void> {
   assert.equal((await (await ask(url, "Hi")).json()).response, "Hello");
 }
 
-/** Serves an agent of docs/mcp.md, whose program is one that does the same without a package. */
+/** Serves an agent of docs/mcp.md, with an equivalent program that needs no package. */
 async function serveFiles(t: TestContext, text: string): Promise<{ url: string; folder: string }> {
   const folder = temporaryProject(t, { "hours.txt": "Open from nine to five." });
   const args = JSON.stringify([join(REPOSITORY, "test/fixtures/mcp/files.mjs"), folder]);
@@ -523,7 +523,7 @@ async function asksBeforeItWrites(t: TestContext, { text }: CodeBlock): Promise<
   assert.ok(existsSync(file));
 }
 
-/** Serves an agent of docs/mcp.md, and returns what the server's tool says to each of these users: by which authorization it was called. */
+/** Serves an agent of docs/mcp.md; returns the tool's answers for these users, which contain the authorization. */
 async function ticketsOf(t: TestContext, text: string, tokens: string[], env = {}): Promise<string[]> {
   const { url: crm } = await startHttpServer(t, {
     tools: [toolNamed("list_tickets")],
@@ -601,7 +601,7 @@ async function asksTheSite(t: TestContext, { text }: CodeBlock): Promise<void> {
   assert.deepEqual(await ask("session=1"), [200, "ada"]);
   assert.deepEqual(await ask("session=2"), [401, undefined]);
   assert.deepEqual(await ask("broken=1"), [500, undefined]);
-  // Allowed, but not named.
+  // An allowed origin, but without a user.
   assert.deepEqual(await ask("session=1", "http://localhost:3000"), [401, undefined]);
 }
 
@@ -673,7 +673,7 @@ async function isTheHistory(_t: TestContext, { text }: CodeBlock): Promise<void>
   assertShown(state.conversation_history, JSON.parse(text));
 }
 
-/** As an MCP client that has read it. */
+/** Connects like an MCP client with this configuration. */
 async function reachesTheAgent(t: TestContext, { text }: CodeBlock): Promise<void> {
   const { url, headers } = JSON.parse(text).mcpServers.support;
   const server = await startServer(t, { env: MCP_ENV });
@@ -685,13 +685,13 @@ async function reachesTheAgent(t: TestContext, { text }: CodeBlock): Promise<voi
 async function isTheLog(t: TestContext, { text }: CodeBlock): Promise<void> {
   const { url, log } = await serveProject(t);
   await (await ask(url, "Hello")).text();
-  // The server reads the second request of a connection only when the first is over.
+  // The server reads the second request of a connection only after the first has ended.
   await (await fetch(`${url}/health`)).text();
   const records = log.map((record) => JSON.parse(record));
   for (const line of text.trim().split("\n")) {
     const shown = JSON.parse(line);
     const real = records.find(({ msg }) => msg === shown.msg);
-    // What the demo has not, such as the provider's id of a request, is shown as well.
+    // The document also shows fields that the demo lacks, such as the provider's request id.
     assert.deepEqual(
       Object.keys(shown).filter((name) => name in real),
       Object.keys(real),
@@ -699,7 +699,7 @@ async function isTheLog(t: TestContext, { text }: CodeBlock): Promise<void> {
   }
 }
 
-/** Node 20 has the browser's WebSocket behind this flag, as the page says. */
+/** In Node 20, the browser's WebSocket needs this flag, as the page says. */
 const NODE = `node --no-warnings --input-type=module${process.version.startsWith("v20.") ? " --experimental-websocket" : ""}`;
 
 const runNode = (script: string) => shell(`${NODE} -e '${script.replaceAll("localhost:8080", demo.host)}'`);
@@ -736,7 +736,7 @@ async function approvesWhatWaits(_t: TestContext, { text }: CodeBlock): Promise<
   assert.match(await runNode(text), /^Cancel order 1007\?.*"order":"1007"[\s\S]*"cancelled":true/);
 }
 
-/** The state is the reader's own. */
+/** The reader's own state is missing here. */
 async function isRefusedWithoutItsState(_t: TestContext, { text }: CodeBlock): Promise<void> {
   const answer = await post(demo, { ...JSON.parse(text), stream: false });
   assert.equal((await answer.json()).error.code, "invalid_state");
@@ -768,7 +768,7 @@ async function opensTheDoor(t: TestContext, { text }: CodeBlock): Promise<void> 
   }
 }
 
-/** With these settings LibreChat sends nothing that the agent decides itself: test/server/chat-apps.test.ts replays both requests. */
+/** With these settings LibreChat omits the agent's own fields; test/server/chat-apps.test.ts replays both requests. */
 function dropsWhatIsLeftOut(_t: TestContext, { text }: CodeBlock): void {
   const fieldsOf = (name: string): string[] => {
     const path = join(REPOSITORY, "test/fixtures/doors/requests", `${name}.json`);
@@ -782,7 +782,7 @@ function dropsWhatIsLeftOut(_t: TestContext, { text }: CodeBlock): void {
   );
 }
 
-/** A thread as OpenAI's API has it: what people wrote, and a widget. */
+/** A thread in the format of OpenAI's API: texts of people, and a widget. */
 const THREAD = [
   { type: "chatkit.user_message", content: [{ type: "input_text", text: "My dog is Rex." }] },
   { type: "chatkit.widget", widget: "{}" },
@@ -833,7 +833,7 @@ const hasPython = (name: string) =>
   );
 
 async function startsWithAKey(t: TestContext, { text }: CodeBlock): Promise<void> {
-  // Without a line end, as some editors leave it.
+  // Without a final line break, which some editors omit.
   const dotEnv = { ".env": "OPENAI_API_KEY=sk-of-a-test" };
   const { path, env } = await newFolder(t, { "agent.ts": ORDERS, ...dotEnv });
   await shell("npm install parley-agent", { cwd: path, env });
@@ -866,7 +866,7 @@ async function isAConfigurationOfPrometheus(t: TestContext, { text }: CodeBlock)
   }
 }
 
-/** Of the three models the first two refuse their key, so that the third one answers. */
+/** The first two of the three models reject their keys, so the third one answers. */
 async function fallsBack(t: TestContext, { text }: CodeBlock): Promise<void> {
   const asked: string[] = [];
   const upstream = createServer((request, response) => {
@@ -900,7 +900,7 @@ async function startsWithTheSettings(t: TestContext, { text }: CodeBlock): Promi
   assert.equal((await ask(url, "Hi", { origin: url, authorization: `Bearer ${key}` })).status, 200);
 }
 
-/** It is, but for white space, in a project that `npm run test:frameworks` builds and drives. */
+/** Checks that the block is, except for white space, in a project that `npm run test:frameworks` builds and runs. */
 function isOfAProject(_t: TestContext, { text }: CodeBlock): void {
   const words = (source: string) => source.trim().replace(/\s+/g, " ");
   const folder = join(REPOSITORY, "test/frameworks");
@@ -909,7 +909,7 @@ function isOfAProject(_t: TestContext, { text }: CodeBlock): void {
   assert.ok(sources.some((path) => words(readFileSync(join(folder, path), "utf8")).includes(words(text))));
 }
 
-/** All at once, so that the compiler is started once. */
+/** Compiles all blocks at once, to start the compiler only once. */
 async function compile(): Promise<void> {
   const files: Record<string, string> = {};
   const recipes = [

@@ -1,4 +1,4 @@
-/** The examples, served as their READMEs say. */
+/** Serves the examples as described in their READMEs. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -59,7 +59,7 @@ test("examples/tools-agent names the package that its zod comes from", () => {
   const { dependencies } = read("examples/tools-agent/package.json");
   const needed = imported.filter((name = "") => name !== "parley-agent" && !name.startsWith("node:"));
   assert.deepEqual(Object.keys(dependencies), needed);
-  // The example promises the version that the tests run.
+  // The example must require the version that the tests run.
   assert.equal(dependencies.zod, `^${read("package.json").devDependencies.zod}`);
 });
 

@@ -1,4 +1,4 @@
-/** The tables of rooms in docs/architecture.md, held against every import. */
+/** Compares the tables of rooms in docs/architecture.md with all imports. */
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -8,8 +8,8 @@ import { test } from "node:test";
 const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^;]*?\bfrom\s*"([^"]+)"|\bimport\s*\(?\s*"([^"]+)"/g;
 
 /**
- * What each `.ts` file below these folders imports, also as a type or while it runs: relative ones, style sheets too, as
- * paths from the repository's root, packages by name.
+ * The imports of each `.ts` file below these folders, including type imports and dynamic ones. Relative imports, also of style
+ * sheets, are paths from the repository's root; packages are names.
  */
 function readImports(folders: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const files = folders.flatMap((folder) =>
@@ -29,7 +29,7 @@ function importsOf(file: string): string[] {
 
 const GRAPH = readImports(["server", "widget"]);
 
-/** Room to the rooms that it may import, as the document says. */
+/** The rooms that each room may import, according to the document. */
 function readRooms(): Map<string, string[]> {
   const rooms = new Map<string, string[]>();
   const rows = readFileSync("docs/architecture.md", "utf8").matchAll(
@@ -44,12 +44,12 @@ function readRooms(): Map<string, string[]> {
   return rooms;
 }
 
-/** `protocol` of a room of the server is `server/protocol`; those of the element name it in full. */
+/** In rooms of the server, `protocol` means `server/protocol`; rooms of the element use the full name. */
 function fullName(name: string, root: string): string {
   return name.startsWith("server/") ? name : `${root}/${name}`;
 }
 
-/** The room that a file belongs to: its own row, its folder's, or that of the files beside the folders. */
+/** The room of a file: its own row, its folder's, or that of files outside of folders. */
 function roomOf(file: string, rooms: ReadonlyMap<string, unknown>): string {
   if (rooms.has(file)) return file;
   const [root = "", folder = "", ...inside] = file.split("/");
@@ -92,7 +92,7 @@ test("nothing lies flat in widget/ but the entries and the page", () => {
   assert.deepEqual(flat.sort(), ["chat.ts", "elements.ts", "loader.ts", "page.html", "page.ts"]);
 });
 
-/** What the files of a folder, or one file, import while they run. */
+/** The dynamic imports in the files of a folder, or in one file. */
 function lazyImports(folder: string): string[] {
   return [...GRAPH.keys(), "cli.ts"]
     .filter((file) => file.startsWith(folder))
@@ -122,7 +122,7 @@ test("an import while the chat runs is for what most chats never need, or not be
   }
 });
 
-/** The first circle of imports, as the files on it; `undefined` when there is none. */
+/** The files on the first import cycle; `undefined` if there is none. */
 function findCircle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): string[] | undefined => {
@@ -178,7 +178,7 @@ test("the button of a launcher and its bubble, which are bundled apart, have no 
   }
 });
 
-/** What a client outside of a page needs: a conversation, its run, and the connection. */
+/** The files that a client outside of a page needs: conversation, run, and connection. */
 const CLIENT = ["conversations/chat-session", "conversations/reconnect-policy", "session/server", "transport/fallback"];
 
 test("a conversation and its connection need nothing of a page: neither its document nor its storage", () => {
@@ -215,12 +215,12 @@ test("every package that server and widget import is one of package.json, and do
   const known = { ...dependencies, ...devDependencies, ...peerDependencies };
   const architecture = readFileSync("docs/architecture.md", "utf8");
   for (const [file, targets] of GRAPH) {
-    // Types for the frameworks of a page, which has them.
+    // These are types for the page's frameworks, which the page installs.
     if (file.startsWith("widget/element/jsx/")) continue;
     for (const target of targets.filter((name) => isPackage(name) && !name.startsWith("node:"))) {
       const [first = "", second = ""] = target.split("/");
       const name = first.startsWith("@") ? `${first}/${second}` : first;
-      // The package's own name stands in the demo's Markdown, as code of a project.
+      // The demo's Markdown contains the package's own name, in a project's code.
       if (name === own) continue;
       assert.ok(name in known, `${file} imports ${name}`);
       assert.ok(architecture.includes(`\`${name}\``), `docs/architecture.md does not name ${name}`);

@@ -1,4 +1,4 @@
-/** What `parley start` loads for a plain agent: what is optional has a row that loads it, where something needs it. */
+/** The modules that `parley start` loads for a plain agent: optional ones are loaded only where needed. */
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -12,17 +12,17 @@ import { fixture, startUpstream } from "../support/upstream-server.ts";
 
 const LIST = join(REPOSITORY, "test/contract/loaded.txt");
 
-/** Of our own files, comments and types included. The goal is 15,000. */
+/** Maximum number of lines of our own files, including comments and types. The goal is 15,000. */
 const MOST_LINES = 15_900;
 
-/** What a plain agent never needs, whatever the list says. */
+/** Modules that a plain agent never needs, whatever the list says. */
 const OPTIONAL =
   /^server\/(?:dev|redis)\/|^server\/hosted\/(?!(?:remote|to-framework)\.ts)|^server\/providers\/(?:ai-sdk\/(?!language-model\.ts)|(?:anthropic|bedrock|chat-completions|claude|demo|gemini)\/|fallbacks\.ts|openai\/hosted-tools\.ts)|\/(?:hook-queue|owners-page|run-record|prices|tracing|worker-metrics|workers|demo-agent|process-memory|fresh-modules|openapi)\.ts$|commands\/dev\.ts$/;
 
 const AGENT = `import { defineAgent } from "parley-agent";
 export default defineAgent({ name: "Plain", model: "openai/gpt-5.2" });`;
 
-/** Has Node write the address of each module that the main thread loads to the file that a variable names. */
+/** Makes Node write the URL of each module that the main thread loads to the file named by a variable. */
 const NOTING = {
   "note.mjs": `import { register } from "node:module";
 import { isMainThread } from "node:worker_threads";
@@ -34,7 +34,7 @@ export function load(url, context, next) {
 }`,
 };
 
-/** The addresses of the modules that the built command has loaded when a plain agent has answered a message. */
+/** URLs of the modules that the built command has loaded once a plain agent has answered a message. */
 async function loadedModules(t: Cleanup): Promise<string[]> {
   const folder = temporaryProject(t, { "agent.ts": AGENT, ...NOTING });
   await using upstream = await startUpstream({ body: [fixture("responses/text")] });
@@ -56,7 +56,7 @@ interface Source {
   lines: number;
 }
 
-/** What the build has put into its files of these names, by their source maps. */
+/** The sources that the build bundled into these files, from their source maps. */
 function sourcesOf(names: readonly string[]): Source[] {
   const found = new Map<string, number>();
   for (const name of names) {
@@ -69,7 +69,7 @@ function sourcesOf(names: readonly string[]): Source[] {
   return [...found].map(([path, lines]) => ({ path, lines })).sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The package that a file is of. */
+/** The package that a file belongs to. */
 function packageOf(path: string): string | undefined {
   return /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(path)?.[1];
 }
@@ -97,7 +97,7 @@ Packages: ${[...new Set(packages)].sort().join(", ")}
     own.filter(({ path }) => OPTIONAL.test(path)),
     [],
   );
-  // The lines in the list are those of the day on which it was written: these are counted anew.
+  // The list's line counts may be outdated, so only names are compared.
   const names = (text: string) =>
     text.match(/^ *\d+ \S+\.ts$|^Packages: .*$/gm)?.map((row) => row.replace(/^ *\d+ /, ""));
   assert.deepEqual(names(list), names(readFileSync(LIST, "utf8")));

@@ -1,4 +1,4 @@
-/** What is installed and what is published: as little as possible, and nothing that runs by itself. */
+/** Installed packages and published files: as few as possible, and none that runs on its own. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -18,7 +18,7 @@ test("every dependency is pinned to one version, which is that of the lock file"
   for (const kind of ["dependencies", "devDependencies"]) {
     assert.deepEqual(root[kind], manifest[kind], kind);
     for (const [name, version] of Object.entries<string>(manifest[kind])) {
-      // An alias stands before the version of another one's package.
+      // An alias precedes the version of another package.
       const [, pinned] = /^(?:npm:[\w/@-]+@)?(\d+\.\d+\.\d+)$/.exec(version) ?? [];
       assert.ok(pinned, name);
       assert.equal(lock.packages[`node_modules/${name}`]?.version, pinned, name);
@@ -36,7 +36,7 @@ test("every package of the lock file is known by its hash", () => {
 });
 
 test("installing the package runs nothing of ours, nor of its dependencies", () => {
-  // npm runs `prepare` in a clone and for a repository's URL, never for an installation from the registry.
+  // npm runs `prepare` in clones and for repository URLs, never for installations from the registry.
   const scripts = ["preinstall", "install", "postinstall", "prepublish", "preuninstall"];
   for (const script of scripts) assert.equal(manifest.scripts[script], undefined, script);
   for (const name of Object.keys(manifest.dependencies)) {
@@ -53,12 +53,12 @@ test("SECURITY.md names tests that are there", () => {
   );
 });
 
-// What Node gets of the package's element, on a server and in tests of a site.
+// What Node gets when it imports the package's element, on a server and in tests of a site.
 
 const run = promisify(execFile);
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
 
-/** The file that `import "parley-agent/widget"` finds under a condition. */
+/** The file that `import "parley-agent/widget"` resolves to under a condition. */
 const packageEntry = (condition: string) =>
   pathToFileURL(join(DIST, relative("dist", exports["./widget"][condition]))).href;
 

@@ -1,4 +1,4 @@
-/** docs/providers.md against the tables of providers and of settings. */
+/** Compares docs/providers.md with the tables of providers and of settings. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,13 +11,13 @@ import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
 
 const PAGE = readMarkdown("docs/providers.md");
 
-/** Rows of cells, the provider's first. */
+/** Rows of cells; the provider is in the first cell. */
 const MESSAGES = tableRows(section(PAGE, "### Messages"), "provider");
 const CONVERSATION = tableRows(section(PAGE, "### Conversation"), "provider");
-/** The model's name as LiteLLM knows it is first. */
+/** The first cell is the model's name in LiteLLM. */
 const THROUGH_LITELLM = tableRows(section(PAGE, "### Through LiteLLM"), "behind the proxy");
 
-/** The provider of a row: one that is set up in another way has a comma after it. */
+/** The provider of a row; a variant follows after a comma. */
 function asId(label: string): ProviderId {
   const [id = ""] = label.split(",");
   assert.ok(id in PROVIDER_ROWS, `there is no provider "${id}"`);
@@ -58,12 +58,12 @@ test("the table of what goes through LiteLLM has the models that are tried", () 
     const [model, images, pdf, thinking] = THROUGH_LITELLM[index] ?? [];
     assert.equal(images, "yes", model);
     assert.equal((pdf ?? "").startsWith("yes"), takesPdf, model);
-    // What aimock's thinking does not show for a model, a stream made for it may.
+    // If aimock has no thinking for a model, a recorded stream may have some.
     if (thinks) assert.notEqual(thinking, "none", model);
   }
 });
 
-/** The row of OpenAI when it keeps nothing: a provider's row with another state. */
+/** The row for OpenAI without storage, whose state is of another kind. */
 const STORE_FALSE = "openai, store: false";
 
 /** Names of environment variables in a text. */
@@ -72,7 +72,7 @@ function variablesIn(text: string): string[] {
   return sorted(names.filter((name) => !name.startsWith("PARLEY_")));
 }
 
-/** Every variable that the rows of providers name. */
+/** All variables in the provider rows. */
 function variablesInCode(): string[] {
   return sorted(Object.values(PROVIDER_ROWS).flatMap(({ settings }) => settings.map((key) => SETTINGS[key].name)));
 }
@@ -109,7 +109,7 @@ const HEADINGS: Record<ProviderId, string> = {
   demo: "Demo",
 };
 
-/** The three lines with which a provider is set up, and all that is said of its variables. */
+/** The three steps of a provider's setup, and the text about its variables. */
 function setupOf(id: ProviderId) {
   const text = section(PAGE, `### ${HEADINGS[id]}`);
   const [install = "", dotEnv = "", model = ""] = [1, 2, 3].map(
@@ -119,7 +119,7 @@ function setupOf(id: ProviderId) {
   return {
     lines: `${dotEnv}\n${optional}`,
     npmPackage: /`npm install (@?[^@`]+)/.exec(install)?.[1],
-    // Where the page writes `sk-...`, readers put a key of their own.
+    // Readers replace `sk-...` by their own key.
     env: Object.fromEntries(
       [...dotEnv.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = "", value = ""]) => [
         name,

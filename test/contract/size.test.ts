@@ -1,4 +1,4 @@
-/** What is built stays small, is whole, and says nothing about the machine that built it. */
+/** The build's files: small, complete, and free of data about the build machine. */
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -11,10 +11,10 @@ const PUBLIC = join(DIST, "public");
 const read = (path: string) => readFileSync(join(PUBLIC, path), "utf8");
 const chunks = readdirSync(join(PUBLIC, "chunks")).filter((name) => name.endsWith(".js"));
 
-/** Bytes on the wire. */
+/** Compressed size in bytes. */
 const weigh = (path: string) => gzipSync(read(path), { level: 9 }).length;
 
-/** A chunk and all that it imports statically. */
+/** A chunk and all its static imports. */
 function eager(name: string): Set<string> {
   const found = new Set([name]);
   for (const known of found) {

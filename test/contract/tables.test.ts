@@ -1,4 +1,4 @@
-/** The tables of the documents, and the files of examples/deploy, against the server. */
+/** Compares the documents' tables, and the files of examples/deploy, with the server. */
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -46,7 +46,7 @@ test("docs/api.md lists exactly the events, close codes and attachment types", (
   );
   const closes = tableRows(api, "close code").map(([code]) => Number(code));
   const ours = Object.keys(ERRORS).map((code) => new ApiError(code as ErrorCode, "").closeCode);
-  // Those of `ws` itself: not UTF-8, and too large.
+  // `ws` itself uses 1007 (not UTF-8) and 1009 (too large).
   assert.deepEqual(sorted(closes), sorted([...new Set(ours), 1007, 1009]));
   const attachments = tableRows(section(api, "## Attachments"), "`type`");
   assert.deepEqual(
@@ -81,7 +81,7 @@ test("docs/mcp.md quotes the log as the server writes it", () => {
   );
 });
 
-// docs/settings.md, and the settings that other documents name, against the table in server/config/settings.ts.
+// Compares docs/settings.md, and settings named in other documents, with the table in server/config/settings.ts.
 
 test("what npm run docs writes is up to date", () => {
   for (const [path, { text, rendered }] of renderAll()) assert.equal(rendered, text, path);
@@ -150,7 +150,7 @@ test("alerts and dashboard use metrics that the server has, and variables of the
     );
   }
   const known = new Set(Object.values(SETTINGS).map(({ name }) => name));
-  // The folder of the agent, its host and its .env are variables of the file itself.
+  // These are the files' own variables, for the agent's folder, its host and its .env.
   for (const name of ["PARLEY_AGENT", "PARLEY_HOST"]) known.add(name);
   for (const file of ["compose.yaml", "kubernetes/parley.yaml"]) {
     const used = readMarkdown(`examples/deploy/${file}`).match(/\bPARLEY_[A-Z_]+\b/g) ?? [];

@@ -1,4 +1,4 @@
-/** The pages on the element beside the table of properties and the custom-elements manifest. */
+/** Compares the pages about the element with the table of properties and the custom-elements manifest. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -55,7 +55,7 @@ for (const [declaration, prefix, tagName] of [
       assert.equal(declaration?.tagName, tagName);
       const named = declaration[list];
       assert.ok(named.length > 0);
-      // Most attributes of the launcher are those of its chat.
+      // Most of the launcher's attributes belong to its chat.
       const isShared = ({ name }: Named) => list === "attributes" && listed("attribute").includes(name);
       const own = prefix === "" ? named : named.filter((it) => !isShared(it));
       assert.deepEqual(listed(prefix + header).sort(), namesOf(own).sort());

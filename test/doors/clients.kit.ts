@@ -1,6 +1,6 @@
 /**
- * OpenAI's clients, and what is made for them, at `/v1`: the packages themselves, in their versions for Node 20 and 22, the one in
- * Python, and LiteLLM as a proxy in front. npm run test:doors; without a `python3`, what needs it is skipped.
+ * OpenAI's clients, and programs made for them, at `/v1`: the real packages in their versions for Node 20 and 22, the Python
+ * package, and LiteLLM as a proxy. npm run test:doors; without a `python3`, what needs it is skipped.
  */
 
 import assert from "node:assert/strict";
@@ -24,7 +24,7 @@ import { install } from "./install.ts";
 
 const PROGRAMS = "test/doors/programs";
 
-/** A server whose model answers the four questions of a program, in their order. */
+/** A server whose model answers the four questions of a program, in order. */
 const serveProgram = (t: Cleanup): Promise<TestServer> =>
   startServer(t, {
     agent: { id: "agent", tools: [echo] },
@@ -38,7 +38,7 @@ const serveProgram = (t: Cleanup): Promise<TestServer> =>
     ],
   });
 
-/** What a program has heard; its own tool was called by nobody, and the failure was not tried again. */
+/** The expected output of a program: its own tool was not called, and the failure was not retried. */
 const HEARD = {
   whole: "Your dog.",
   streamed: "Let me look.\n\nIt is x.",
@@ -66,7 +66,7 @@ interface Row {
   node: NodeVersion;
   program: string;
   package: string;
-  /** It has no place for thoughts. */
+  /** Fields that it cannot receive, such as thinking. */
   deaf?: object;
 }
 
@@ -118,7 +118,7 @@ test("through LiteLLM as a proxy in front, openai in Python hears the same", { s
   const server = await serveProgram(t);
   const params = { model: "openai/agent", api_base: `${server.url}/v1`, api_key: KEY };
   const proxy = await startLiteLlm(t, python, [{ model_name: "support", litellm_params: params }]);
-  // LiteLLM does not pass on that a failure may not be tried again.
+  // LiteLLM does not forward that a failure must not be retried.
   const env = {
     PATH: process.env.PATH,
     BASE_URL: proxy.url,

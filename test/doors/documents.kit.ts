@@ -1,6 +1,6 @@
 /**
- * The blocks of docs/clients.md, docs/hosting.md and docs/leaving-agent-builder.md that need packages: npm run test:doors. What needs
- * a `python3` is skipped without one.
+ * Runs the blocks of docs/clients.md, docs/hosting.md and docs/leaving-agent-builder.md that need packages: npm run test:doors.
+ * Without a `python3`, what needs it is skipped.
  */
 
 import assert from "node:assert/strict";
@@ -50,7 +50,7 @@ for (const [version, { node, folder }] of places) {
     assert.match(stdout, DEMO);
   });
 
-  /** The agent of a block, beside the workflow. */
+  /** Serves the agent of a block, next to the workflow. */
   const serveWorkflow = (t: Cleanup, name: string, block: string) => {
     const project = join(folder, name);
     mkdirSync(project);
@@ -121,7 +121,7 @@ test("a route for useChat has the agent as its model, and is an agent itself", a
   );
 });
 
-/** The block without its types: it stands in a file of JavaScript here. */
+/** The block without its types, for a JavaScript file. */
 function conversation(): string {
   const block = findBlock(LEAVING, "ts", "conversationOf");
   return block.replace(/^interface[\s\S]*?^\}\n/m, "").replace(": readonly Said[]", "");

@@ -1,4 +1,4 @@
-/** The packages of this folder's lists, each list in a folder of its own. */
+/** Installs the packages of this folder's lists, each list in a new folder. */
 
 import { execFileSync } from "node:child_process";
 import { cpSync, symlinkSync } from "node:fs";
@@ -11,14 +11,14 @@ import { twice } from "../support/twice.ts";
 
 const LISTS = { 20: "test/doors", 22: "test/doors/node-22", promptfoo: "test/doors/promptfoo" };
 
-/** Quietly, and without what packages would run. */
+/** Without messages, and without running packages' scripts. */
 const NPM = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
-/** Runs npm in a folder, a second time if a registry did not answer. */
+/** Runs npm in a folder; retries once if a registry did not answer. */
 export const npm = (cwd: string, ...args: string[]): Promise<unknown> =>
   twice(() => execFileSync("npm", [...args, ...NPM], { cwd }));
 
-/** Installs a list, with Parley, beside the files of a folder if one is named; returns where. */
+/** Installs a list and Parley, optionally with the files of a folder; returns the path. */
 export async function install(list: keyof typeof LISTS, programs?: string, ...options: string[]): Promise<string> {
   const root = temporaryProject({ after } as Cleanup, { "list/.keep": "" });
   const folder = join(root, "list");

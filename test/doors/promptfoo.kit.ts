@@ -1,4 +1,4 @@
-/** promptfoo as docs/clients.md sets it up, with Parley's traces: npm run test:doors. */
+/** promptfoo set up as in docs/clients.md, with Parley's traces: npm run test:doors. */
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
@@ -19,12 +19,12 @@ const CONFIG = findBlock(PAGE, "yaml", "prompts:");
 const KEY = "a-key-of-the-programs";
 
 const node = await nodeFor(22);
-// What is optional are 2 GB of other providers' packages.
+// The optional packages would be 2 GB for other providers.
 const folder = await install("promptfoo", undefined, "--omit=optional");
 await installBinding();
 writeFileSync(join(folder, "tracing.mjs"), findBlock(readMarkdown("docs/deploying.md"), "js", "OTLPTraceExporter"));
 
-/** The binding of its database is optional, too, and of each system its own: it stands where Node looks next. */
+/** Installs the optional, system-specific binding of its database in the parent folder, where Node looks next. */
 async function installBinding(): Promise<void> {
   const script = 'console.log(require("@neon-rs/load").currentTarget())';
   const target = execFileSync(node, ["-e", script], { cwd: folder, encoding: "utf8" }).trim();
@@ -40,7 +40,7 @@ interface Check {
   reason: string;
 }
 
-/** Serves the demo agent as the page says, and has promptfoo check it as this configuration says. */
+/** Serves the demo agent as the page says, and runs promptfoo with this configuration. */
 async function evaluate(t: Cleanup, config: string): Promise<{ code: number; checks: Check[] }> {
   const port = await freePort();
   const command = findBlock(PAGE, "sh", "OTEL_BSP_SCHEDULE_DELAY").trim();

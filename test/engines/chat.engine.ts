@@ -77,7 +77,7 @@ engineTest("an answer that was coming goes on after a reload", async (page, t) =
   assert.equal(server.model.asked.length, 1, "the agent is not asked again");
 });
 
-/** Holds back what a server answers for such a path. */
+/** Delays a server's responses for paths that match. */
 function hold({ server: { http } }: TestServer, path: RegExp, until: Promise<void>): void {
   const listeners = http.listeners("request") as RequestListener[];
   http.removeAllListeners("request");
@@ -186,7 +186,7 @@ engineTest("an image that was sent opens large, and Escape gives the focus back"
   await page.button("Stop answering");
 });
 
-/** A table that no window is wide enough for, with its first column narrow; what folds; and a note. */
+/** A table too wide for any window, with a narrow first column; a folded section; and a footnote. */
 const RICH = `${["| Name |", "|---|", "| First |"].map((row, at) => row + (at === 1 ? "---|" : " some words |").repeat(30)).join("\n")}
 
 <details><summary>More</summary>
@@ -436,7 +436,7 @@ engineTest(
     await page.send("Go");
     await page.until(() => findAll('[part="messages"] pre').length === 200);
     await page.button("Send message");
-    // The first scroll may be undone, while the chat still follows the answer.
+    // The first scroll may be undone while the chat still follows the answer.
     const scrolledTo = (index: number, isPainted: boolean) => {
       findAll('[part="messages"] pre')[index]?.scrollIntoView();
       const keywords = [...(CSS.highlights.get("agent-chat-keyword") ?? [])];
@@ -448,16 +448,16 @@ engineTest(
   },
 );
 
-/** A megabyte, in many sections. */
+/** A megabyte of text, in many sections. */
 const LONG = Array.from({ length: 1_000 }, (_, index) => `${"word ".repeat(200)}number${index}.`);
 
 engineTest(
   "Ctrl+F finds what is not laid out, in an early message as in a long one, and scrolls to it",
   async (page, t) => {
-    // A browser leaves a section out a frame or two after it was drawn.
+    // Browsers skip a section's layout a frame or two after it was rendered.
     const isLeftOut = (place: Handle) =>
       page.until((it: Element) => !it.checkVisibility({ contentVisibilityAuto: true }), place);
-    // The last two exchanges are always laid out.
+    // The last two exchanges always have a layout.
     const turns = [[say("The colour is **ultramarine**.")], [say("As **you** like.")], [say(LONG.join("\n\n"))]];
     await open(t, page, turns);
     await page.send("Which colour?");
@@ -470,7 +470,7 @@ engineTest(
     await page.shown("p", "number999.");
     await page.button("Send message");
     const middle = (await page.run(() => findAll("p").find((it) => it.textContent.includes("number500.")))) as unknown;
-    // What is spoken is there a second time, as long as it is.
+    // While it is announced, the text occurs twice.
     await page.until(() => findAll('[role="status"] p').length === 0);
     for (const [text, place] of [
       ["ultramarine", early],
@@ -541,7 +541,7 @@ engineTest(
     await page.click(await page.shown('[part="continue"]'));
     await page.shown('[part="markdown"]', "Paid back.");
     await page.send("Once more");
-    // A pointer's press counts once the card has stood still.
+    // Pointer clicks count only once the card has not moved for a while.
     await page.shown('[part="approval"]:not([data-settling])');
     await page.click(await page.shown('[part="decline"]'));
     await page.shown(".reason");

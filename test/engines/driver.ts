@@ -1,9 +1,9 @@
-/** What drives a browser: the commands of WebDriver, and what each browser does in a way of its own. */
+/** Drives a browser: WebDriver's commands, and actions that differ between browsers. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { DEADLINE_MS } from "../support/deadline.ts";
 
-/** Commands of WebDriver, by the names that Marionette gives them, and the HTTP requests of a session that they are. */
+/** WebDriver commands by Marionette's names, with the corresponding HTTP requests of a session. */
 export const COMMANDS = {
   CloseWindow: ["DELETE", "window"],
   ExecuteScript: ["POST", "execute/sync"],
@@ -19,21 +19,21 @@ export const COMMANDS = {
 } as const;
 
 export interface Driver {
-  /** Sends a command; its value. */
+  /** Sends a command; resolves with its value. */
   send(command: keyof typeof COMMANDS, parameters?: object): Promise<unknown>;
-  /** Gives the page this many pixels, or no more than this. */
+  /** Resizes the page to these pixels, or as close as possible. */
   resize(width: number, height: number): Promise<void>;
-  /** Searches the page as Ctrl+F does, which scrolls to what it finds, until that has been seen. */
+  /** Searches the page like Ctrl+F, which scrolls to the match, until `seen` resolves. */
   find(text: string, seen: () => Promise<unknown>): Promise<void>;
-  /** What the browser has printed of errors in pages. */
+  /** Errors of pages that the browser has printed. */
   readonly complaints: string[];
   close(): Promise<void>;
 }
 
-/** These browsers search and scroll slowly while other work takes the machine, as in `.ci/run`. */
+/** These browsers search and scroll slowly on a busy machine, as in `.ci/run`. */
 const PATIENCE_MS = 3 * DEADLINE_MS;
 
-/** Asks again and again until the answer is truthy, and resolves with it. */
+/** Repeats `ask` until its result is truthy, and resolves with that. */
 export async function until<Value>(what: string, ask: () => Value | Promise<Value>): Promise<NonNullable<Value>> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {

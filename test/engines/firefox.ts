@@ -1,4 +1,4 @@
-/** Firefox, driven by Marionette: the protocol within Firefox that WebDriver's commands are translated to elsewhere. */
+/** Firefox, driven by Marionette, its internal protocol, to which WebDriver's commands are otherwise translated. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,20 +12,20 @@ import { type Driver, until } from "./driver.ts";
 const PLACES = [process.env.FIREFOX_PATH ?? "", "/usr/bin/firefox-esr", "/usr/bin/firefox"];
 
 const PREFERENCES = {
-  // A free port, whose number is in the profile then.
+  // A free port, whose number Firefox then writes into the profile.
   "marionette.port": 0,
-  // Long transitions would be waited for.
+  // Without long transitions, for which tests would have to wait.
   "ui.prefersReducedMotion": 1,
-  // Errors of pages are printed, those of Firefox itself are not.
+  // Prints errors of pages, but not those of Firefox itself.
   "browser.dom.window.dump.enabled": true,
   "devtools.console.stdout.content": true,
   "devtools.console.stdout.chrome": false,
 };
 
-/** Firefox itself says the same of what it could not load for itself: its experiments, by the name RSLoader. */
+/** Excludes messages that Firefox prints about its own resources: its experiments, as RSLoader. */
 const COMPLAINT = /^(console\.error:(?! RSLoader:)|JavaScript error: http)/;
 
-/** Where Firefox is on this machine, if it is. */
+/** Path of Firefox on this machine, if installed. */
 export const firefoxPath: string | undefined = PLACES.find((path) => existsSync(path));
 
 export async function launchFirefox(executable: string): Promise<Driver> {
@@ -74,11 +74,11 @@ class Firefox implements Driver {
 
   async send(command: string, parameters: object = {}): Promise<unknown> {
     const result = (await this.#call(`WebDriver:${command}`, parameters)) as { value?: unknown } | null;
-    // A new tab has no value around it.
+    // The result of NewWindow is not wrapped in `value`.
     return result && "value" in result ? result.value : result;
   }
 
-  /** Each message is JSON behind its length in bytes and a colon. */
+  /** Each message is JSON, preceded by its length in bytes and a colon. */
   #receive(bytes: Buffer): void {
     this.#received = Buffer.concat([this.#received, bytes]);
     for (;;) {
@@ -102,7 +102,7 @@ class Firefox implements Driver {
     return result;
   }
 
-  /** Runs a script in the window around the page. */
+  /** Runs a script in the window that contains the page. */
   async #inWindow(script: string, ...args: unknown[]): Promise<unknown> {
     await this.#call("Marionette:SetContext", { value: "chrome" });
     try {
@@ -112,7 +112,7 @@ class Firefox implements Driver {
     }
   }
 
-  /** The window itself is never narrower than 500 pixels. */
+  /** The page is resized, because the window cannot be narrower than 500 pixels. */
   async resize(width: number, height: number): Promise<void> {
     await this.send("SetWindowRect", { width: width + 200, height: height + 200 });
     await this.#inWindow(

@@ -1,4 +1,4 @@
-/** The launcher in Firefox and WebKit: by keyboard, under a strict policy, and as large as a phone. */
+/** The launcher in Firefox and WebKit: by keyboard, under a strict policy, and at a phone's size. */
 
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
@@ -8,7 +8,7 @@ import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { engineTest, FIELD, type Page } from "./page.ts";
 
-/** Opens a site with the launcher, whose policy allows scripts with a nonce alone. */
+/** Opens a site with the launcher, whose policy allows only scripts with a nonce. */
 async function open(t: TestContext, page: Page, turns: readonly Turn[], attributes = "") {
   const server = await startServer(t, { turns });
   const policy = `default-src 'none'; script-src 'nonce-r4nd0m'; connect-src ${server.url} ${server.url.replace("http", "ws")}; img-src 'self' blob:; require-trusted-types-for 'script'; trusted-types lit-html`;
@@ -67,7 +67,7 @@ engineTest(
         banner.style.setProperty(name, value);
       }
     });
-    /** Whether all of it is in the window, and it is what is hit in its middle. */
+    /** Whether the element is fully inside the window and on top at its centre. */
     const isOnTop = (selector: string) =>
       page.until((wanted: string) => {
         const [element] = findAll(wanted).filter(isShown);

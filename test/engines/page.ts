@@ -1,4 +1,4 @@
-/** A page in a browser, and what a person sees of it and does with it: one suite for all engines. */
+/** A page in a browser, with a user's views and actions: one suite for all engines. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -11,7 +11,7 @@ const ENGINES = {
   webkit: { path: webkitPath, launch: launchWebkit, needs: "webkit2gtk-driver, xvfb and xdotool" },
 };
 
-/** Those that the variable ENGINES names, or else all. */
+/** The engines named by the variable ENGINES; default: all. */
 const named = (process.env.ENGINES ?? "firefox webkit").split(" ") as (keyof typeof ENGINES)[];
 
 const browsers = new Map<string, Driver>();
@@ -23,7 +23,7 @@ for (const name of named) {
   after(() => browser.close());
 }
 
-/** A test for each engine. It fails if the page complains. */
+/** A test for each engine. It fails if the page reports errors. */
 export function engineTest(name: string, run: (page: Page, t: TestContext) => Promise<void>): void {
   for (const [engine, driver] of browsers) {
     test(`${name} (${engine})`, async (t) => {
@@ -41,12 +41,12 @@ export function engineTest(name: string, run: (page: Page, t: TestContext) => Pr
   }
 }
 
-/** An element of the page. As an argument of a function that runs there it is the element itself. */
+/** An element of the page. As an argument of a function that runs in the page, it becomes the element itself. */
 export interface Handle {
   readonly "element-6066-11e4-a52e-4f735466cecf": string;
 }
 
-/** By their names in `press`. Other keys are characters. */
+/** Keys by their names for `press`. Other keys are characters. */
 const KEYS: Readonly<Record<string, string>> = {
   ArrowUp: "\uE013",
   Shift: "\uE008",
@@ -60,13 +60,13 @@ const KEYS: Readonly<Record<string, string>> = {
 };
 
 declare global {
-  /** In functions that run in the page: all that a selector finds, through shadow roots. */
+  /** For functions that run in the page: all matches of a selector, through shadow roots. */
   function findAll(selector: string): HTMLElement[];
-  /** In functions that run in the page. */
+  /** For functions that run in the page. */
   function isShown(element: Element): boolean;
 }
 
-/** `__name` is what the compiler of the tests asks for. */
+/** The compiled tests call `__name`. */
 const IN_PAGE = `
   const __name = (it) => it;
   const isShown = (element) =>
@@ -89,7 +89,7 @@ export class Page {
     this.driver = driver;
   }
 
-  /** Runs a function in the page. It has its arguments, `findAll` and `isShown`, and nothing else of its file. */
+  /** Runs a function in the page, which can only use its arguments, `findAll` and `isShown`. */
   async run<Result>(script: (...args: never[]) => Result, ...args: unknown[]): Promise<Result> {
     const source = `${IN_PAGE} return (${script})(...arguments);`;
     return (await this.driver.send("ExecuteScript", { script: source, args })) as Result;
@@ -105,7 +105,7 @@ export class Page {
     await this.#listen();
   }
 
-  /** Opens an address in a second window, since WebKit never shows a second tab, to which commands go from then on, until `switchTab`. */
+  /** Opens an address in a second window, to which commands go until `switchTab`; WebKit never shows a second tab. */
   async openTab(url: string): Promise<{ switchTab(): Promise<void>; closeOther(): Promise<void> }> {
     const { driver } = this;
     const tabs = [await driver.send("GetWindowHandle")];
@@ -134,7 +134,7 @@ export class Page {
       const complaints: string[] = [];
       Object.assign(window, { complaints });
       addEventListener("error", ({ message }) => {
-        // No fault: sizes that change again within a frame are told of in the next one.
+        // Not an error: sizes that change again within a frame are reported in the next one.
         if (!message.startsWith("ResizeObserver loop")) complaints.push(message);
       });
       addEventListener("unhandledrejection", ({ reason }) => complaints.push(String(reason)));
@@ -143,13 +143,13 @@ export class Page {
     });
   }
 
-  /** What the page has complained of since it was loaded; in Firefox also while it was. */
+  /** Errors of the page since it was loaded; in Firefox also during loading. */
   async complaints(): Promise<string[]> {
     const own = await this.run(() => (window as unknown as { complaints?: string[] }).complaints ?? []);
     return [...own, ...this.driver.complaints];
   }
 
-  /** Waits until something is shown: what the selector finds, with this text within it. */
+  /** Waits until an element is shown that matches the selector and contains this text. */
   shown(selector: string, text = ""): Promise<Handle> {
     return until(`${selector} ${text}`, () =>
       this.run(
@@ -169,7 +169,7 @@ export class Page {
     return this.shown(`button[aria-label="${name}"]`);
   }
 
-  /** Clicks into the middle of an element, as a mouse does, once it stands still. */
+  /** Clicks the centre of an element with the mouse, once the element no longer moves. */
   async click(target: Handle): Promise<void> {
     const middle = () =>
       this.run((element: Element) => {
@@ -192,7 +192,7 @@ export class Page {
     await this.driver.send("PerformActions", { actions: [mouse] });
   }
 
-  /** What the accessibility tree has an element as. */
+  /** The role of an element in the accessibility tree. */
   role(target: Handle): Promise<unknown> {
     return this.driver.send("GetComputedRole", { id: Object.values(target)[0] });
   }
@@ -201,7 +201,7 @@ export class Page {
     await this.run((element: HTMLElement) => element.focus(), target);
   }
 
-  /** Presses a key, or several at once: `Shift+Enter`. */
+  /** Presses a key, or several at once, such as `Shift+Enter`. */
   press(keys: string): Promise<void> {
     const values = keys.split("+").map((key) => KEYS[key] ?? key);
     return this.#keyboard([
@@ -218,19 +218,19 @@ export class Page {
     await this.driver.send("PerformActions", { actions: [{ type: "key", id: "keyboard", actions }] });
   }
 
-  /** Writes a message and sends it. */
+  /** Types a message and sends it. */
   async send(text: string): Promise<void> {
     await this.click(await this.shown(FIELD));
     await this.type(text);
     await this.press("Enter");
   }
 
-  /** Waits until what has this name has the focus, which comes back a moment after something has closed. */
+  /** Waits until the element with this name has the focus, which returns a moment after something has closed. */
   async hasFocus(name: string): Promise<void> {
     await until(`the focus on ${name}`, async () => (await this.focused()) === name);
   }
 
-  /** The accessible name of what has the focus, through shadow roots. */
+  /** The accessible name of the focused element, through shadow roots. */
   focused(): Promise<string | undefined> {
     return this.run(() => {
       let element = document.activeElement;

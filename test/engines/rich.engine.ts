@@ -1,4 +1,4 @@
-/** Formulas and sources of answers in Firefox and WebKit. */
+/** Formulas and sources in answers, in Firefox and WebKit. */
 
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";

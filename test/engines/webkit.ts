@@ -1,4 +1,4 @@
-/** WebKitGTK's MiniBrowser, driven by WebKitWebDriver, on a screen that is only in memory. */
+/** WebKitGTK's MiniBrowser, driven by WebKitWebDriver, on a virtual screen. */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ const SCREEN = "/usr/bin/Xvfb";
 
 const KEYBOARD_AND_MOUSE = "/usr/bin/xdotool";
 
-/** A window is at least this much higher than its page. */
+/** Minimum height of the window's toolbar in pixels. */
 const TOOLBAR = 40;
 
 function findMiniBrowser(): string | undefined {
@@ -25,7 +25,7 @@ function findMiniBrowser(): string | undefined {
   return places.find((path) => existsSync(path));
 }
 
-/** Where WebKit's MiniBrowser is on this machine, if all is there that drives it. */
+/** Path of WebKit's MiniBrowser on this machine, if all tools to drive it are installed. */
 export const webkitPath: string | undefined = findMiniBrowser();
 
 export async function launchWebkit(binary: string): Promise<Driver> {
@@ -60,7 +60,7 @@ async function request(method: string, url: string, parameters: object): Promise
 }
 
 class WebKit implements Driver {
-  /** It prints nothing of pages when it is driven. */
+  /** A driven MiniBrowser prints nothing about pages. */
   readonly complaints: string[] = [];
   readonly #url: string;
   readonly #env: NodeJS.ProcessEnv;
@@ -78,15 +78,15 @@ class WebKit implements Driver {
     return request(method, `${this.#url}/${path.replace("{id}", id)}`, parameters);
   }
 
-  /** Does with keyboard or mouse what WebDriver cannot, since it is outside of the page. */
+  /** Uses keyboard or mouse on the screen, for actions outside of the page, which WebDriver cannot do. */
   async #onScreen(...commands: string[]): Promise<void> {
     await promisify(execFile)(KEYBOARD_AND_MOUSE, commands, { env: this.#env });
   }
 
-  /** No window is narrower than 447 pixels. */
+  /** Windows cannot be narrower than 447 pixels. */
   async resize(width: number, height: number): Promise<void> {
     await this.send("SetWindowRect", { x: 0, y: 0, width, height: height + TOOLBAR });
-    // Where there is no window manager, a window has the focus while the mouse is over it.
+    // Without a window manager, a window has the focus while the mouse is over it.
     await this.#onScreen("mousemove", "200", "10");
   }
 

@@ -1,4 +1,4 @@
-/** Approvals over Redis: asked by one process, decided at another, once, whatever becomes of Redis. */
+/** Approvals over Redis: requested by one process, decided once at another, whatever happens to Redis. */
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -27,7 +27,7 @@ async function ask(t: Cleanup, server: TestServer) {
   return last.state;
 }
 
-/** Resolves when both know of Redis as it is now. */
+/** Waits until all servers have noticed that Redis is up, or down. */
 async function redisIs(up: boolean, ...servers: TestServer[]): Promise<void> {
   const value = `\nparley_redis_up ${Number(up)}`;
   for (const { server } of servers) while (!server.metrics().includes(value)) await pause(20);

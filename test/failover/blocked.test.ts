@@ -1,4 +1,4 @@
-/** A process that a tool blocks for long. */
+/** A process that is blocked by a tool for a long time. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-/** What clients see when a server, Redis, or the way between them fails: every event once and in order, or one error. */
+/** Effects for clients when a server, Redis, or their connection fails: every event once and in order, or one error. */
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,10 +19,10 @@ import { define } from "../support/test-tools.ts";
 
 const KEY = "a-key-of-twenty-characters";
 
-/** The agent that the command serves without a project. */
+/** The agent that the command serves if there is no project. */
 const DEMO = { id: "Parley demo" };
 
-/** Two servers that share a Redis. The model of the first says one word and waits for the gate. */
+/** Two servers that share a Redis. The first one's model says one word, then waits for the gate. */
 async function startHeld(t: Cleanup, redis: RedisServer) {
   const held = gate();
   const turns = [[say("One"), wait(held.opened), say(" two"), say(" three.")]];
@@ -33,7 +33,7 @@ async function startHeld(t: Cleanup, redis: RedisServer) {
 const ids = (events: readonly NumberedEvent[]) => events.map(({ id }) => id);
 const texts = (events: readonly NumberedEvent[]) => events.map(({ data }) => data);
 
-/** Resolves when the server has said so in its log as often as this. */
+/** Waits until the server has logged this `times` times. */
 async function logged(server: { log: readonly string[] }, pattern: RegExp, times = 1): Promise<void> {
   while (server.log.filter((record) => pattern.test(record)).length < times) await pause(20);
 }
@@ -59,7 +59,7 @@ testWithRedis("a reader elsewhere of a killed server gets what was said and one 
 
 testWithRedis("servers that stop right after their answers leave no slot of theirs taken", async (t, redis) => {
   const authenticate = () => ({ id: "ada" });
-  // With a tool that takes a moment, slots are given back while the servers close.
+  // With a slow tool, slots are released while the servers close.
   const tools = [define("pay", () => pause(5, "paid"), { needsApproval: true })];
   for (let count = 0; count < 15; count++) {
     const env = { PARLEY_STATE_SECRET: "s".repeat(40), PARLEY_RATE_PER_USER: "0" };
@@ -145,7 +145,7 @@ test("Redis comes back with an older copy: each event is there once", { skip: NO
   const redis = await startRedis(t, "--dir", folder);
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const held = gate();
-  // Too much to be written by one command.
+  // Too much data for a single Redis command.
   const [a, b] = ["a".repeat(40_000), "b".repeat(40_000)];
   const [owner, other] = await startTwo(t, redis, {
     turns: [[say(a), say(b), wait(held.opened), say("c"), say("d")]],

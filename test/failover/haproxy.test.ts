@@ -1,4 +1,4 @@
-/** Processes behind HAProxy, without sticky sessions: every resume reaches any of them. */
+/** Processes behind HAProxy without sticky sessions: a resume may reach any of them. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { missing } from "../support/reverse-proxy.ts";
 import { newRun } from "../support/run-lines.ts";
 import type { Cleanup } from "../support/start-server.ts";
 
-/** Of each run from each of its events, at each process, several times. */
+/** Number of resumes: of each run, from each event, at each process, several times. */
 const RESUMES = Number(process.env.RESUMES ?? 2_000);
 const AT_ONCE = 20;
 

@@ -1,6 +1,6 @@
 /**
- * Random schedules of lost connections, of resumes at any server, and of servers or a Redis that fail meanwhile: every event once and
- * in order, or one error.
+ * Random schedules of lost connections and resumes at any server, while servers or Redis fail: every event arrives once and in
+ * order, or there is one error.
  */
 
 import assert from "node:assert/strict";
@@ -15,25 +15,25 @@ import { type Relay, startRelay } from "../support/relay.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
 import type { Cleanup } from "../support/start-server.ts";
 
-/** `SHARED_SEED` repeats a schedule, `SHARED_RUNS` says how many runs there are. */
+/** `SHARED_SEED` repeats a schedule; `SHARED_RUNS` is the number of runs. */
 const SEED = Number(process.env.SHARED_SEED ?? randomInt(1_000_000));
 const RUNS = Number(process.env.SHARED_RUNS ?? 40);
 const SERVERS = 3;
 
-/** Each run ends within so many milliseconds, also on a slow machine. */
+/** Each run ends within so many milliseconds, even on a slow machine. */
 const END_MS = 80_000;
 
 interface Scene {
   redis: RedisServer;
-  /** The way of all servers to Redis. */
+  /** The connection of all servers to Redis. */
   way: Relay;
   servers: StartedCommand[];
   launch(): Promise<StartedCommand>;
-  /** A random time between the two, in milliseconds. */
+  /** Waits a random time between the two, in milliseconds. */
   between(least: number, most: number): Promise<void>;
 }
 
-/** What goes wrong while clients read. Each ends in a state in which all could go on. */
+/** Failures while clients read. After each, all runs could continue. */
 const FAILURES: Record<string, (scene: Scene) => Promise<void>> = {
   async "killed servers"({ servers, launch, between }) {
     for (const index of [0, 1]) {
@@ -67,7 +67,7 @@ const FAILURES: Record<string, (scene: Scene) => Promise<void>> = {
     }
   },
   async "a slow Redis"({ way, between }) {
-    // A command may take 500 ms: with a delay of 300 none is in time, and with 240 nearly each.
+    // A command may take 500 ms: with a delay of 300 every command is late, with 240 hardly any is.
     for (const ms of [50, 240, 300, 20]) {
       way.delay(ms);
       await between(400, 1200);
@@ -96,7 +96,7 @@ for (const [failure, fail] of Object.entries(FAILURES)) {
     const servers = await Promise.all(Array.from({ length: SERVERS }, launch));
     const random = randomFrom(SEED);
     const between = (least: number, most: number) => pause(least + random() * (most - least));
-    // Where Redis answered too late, a run is known to its own server alone, and dies with it.
+    // If Redis answered too late, only the run's own server knows it, and the run dies with that server.
     const mayBeForgotten = failure === "killed servers";
     const readers = Array.from({ length: RUNS }, () => follow(t, servers, random, mayBeForgotten));
     const [all] = await Promise.all([Promise.all(readers), fail({ redis, way, servers, launch, between })]);
@@ -105,7 +105,7 @@ for (const [failure, fail] of Object.entries(FAILURES)) {
   });
 }
 
-/** Reads a run to its end, over connections to any server, some of which it cuts. */
+/** Reads a run to its end, over connections to random servers, some of which it cuts. */
 async function follow(
   t: Cleanup,
   servers: readonly StartedCommand[],
@@ -133,9 +133,9 @@ async function follow(
       }
       await line.cut();
     } catch (error) {
-      // Whatever fails is said in time.
+      // Every failure must be reported in time.
       if (/did not come within/.test(String(error))) throw error;
-      // Its server was killed, is frozen, or does not know the run while Redis is away.
+      // The server was killed, is frozen, or does not know the run without Redis.
       failures.set(String(error), (failures.get(String(error)) ?? 0) + 1);
       if (/run_not_found|404 !== 200/.test(String(error))) unknownTo.add(server);
       if (mayBeForgotten && servers.every((it) => unknownTo.has(it))) {
@@ -150,7 +150,7 @@ async function follow(
   );
 }
 
-/** Asserts that each event is there once and in order. Gives whether the last one is an error. */
+/** Asserts that each event arrived once and in order. Returns whether the last one is an error. */
 function hasFailed(events: readonly NumberedEvent[]): boolean {
   const last = events.at(-1);
   assert.ok(last !== undefined, `seed ${SEED}: a run without an event`);

@@ -17,7 +17,7 @@ function startWith(t: Cleanup, redis: RedisServer, turns: readonly Turn[], env: 
 
 const codeOf = (event: NumberedEvent | undefined) => (event?.type === "error" ? event.code : event?.type);
 
-/** A run on a socket that another server's client reads. */
+/** A run on a WebSocket, which a client of another server reads. */
 async function startRead(t: Cleanup, redis: RedisServer) {
   const owner = await startWith(t, redis, [[say("One"), hang]]);
   const other = await startWith(t, redis, []);
@@ -46,7 +46,7 @@ testWithRedis(
     await redis.command("RPUSH", claim, "not a claim");
     client.send({ type: "clear" });
     await client.until("cleared");
-    // A rejection that nobody handles would end a host's process, and fails this test.
+    // An unhandled rejection would end a host's process, and fails this test.
     assert.equal(codeOf((await line.rest()).at(-1)), "run_lost");
     assert.match(owner.log.filter((record) => record.includes('"failure"')).join(""), /WRONGTYPE/);
   },
@@ -99,7 +99,7 @@ testWithRedis("a run whose name another server took ends with run_lost, and the 
   const first = await openLine.sse(t, owner, message);
   await first.next();
   while (!(await redis.command("KEYS", "*:events:*")).startsWith("*1")) await new Promise(setImmediate);
-  // As after 30 seconds in which the owner was frozen.
+  // Simulates that the owner was frozen for 30 seconds.
   await redis.command("FLUSHALL");
   const second = await (await openLine.sse(t, other, message)).rest();
   held.open();
@@ -167,7 +167,7 @@ testWithRedis("a cancel that comes while the message is on its way is not lost",
   for (let round = 0; round < 30; round++) {
     const run = newRun();
     const opening = openLine.sse(t, one, { message: "Hi", run });
-    // A little later each time, so that the two meet in each possible order.
+    // A little later each time, so that message and cancel arrive in every possible order.
     for (let turn = 0; turn < round; turn++) await new Promise(setImmediate);
     await fetch(`${other.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
     const last = (await (await opening).rest()).at(-1);

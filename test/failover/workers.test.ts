@@ -1,4 +1,4 @@
-/** `parley start --workers`: several processes behind one port, with what they share in Redis. */
+/** `parley start --workers`: several processes behind one port, sharing state in Redis. */
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -15,7 +15,7 @@ import { temporaryProject } from "../support/temporary-project.ts";
 const startWorkers = (t: Cleanup, redis: RedisServer, count: number) =>
   start(t, ["--workers", String(count)], { env: { PARLEY_REDIS_URL: redis.url } });
 
-/** The value of a series on the page of metrics. */
+/** The value of a series in the metrics. */
 async function metric({ url }: StartedCommand, series: string, headers = {}): Promise<number> {
   const page = await (await fetch(`${url}/metrics`, { headers })).text();
   const line = page.split("\n").find((each) => each.startsWith(`${series} `));
@@ -188,7 +188,7 @@ testWithRedis("SIGTERM while every worker is dead ends the supervisor at once", 
   const server = await startWorkers(t, redis, 2);
   const workers = () =>
     spawnSync("pgrep", ["-P", String(server.command.pid)], { encoding: "utf8" }).stdout.match(/\d+/g) ?? [];
-  // So often that the next ones take eight seconds and more.
+  // Enough times that the next replacements wait eight seconds or more.
   for (const replaced of [2, 4, 6]) {
     while (workers().length < 2) await pause(10);
     for (const worker of workers()) process.kill(Number(worker), "SIGKILL");

@@ -1,4 +1,4 @@
-/** The projects beside this file, each in a folder of its own with the packed parley-agent. */
+/** Builds the projects in this folder, each in a new folder with the packed parley-agent. */
 
 import { execFile, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const run = promisify(execFile);
 
 const SOURCES = join(REPOSITORY, "test/frameworks");
 
-/** Sources that a project shares with another one. */
+/** Sources that a project takes from another one. */
 const SHARED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "next-15": { "next-16/app": "app", "next-16/tsconfig.json": "tsconfig.json", "react/src/help.tsx": "app/help.tsx" },
   "next-16": { "react/src/help.tsx": "app/help.tsx" },
@@ -24,14 +24,14 @@ export const NAMES: readonly string[] = readdirSync(SOURCES, { withFileTypes: tr
   it.isDirectory() ? it.name : [],
 );
 
-/** A command's environment: without what this runner has set, and nothing is sent to the makers of a tool. */
+/** A command's environment: without the test runner's variables, and with telemetry off. */
 export function environment(): NodeJS.ProcessEnv {
-  // In CI, Next warns that there is no cache of an earlier build.
+  // In CI, Next would warn that there is no build cache.
   const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, CI: _ci, ...env } = process.env;
   return { ...env, NO_COLOR: "1", NEXT_TELEMETRY_DISABLED: "1" };
 }
 
-/** Runs a command in a folder and answers all that it prints. @throws with that, if it fails */
+/** Runs a command in a folder; returns its output. @throws with that, if it fails */
 export async function command(folder: string, name: string, ...args: string[]): Promise<string> {
   const options = { cwd: folder, env: environment(), maxBuffer: 1 << 26 };
   const { stdout, stderr } = await run(name, args, options).catch((error) => {
@@ -40,7 +40,7 @@ export async function command(folder: string, name: string, ...args: string[]): 
   return `${stdout}\n${stderr}`;
 }
 
-/** Packs the package as it was built. Answers the path of the tarball. */
+/** Packs the built package. Returns the path of the tarball. */
 export async function pack(t: TestEnd): Promise<string> {
   const folder = temporaryFolder(t);
   const printed = await command(
@@ -57,7 +57,7 @@ export async function pack(t: TestEnd): Promise<string> {
   return join(folder, filename);
 }
 
-/** The project of a framework, ready to be built, with the server's address in the place of the documents'. */
+/** A framework's project, ready to build, with the server's address in place of the documented one. */
 export async function prepare(t: TestEnd, name: string, tarball: string, server: string): Promise<string> {
   const folder = temporaryFolder(t);
   for (const file of ["package.json", "package-lock.json"]) cpSync(join(SOURCES, name, file), join(folder, file));
@@ -76,7 +76,7 @@ export async function prepare(t: TestEnd, name: string, tarball: string, server:
   return folder;
 }
 
-/** A server of the project's own, until the test is over. Answers its address. */
+/** Starts a project's own server until the end of the test. Returns its address. */
 export async function serveCommand(t: TestEnd, folder: string, ...args: string[]): Promise<string> {
   const child = spawn("npx", args, { cwd: folder, env: environment(), detached: true });
   let printed = "";

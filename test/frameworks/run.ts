@@ -1,6 +1,6 @@
 /**
- * The package in frameworks and bundlers, built as their users build it and driven in a real browser:
- * `npm run test:frameworks` for all, `npm run test:frameworks react next-16` for some.
+ * The package in frameworks and bundlers, built as users build it and run in a real browser: `npm run test:frameworks`
+ * for all, `npm run test:frameworks react next-16` for some.
  */
 
 import assert from "node:assert/strict";
@@ -21,14 +21,14 @@ const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !NAMES.includes(name));
 if (unknown !== undefined) throw new Error(`There is no test of "${unknown}", but of ${NAMES.join(", ")}.`);
 
-// One after the other: where Chromium is unpacked, the folder for temporary files is another one meanwhile.
+// One after the other: unpacking Chromium temporarily changes the folder for temporary files.
 const tarball = await pack({ after });
 const browser = await launchBrowser({ after });
 
 const weather = define("get_weather", () => ({ city: "Paris", celsius: 20 }));
 const TURNS: Turn[] = [[call("c1", "get_weather", { city: "Paris" })], [say("It is mild.")]];
 
-/** A server whose agent looks the weather up, for `count` conversations. */
+/** A server whose agent looks up the weather, for `count` conversations. */
 const startAgent = (t: TestContext, count: number): Promise<TestServer> =>
   startServer(t, { turns: Array.from({ length: count }, () => TURNS).flat(), agent: { tools: [weather] } });
 
@@ -41,19 +41,19 @@ async function open(t: TestContext, url: string, expected?: RegExp): Promise<{ p
   return { page, printed };
 }
 
-/** The documented component: the chat is there, a drawing of the page in place of a tool's row, and an event comes. */
+/** Checks the documented component: the chat works, the page renders the tool call, and an event arrives. */
 async function converses(t: TestContext, url: string): Promise<Page> {
   const { page, printed } = await open(t, url);
   await chatIn(page).ask("How is the weather?", "It is mild.");
   await page.getByText("Paris: 20 °C").waitFor();
   assert.equal(await page.locator('[part~="tool"]').count(), 0);
-  // The console reaches a test by another way than what is shown, and may come later.
+  // Console messages may arrive later than changes to the page.
   const isPrinted = () => printed.includes("It is mild.");
   if (!isPrinted()) await page.waitForEvent("console", isPrinted);
   return page;
 }
 
-/** A part that could not be loaded once comes from the bundle all the same. */
+/** Checks that a part that failed to load once is loaded from the bundle again. */
 async function recovers(t: TestContext, url: string): Promise<void> {
   const { page } = await open(t, url, /ERR_FAILED/);
   await page.getByRole("textbox", { name: "Message" }).waitFor();
@@ -64,14 +64,14 @@ async function recovers(t: TestContext, url: string): Promise<void> {
   assert.ok(failed > 1, `${failed} requests`);
 }
 
-/** A component of the page keeps its state inside a drawing, while the page around it is drawn anew. */
+/** Checks that the page's component in a rendering keeps its state when the page around it renders again. */
 async function keepsState(t: TestContext, url: string): Promise<void> {
   const page = await converses(t, url);
   await page.getByRole("button", { name: "Paris: 20 °C" }).click();
   await page.getByRole("button", { name: "Paris: 68 °F" }).waitFor();
 }
 
-/** Objects that are written in the template are new ones with each token: nothing is torn down for them. */
+/** Checks that objects in a template, which are new for each token, do not cause elements to be replaced. */
 async function survivesInlineObjects(t: TestContext, site: string): Promise<void> {
   const { page } = await open(t, `${site}/?inline`);
   const chat = chatIn(page);
@@ -88,7 +88,7 @@ async function survivesInlineObjects(t: TestContext, site: string): Promise<void
 
 const TYPES: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
 
-/** Serves the files of a folder. Answers the address. */
+/** Serves the files of a folder. Returns the address. */
 function serveFiles(t: TestContext, folder: string): Promise<string> {
   const server = createServer(({ url = "/" }, response) => {
     const { pathname } = new URL(url, "http://localhost");
@@ -103,7 +103,7 @@ function serveFiles(t: TestContext, folder: string): Promise<string> {
   return listen(t, server);
 }
 
-/** Builds a project. What its tools warn of would be in the output of its users. */
+/** Builds a project. Asserts that there are no warnings, which users would see, too. */
 async function build(folder: string, script = "build"): Promise<void> {
   const printed = await command(folder, "npm", "run", "--silent", script);
   assert.deepEqual(
@@ -113,19 +113,19 @@ async function build(folder: string, script = "build"): Promise<void> {
   );
 }
 
-/** A project that becomes files. */
+/** Tests a project that is built to static files. */
 async function becomesFiles(t: TestContext, name: string, output = "dist"): Promise<{ folder: string; site: string }> {
   const { url } = await startAgent(t, 4);
   const folder = await prepare(t, name, tarball, url);
   await build(folder);
   const site = await serveFiles(t, join(folder, output));
   await converses(t, site);
-  // Parcel loads modules that register themselves: it alone could ask for one again under another address.
+  // Parcel's modules register themselves, so only Parcel itself could request one again under another address.
   if (name !== "parcel") await recovers(t, site);
   return { folder, site };
 }
 
-/** Built by each of Next's bundlers, and in development, where React compares its elements with those of the server. */
+/** Tests Next with each of its bundlers, and in development, where React compares its elements with the server's. */
 async function isServedByNext(t: TestContext, name: string): Promise<void> {
   const { url } = await startAgent(t, 6);
   const folder = await prepare(t, name, tarball, url);
@@ -134,7 +134,7 @@ async function isServedByNext(t: TestContext, name: string): Promise<void> {
       await build(folder, `build:${bundler}`);
       const site = await serveCommand(t, folder, "next", "start", "-p", "0");
       await keepsState(t, site);
-      // The Turbopack of Next 15 never asks again for a chunk that did not come.
+      // The Turbopack of Next 15 never requests a failed chunk again.
       if (`${name} ${bundler}` !== "next-15 turbopack") await recovers(t, site);
       await isRendered(t, site);
       const { page } = await open(t, `${site}/tag`);
@@ -144,14 +144,14 @@ async function isServedByNext(t: TestContext, name: string): Promise<void> {
   }
   await t.test("in development", async (t) => {
     const site = await serveCommand(t, folder, "next", "dev", "-p", "0");
-    // It compiles the page when that is asked for, which can take longer than a browser waits.
+    // Next compiles the page on the first request, which can take longer than a browser waits.
     await (await fetch(site)).text();
     await converses(t, site);
     await isRendered(t, site);
   });
 }
 
-/** An element that the server has rendered: with its attributes, and taken over without a complaint. */
+/** Checks an element rendered on the server: it has its attributes, and hydrates without errors. */
 async function isRendered(t: TestContext, site: string): Promise<void> {
   assert.match(await (await fetch(`${site}/rendered`)).text(), /<agent-chat server="[^"]+" accent="#7c3aed">/);
   const { page } = await open(t, `${site}/rendered`);

@@ -1,6 +1,6 @@
 /**
- * Random conversations with a model: tools, approvals, hidden tools, hooks, stops, failures, `continue`, old states. No API would
- * refuse a request, no state of ours is refused, no call is made twice, and nothing that is hidden or refused is seen.
+ * Random conversations with a model: tools, approvals, hidden tools, hooks, stops, failures, `continue`, old states. Requests
+ * are valid, our states are accepted, no call runs twice, and nothing hidden or refused is visible.
  */
 
 import assert from "node:assert/strict";
@@ -22,28 +22,28 @@ import { newRun } from "../support/run-lines.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 import { define } from "../support/test-tools.ts";
 
-/** `CONVERSATIONS=10000` tries more of them, `SEED` others. What fails names its seed. */
+/** `CONVERSATIONS=10000` runs more of them, `SEED` others. Failures name their seed. */
 const { CONVERSATIONS = "240", SEED = "1" } = process.env;
 
-/** How many go on at once. */
+/** Number of concurrent conversations. */
 const AT_ONCE = 8;
 
-/** What a client has, after any of its messages. */
+/** A client's data after one of its messages. */
 interface Known {
   state: ConversationState;
   asked: readonly string[];
-  /** How likely the client has the model go on: 1 where the server has said that it can. */
+  /** Probability that the client continues the run: 1 if the server has said that it can. */
   goesOn: number;
-  /** Whether decisions, or a message in their place, were sent: they count once. */
+  /** Whether decisions, or a message in their place, were sent, which is possible only once. */
   isDecided: boolean;
-  /** Words and results that it has read: a history that it keeps has each of them once. */
+  /** Words and results that the client has received; a history that it keeps contains each of them once. */
   read: readonly string[];
 }
 
-/** Failures that may come of what is tried. */
+/** Failures that these conversations may cause. */
 const FAILURES = ["provider_truncated", "provider_overloaded", "provider_error", "provider_timeout", "approval_used"];
 
-/** One conversation: what its model, its tools, its hooks and its client do. */
+/** One conversation: the actions of its model, tools, hooks and client. */
 class Talk {
   readonly seed: number;
   readonly faults: string[] = [];
@@ -52,17 +52,17 @@ class Talk {
   readonly #isGuarded: boolean;
   readonly #random: () => number;
   readonly #trail: string[] = [];
-  /** How often each call was carried out. */
+  /** How often each call was executed. */
   readonly #done = new Map<string, number>();
-  /** The calls of each response that an API keeps. */
+  /** The calls of each response that the API stores. */
   readonly #responses = new Map<string, readonly string[]>();
   readonly #known: Known[] = [{ state: {}, asked: [], goesOn: 0.05, isDecided: false, read: [] }];
   #words = 0;
   #calls = 0;
   #server: TestServer | undefined;
-  /** The run that goes on, and after how many words or tools its client stops it. */
+  /** The current run, and the number of words or tools after which its client stops it. */
   #run = { name: "", left: Number.POSITIVE_INFINITY };
-  /** What its first request ends with. */
+  /** The message at the end of its first request. */
   #asked: string | undefined;
 
   constructor(seed: number, kind: StateKind, isGuarded: boolean) {
@@ -152,7 +152,7 @@ class Talk {
     return "HIDDEN-RESULT";
   };
 
-  /** The client may stop the run here, or leave; or the model says nothing any more until it is stopped. */
+  /** Here the client may stop the run or leave, or the model may pause until it is stopped. */
   async #step(signal: AbortSignal, silence: number): Promise<void> {
     const isSilent = this.chance(silence);
     if (isSilent || --this.#run.left === 0) {
@@ -164,7 +164,7 @@ class Talk {
     if (isSilent) throw signal.reason;
   }
 
-  /** What an API would refuse. */
+  /** Records requests that an API would reject. */
   #checkRequest({ messages, previousId }: ModelRequest): void {
     const roles = JSON.stringify(messages.map(({ role }) => role));
     const faults =
@@ -189,7 +189,7 @@ class Talk {
     const message = this.#messageAfter(known);
     const run = newRun();
     this.#run = { name: run, left: this.chance(0.2) ? 1 + Math.floor(this.#random() * 4) : Number.POSITIVE_INFINITY };
-    // A hook may have changed it.
+    // A hook may have changed the message.
     this.#asked = this.#isGuarded ? undefined : message.message;
     const [words, calls] = [this.#words, this.#calls];
     const { state: _state, ...shown } = message;
@@ -218,7 +218,7 @@ class Talk {
     this.#known.push({ state: last.state, asked, goesOn, isDecided: false, read });
   }
 
-  /** What a client reads of an answer that has ended, and of tools in any case. */
+  /** Words of a complete answer, and tool results in any case, as a client receives them. */
   #readOf({ last, events, toolCalls }: Outcome): string[] {
     const results = [events.filter(({ type }) => type === "tool_result"), toolCalls];
     return JSON.stringify([results, last.type === "done" ? last.data : ""]).match(/W\d+ |result of c\d+\./g) ?? [];
@@ -255,7 +255,7 @@ class Talk {
     }
   }
 
-  /** The last thing that an answer says comes as tokens, too, and stands last in the history. */
+  /** The last text of an answer must also be in tokens, and be the last message of the history. */
   #checkEnd({ data, state, finish_reason }: DoneEvent, events: Outcome["events"]): void {
     if (finish_reason === "stopped" || finish_reason === "approval_required") return;
     const tokens = events.flatMap((event) => (event.type === "token" ? [event.data] : [])).join("");
@@ -266,7 +266,7 @@ class Talk {
   }
 }
 
-/** What is wrong with a history that is sent as a whole. */
+/** Mistakes in a history that is sent as a whole. */
 function* faultsOf(messages: readonly HistoryMessage[]): Generator<string> {
   let due: string[] = [];
   for (const message of messages) {

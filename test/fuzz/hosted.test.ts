@@ -1,4 +1,4 @@
-/** Whatever an agent that is written elsewhere yields, and however its answers end: the next message is answered, and knows what was done. */
+/** Random events and ends of hosted agents: the next message is answered, and includes what was done. */
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
@@ -18,26 +18,26 @@ import { INTERRUPTS, type Items, RECORDED, STREAMS } from "../support/hosted-str
 import { newRun, openLine, type Wish } from "../support/run-lines.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 
-/** `CONVERSATIONS=2000` tries more of them, `SEED` others. */
+/** `CONVERSATIONS=2000` runs more of them, `SEED` others. */
 const { CONVERSATIONS = "80", SEED = "1" } = process.env;
 
 const TRANSPORTS = ["json", "sse", "socket", "resumed"] as const;
 
-/** What an agent does next. */
+/** The agent's next action. */
 type Act =
   | { does: "says" | "thinks" | "keeps" | "uses" | "suggests" | "begins" | "finishes" | "repeats" }
   | { does: "calls" | "asks" | "results" | "fails"; id: string }
   | { does: "streams"; items: readonly unknown[] };
 
-/** One message of a client, and what the agent does about it. */
+/** One message of a client, and the agent's actions. */
 interface Step {
   transport: (typeof TRANSPORTS)[number];
   acts: Act[];
   end: "returns" | "throws" | "hangs";
-  /** What the client does about calls that wait. */
+  /** The client's decisions about waiting calls. */
   decides: "yes" | "no" | "mixed" | "edited" | "by message";
   refused: "nothing" | "the message" | "the answer";
-  /** Whether the client goes on from a state of before. */
+  /** Whether the client continues from an earlier state. */
   goesBack: boolean;
 }
 
@@ -46,7 +46,7 @@ const framework = fc.constantFrom(
   ...STREAMS.map(([, items]) => items),
   ...INTERRUPTS.flatMap((row) => [row[1], row[4]]),
 );
-/** Few, so that they come again. */
+/** Few ids, so that they occur again. */
 const id = fc.constantFrom("c1", "c2", "c3");
 const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ does: fc.constantFrom("says", "finishes") }) },
@@ -70,7 +70,7 @@ const stepOf = (hasHooks: boolean): fc.Arbitrary<Step> =>
     goesBack: often(false, false, true),
   });
 
-/** Says something, after a yes to all that waits. */
+/** Approves all waiting calls and says something. */
 const USUAL: Step = {
   ...{ transport: "sse", acts: [{ does: "finishes" }, { does: "says" }], end: "returns" },
   ...{ decides: "yes", refused: "nothing", goesBack: false },
@@ -78,7 +78,7 @@ const USUAL: Step = {
 
 const streaming = (items: Items): Step => ({ ...USUAL, acts: [{ does: "streams", items }] });
 
-/** Events that concern no call. */
+/** Events that do not belong to a call. */
 const EVENTS: Readonly<Record<string, (n: number) => unknown>> = {
   says: (n) => `W${n} `,
   thinks: () => ({ type: "thinking", data: "Hm." }),
@@ -87,18 +87,18 @@ const EVENTS: Readonly<Record<string, (n: number) => unknown>> = {
   suggests: () => ({ type: "suggestions", data: ["More?"] }),
 };
 
-/** What the agent and its hooks know of the step that is being tried. */
+/** The data of the agent and its hooks about the current step. */
 class Stage {
   step: Step | undefined;
   readonly inputs: RunInput[] = [];
   hanging: Gate = gate();
-  /** What was done after a yes: what was kept with the question. */
+  /** The `kept` values of calls that ran after approval. */
   readonly done = new Set<string>();
-  /** What a state has to have now. */
+  /** Texts that a state must contain now. */
   readonly due = new Set<string>();
-  /** Ids whose next result is that of a call which is known. */
+  /** Ids of known calls without a result. */
   #open = new Set<string>();
-  /** Counts words, outputs and questions: each is another one. */
+  /** Numbers words, outputs and questions, so that each is unique. */
   #count = 0;
 
   next(step: Step): void {
@@ -150,7 +150,7 @@ class Stage {
     }
   }
 
-  /** A call as a framework reports it, of which clients may not hear at once. If the answer is stopped, it may have begun. */
+  /** A call in a framework's format, told to clients possibly later. It may have begun if the answer is stopped. */
   #begin(n: number): object[] {
     if (this.step?.end === "hangs") this.due.add(`B${n} `);
     return [{ type: "tool-call", toolCallId: `B${n} `, toolName: "look", input: {} }];
@@ -164,11 +164,11 @@ class Stage {
   }
 }
 
-/** Events of the Responses API as `responses` reads them, and those of AG-UI as `agUi` does. */
+/** Events of the Responses API as read by `responses`, and those of AG-UI as read by `agUi`. */
 function* asRead(items: Items, input: RunInput): Generator<unknown> {
   const responses = new ResponseEvents();
   const thread = new AgUiThread(input);
-  // It is read after it was asked.
+  // The thread can be read only after its requests.
   thread.requests().next();
   for (const item of items) {
     const isItsOwn = isRecord(item) && (item.type === undefined ? "error" in item : /^response\./.test(`${item.type}`));
@@ -180,7 +180,7 @@ function* asRead(items: Items, input: RunInput): Generator<unknown> {
   }
 }
 
-/** Own calls that a person has approved, and those that were not finished beside them. A question ends with its answer. */
+/** The agent's own approved calls, and unfinished ones next to them. A question ends with its answer. */
 function openIn({ exchange, ctx }: RunInput): string[] {
   const approved = ctx.approvals.filter((one) => one.approved && /^K/.test(one.kept)).map((one) => one.id);
   const last = new Map(
@@ -189,7 +189,7 @@ function openIn({ exchange, ctx }: RunInput): string[] {
   return [...approved, ...[...last].flatMap(([call, content]) => (content === textOf(CANCELLED) ? [call] : []))];
 }
 
-/** What an agent is given of the exchange, once more: without ids that it uses twice, whose results could be of either call. */
+/** Replays the exchange, without ids that are used twice, whose results could belong to either call. */
 function eventsOf(exchange: readonly HistoryMessage[], used: readonly string[]): object[] {
   const ids = [...callsOf(exchange).map((call) => call.id), ...used];
   const isOnce = (call: string) => ids.indexOf(call) === ids.lastIndexOf(call);
@@ -205,18 +205,18 @@ function eventsOf(exchange: readonly HistoryMessage[], used: readonly string[]):
   });
 }
 
-/** What a client has, after any of its messages. */
+/** A client's data after one of its messages. */
 interface Known {
   state: ConversationState;
   approvals: readonly ToolApproval[];
-  /** Whether the agent got decisions, or a message in their place: they count once. */
+  /** Whether the agent got decisions, or a message in their place, which is possible only once. */
   isDecided: boolean;
 }
 
 const SECRETS = { secrets: ["a-secret-of-a-test"], ownSecrets: ["a-secret-of-a-test"] };
 const LIMITS = { limits: { maxHistoryItems: 2000, maxHistoryBytes: 10_000_000 } };
 
-/** What the server reads in a state that it has given. */
+/** Reads a state of the server like the server does. */
 function opened(state: ConversationState): ConversationState {
   const bound = { kind: "conversation_history", agent: "Acme Support", provider: "run", user: undefined } as const;
   return readState(structuredClone(state), { ...bound, ...SECRETS, ...LIMITS });
@@ -227,7 +227,7 @@ const messagesOf = ({ conversation_history: past = [], open }: ConversationState
   ...(open?.messages ?? []),
 ];
 
-/** Each call once in its message, and its result before anything else; only what waits has none, at the end of what is open. */
+/** Asserts that each call occurs once, directly followed by its result; only waiting calls, at the end, have none. */
 function assertInOrder(state: ConversationState): void {
   const messages = messagesOf(state);
   const waiting = state.open?.waiting?.calls.map((call) => call.id) ?? [];
@@ -245,7 +245,7 @@ function assertInOrder(state: ConversationState): void {
   assert.deepEqual(due.toSorted(), waiting.toSorted(), "the calls that wait, and no others, have no result");
 }
 
-/** Calls that follow decisions, and do not wait, stand in no message with those of before. Own calls are known by their number. */
+/** Asserts that new calls after decisions share no message with earlier ones. Own calls have a number. */
 function assertOwnSteps(before: ConversationState, { conversation_history: past = [], open }: ConversationState): void {
   const numbersOf = (calls: readonly HistoryToolCall[]) =>
     calls.map((call) => call.function.arguments).filter((args) => args.includes('"n":'));
@@ -260,7 +260,7 @@ function assertOwnSteps(before: ConversationState, { conversation_history: past 
 
 type Rows = Map<string, { now: "open" | "declined" | "done"; called: string }[]>;
 
-/** The calls of a state by their ids: those of what is open may still end, unless a message closes it. */
+/** The calls of a state by id: open ones may still end, unless a message closes them. */
 function rowsOf({ conversation_history: past = [], open }: ConversationState, isClosed: boolean): Rows {
   const rows: Rows = new Map();
   for (const [at, message] of [...past, ...(open?.messages ?? [])].entries()) {
@@ -277,7 +277,7 @@ function rowsOf({ conversation_history: past = [], open }: ConversationState, is
   return rows;
 }
 
-/** What an event says of them: a call that has its result and begins as another, or is asked about anew, is another one. */
+/** Applies an event: a call that has a result and begins or is asked about again is a new call. */
 function see(rows: Rows, event: StreamEvent): void {
   if (event.type !== "tool_call" && event.type !== "tool_result" && event.type !== "tool_approval") return;
   const known = rows.get(event.data.id) ?? [];
@@ -338,7 +338,7 @@ class Client {
     }
   }
 
-  /** What ran after a yes is not declined later, unless the client goes back: then it may have run. */
+  /** A call that ran after approval must not be declined later, unless the client goes back: then it may have run. */
   #assertRemembered({ isDecided }: Known): void {
     for (const { kept, approved, reason = "" } of this.#stage.inputs[0]?.ctx.approvals ?? []) {
       if (isDecided)
@@ -358,7 +358,7 @@ class Client {
     return answer;
   }
 
-  /** The connection is cut after the first event, if others follow, and the rest is read over another one. */
+  /** Cuts the connection after the first event, if more follow, and reads the rest over another one. */
   async #resumed(message: ChatMessage, run: string): Promise<Outcome> {
     const line = await openLine.sse(this.#t, this.#server, message as Wish);
     const first = await line.next();
@@ -381,7 +381,7 @@ function messageOf({ decides }: Step, { state, approvals, isDecided }: Known): C
   return { approvals: decisions, state };
 }
 
-/** The words, the calls and the outputs that a client has seen stand in the state, each once. */
+/** Asserts that the state contains all received words, calls and outputs, each once. */
 function assertKept(
   { events, last, toolCalls }: Outcome,
   step: Step,

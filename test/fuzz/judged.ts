@@ -1,4 +1,4 @@
-/** What every parser of a client's message must keep to, and the rules that it gets. */
+/** Rules and limits for all parsers of client messages. */
 
 import assert from "node:assert/strict";
 import type { StateBinding } from "../../server/agent/state.ts";
@@ -16,7 +16,7 @@ export const binding: StateBinding = {
   limits: { maxHistoryItems: 200, maxHistoryBytes: 100_000 },
 };
 
-/** What a parser may do: return, or refuse in words that are the client's to read. */
+/** Whether a parser returns. If it throws, it must be a client error (4xx) with a sentence for the client. */
 export function isJudged(parse: () => unknown): boolean {
   try {
     parse();

@@ -1,4 +1,4 @@
-/** Clients that leave at any moment, over every transport, of agents whose code waits and fails at any moment: nothing is left behind. */
+/** Clients that leave at any moment, over every transport, with agents that may fail: nothing is left behind. */
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
@@ -19,13 +19,13 @@ import { newRun, openLine } from "../support/run-lines.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 import { define } from "../support/test-tools.ts";
 
-/** `CLIENTS=600` lets more of them leave. */
+/** `CLIENTS=600` runs more of them. */
 const { CLIENTS = "60", SEED = String(Date.now() % 1e9) } = process.env;
 
 const AT_ONCE = 10;
 const MAX_RUNS = 16;
 
-/** So long that its bytes are counted. */
+/** Long enough for its bytes to be counted. */
 const MESSAGE = "x".repeat(70_000);
 
 const random = randomFrom(Number(SEED));
@@ -33,7 +33,7 @@ const upTo = (max: number) => Math.floor(random() * max);
 const chance = (share: number) => random() < share;
 const pause = () => sleep(upTo(6));
 
-/** Once it is set, agents hold each answer until it opens, and count them. */
+/** While set, agents delay each answer until the gate opens, and count the answers. */
 let held: { gate: Gate; count: number } | undefined;
 
 async function hook(): Promise<void> {
@@ -89,7 +89,7 @@ async function* run({ signal }: RunInput): AsyncGenerator<unknown> {
   }
   if (isCalm) return;
   yield { type: "tool-call", toolCallId: "t1", toolName: "x", input: {} };
-  // Longer than a call is held back from clients, sometimes.
+  // Sometimes longer than a call is withheld from clients.
   await sleep(upTo(260), undefined, chance(0.5) ? { signal } : {});
   if (chance(0.2)) throw new Error("run");
   if (chance(0.3)) yield { type: "tool_approval", data: { id: "t1", tool: "x" } };
@@ -101,7 +101,7 @@ interface Answer {
   approvals?: ToolApproval[];
 }
 
-/** What a client sends after an answer, if it got one. */
+/** A client's message after an answer, if it got one. */
 function messageAfter({ state, approvals }: Answer) {
   const decisions = approvals?.map(({ id }) => ({ id, approved: chance(0.7) }));
   return {
@@ -111,7 +111,7 @@ function messageAfter({ state, approvals }: Answer) {
   };
 }
 
-/** Two messages, each left at some moment, or read to its end. */
+/** Two messages; each is left at some moment, or read to its end. */
 async function converse(server: TestServer): Promise<void> {
   let answer: Answer = {};
   for (let round = 0; round < 2; round++) {
@@ -148,7 +148,7 @@ function askBySocket(server: TestServer, message: object, signal: AbortSignal): 
   });
 }
 
-/** As many answers as may run at once, whose messages are large: all of them begin, and one whose client comes back is whole. */
+/** Starts as many large answers as may run at once: all begin, and one whose client resumes is complete. */
 async function assertAllRoom(t: TestContext, server: TestServer): Promise<void> {
   const stage = { gate: gate(), count: 0 };
   held = stage;

@@ -1,4 +1,4 @@
-/** Any message to the MCP door, with any headers, is answered in the words of its protocol. */
+/** Any message to the MCP door, with any headers, gets a valid response of the protocol. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { startServer } from "../support/start-server.ts";
 const VERSIONS = ["2026-07-28", "2025-11-25", "2025-03-26", "1999-01-01", ""];
 const METHODS = ["tools/call", "tools/list", "initialize", "ping", "server/discover", "notifications/cancelled", "x"];
 
-/** Mostly one of these, else any JSON. */
+/** Mostly one of these values, otherwise any JSON. */
 const mostly = (...values: unknown[]) =>
   fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...values) }, fc.jsonValue({ maxDepth: 2 }));
 

@@ -1,4 +1,4 @@
-/** Whatever a client sends is a checked request or an error that names what is wrong; never a bug. */
+/** Any message of a client is either a valid request or an error that names the problem; never a bug. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -36,7 +36,7 @@ const RULES = [
   rules({ kind: "previous_response_id", secrets: [] }),
 ];
 
-/** Strings that mean something somewhere, and any others. */
+/** Strings with a meaning somewhere, and any others. */
 const word = fc.oneof(
   fc.constantFrom("", "user", "assistant", "tool", "system", "image", "file", "clear", "stop", "resume"),
   fc.constantFrom("image/png", "application/pdf", "iVBORw0KGgo=", "data:image/png;base64,AA", "function"),
@@ -74,7 +74,7 @@ const KEYS = [
   "toString",
 ] as const;
 
-/** JSON that is built of the words that the parsers look for, so that it comes far into them. */
+/** JSON built from words that the parsers know, so that it gets far into them. */
 const { value: near } = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 6, depthSize: "small" },
@@ -84,7 +84,7 @@ const { value: near } = fc.letrec((tie) => ({
     fc.dictionary(fc.constantFrom(...KEYS), tie("value"), { maxKeys: 6 }),
   ),
 }));
-/** A message whose fields are mostly of the right kind. */
+/** A message whose fields mostly have the right type. */
 const message = fc.record(
   {
     message: fc.oneof({ weight: 4, arbitrary: word }, near),
@@ -103,7 +103,7 @@ const message = fc.record(
 );
 const body = fc.oneof({ weight: 4, arbitrary: message }, near, fc.jsonValue());
 
-/** Whether strict UTF-8 and `JSON.parse` take it. */
+/** Whether strict UTF-8 and `JSON.parse` accept it. */
 function isJson(bytes: Uint8Array): boolean {
   try {
     JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
@@ -131,7 +131,7 @@ test("any bytes are read as JSON.parse reads them, or are invalid_json", () => {
   );
 });
 
-/** Levels of arrays and objects. */
+/** Depth of nested arrays and objects. */
 function depthOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
@@ -165,7 +165,7 @@ test("any body and any socket message is a request or a 4xx in words", () => {
   assert.equal(Object.keys(Object.prototype).length, 0);
 });
 
-/** A conversation whose fields are mostly of the right kind. */
+/** A conversation whose fields mostly have the right type. */
 const conversation = fc.record(
   {
     messages: fc.array(
@@ -224,16 +224,16 @@ test("a file is taken as it is, and not with any one character that is not base6
   );
 });
 
-// A client that does anything in any order, against a real server: what every reader of a socket may rely on.
+// A client with random actions against a real server: what every reader of a WebSocket may rely on.
 
 const SEQUENCES = 40;
 const ACTIONS = ["send", "send", "stop", "clear", "resume", "read", "read", "cut"] as const;
 type Action = (typeof ACTIONS)[number];
 
-/** What may answer a command that does not suit; a run goes on beside it. */
+/** Errors for commands that do not fit; a run continues despite them. */
 const ANSWERS = ["run_in_progress", "invalid_request", "run_not_found", "run_expired"];
 
-/** A short answer, with the process doing other things in between. */
+/** A short answer, during which the process does other work. */
 function* action(): Generator<Turn extends Iterable<infer Step> ? Step : never, void> {
   for (let word = 0; word < 6; word++) {
     yield say(`${word} `);
@@ -241,17 +241,17 @@ function* action(): Generator<Turn extends Iterable<infer Step> ? Step : never, 
   }
 }
 
-/** One client on one line after another. Judges each event by those before it. */
+/** One client on successive connections. Checks each event against the earlier ones. */
 class Client {
   readonly #t: Cleanup;
   readonly #server: TestServer;
   #line: SocketClient | undefined;
-  /** Number of the newest event, and whether it was the last of its run. */
+  /** Id of the newest event, and whether it was the last of its run. */
   #last = 0;
   #isOver = true;
-  /** Of the run that was named last. */
+  /** The run that was named last. */
   #run = newRun();
-  /** Where a resumed run may go on. */
+  /** Event ids after which a resumed run may continue. */
   readonly #resumed = new Set<number>();
 
   constructor(t: Cleanup, server: TestServer) {
@@ -279,17 +279,17 @@ class Client {
         this.#readArrived();
         this.#line.socket.terminate();
         this.#line = undefined;
-        // The new line begins with nothing, or in the middle of a run that is resumed.
+        // The new connection begins without a run, or in the middle of a resumed one.
         this.#isOver = true;
     }
   }
 
-  /** Ends whatever runs, and proves that the socket serves on. */
+  /** Ends any run, and asserts that the socket still works. */
   async finish(): Promise<void> {
     await this.act("clear");
     const line = this.#line;
     assert.ok(line);
-    // What was sent before is answered before this, which is no JSON.
+    // Earlier messages are answered before this one, which is invalid JSON.
     line.socket.send("{");
     for (;;) {
       const event = await line.next();
@@ -308,7 +308,7 @@ class Client {
 
   #readArrived(): void {
     const line = this.#line;
-    // Taking an event that is there already needs no waiting, and what is taken is judged in order.
+    // Received events are taken without waiting, and checked in order.
     for (const event of line?.takeArrived() ?? []) this.#judge(event);
   }
 
@@ -374,7 +374,7 @@ test("any environment is settings or a sentence that names the variable", () => 
   fc.assert(property, { numRuns: 1000 });
 });
 
-// A conversation that a client keeps comes back whole, or is refused.
+// A conversation stored by a client is accepted unchanged, or rejected.
 
 const turn = fc
   .tuple(
@@ -398,7 +398,7 @@ const turn = fc
   ]);
 const history = fc.array(turn, { minLength: 1, maxLength: 4 }).map((turns) => turns.flat());
 
-/** As a client may have kept it. */
+/** A value as a client may have stored it. */
 const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value, sortKeys));
 const sortKeys = (_key: string, value: unknown) =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -430,11 +430,11 @@ test("any conversation comes back from a client as it was sealed, and no other w
   );
 });
 
-// Whatever messages and sockets do, in whatever order: the budget holds, and nothing stays counted.
+// Random actions of messages and sockets: the budget is never exceeded, and all memory is released.
 
 const MAX = 1_000_000;
 
-/** Parts of messages that are not counted. */
+/** Size up to which parts of messages are not counted. */
 const FREE = 64 * 1024;
 
 const bytes = fc.integer({ min: 1, max: MAX });

@@ -1,6 +1,6 @@
 /**
- * Parley's command, a real LiteLLM proxy and aimock as the provider behind it. Each message is sent to a
- * Parley of its own: from the first to the second nothing goes on but the state.
+ * Parley's command, a real LiteLLM proxy, and aimock as the provider behind it. Each message is sent to a new Parley
+ * process: only the state connects the first and the second.
  */
 
 import assert from "node:assert/strict";
@@ -41,7 +41,7 @@ before(async () => {
 
 after(() => lifetime.end());
 
-/** Two calls, then an answer; to the second message one call, then an answer. */
+/** First message: two calls, then an answer; second message: one call, then an answer. */
 function scriptModel(mock: LLMock, { model, usage }: ProviderRow): void {
   const call = (city: string) => ({ name: "get_weather", arguments: JSON.stringify({ city }) });
   const told = (userMessage: string, hasToolResult: boolean, response: FixtureResponse) =>
@@ -52,7 +52,7 @@ function scriptModel(mock: LLMock, { model, usage }: ProviderRow): void {
   told("Cairo", true, { reasoning: "Clear.", content: "Hot.", usage });
 }
 
-/** LiteLLM writes Gemini's fields as protobuf names them, which Google takes and aimock does not know. */
+/** LiteLLM uses protobuf's names for Gemini's fields, which Google accepts but aimock does not know. */
 function inCamelCase(body: string): string {
   return body.replaceAll(
     /"(function|inline)_(call|response|declarations|data)":/g,
@@ -81,7 +81,7 @@ for (const row of PROVIDER_ROWS) {
       ["done", "Mild and cold."],
     ]);
     assert.ok(first.last.type === "done");
-    // Both requests of the run together. aimock counts none for Ollama.
+    // Both requests of the run together. aimock reports no usage for Ollama.
     const counted = row.name !== "ollama";
     const { input_tokens: input, output_tokens: output } = first.last.usage ?? {};
     assert.deepEqual([input, output], counted ? [60, 24] : [0, 0]);
@@ -113,8 +113,8 @@ for (const row of PROVIDER_ROWS) {
 }
 
 /**
- * The one cell of the table that no proxy can fill: Ollama's API has no PDF. Parley refuses it where it talks
- * to Ollama itself, but cannot know what stands behind a name of LiteLLM, which leaves it out without a word.
+ * The one cell of the table that cannot be tested otherwise: Ollama's API has no PDFs. Parley rejects them when it
+ * calls Ollama directly, but cannot know the provider behind a LiteLLM name; LiteLLM drops them silently.
  */
 test("ollama: LiteLLM leaves a PDF out without a word", { skip }, async (t) => {
   const project = weatherProject(t, "ollama");

@@ -1,6 +1,6 @@
 /**
- * Parley's command and a real LiteLLM proxy before streams written as the providers' documentation has them:
- * what aimock does not send, refusals too. Its Gemini and Bedrock sign no thinking, its Ollama names thinking otherwise.
+ * Parley's command and a real LiteLLM proxy, with streams from the providers' documentation for what aimock does not send, such
+ * as errors. aimock's Gemini and Bedrock do not sign thinking, and its Ollama names it differently.
  */
 
 import assert from "node:assert/strict";
@@ -51,10 +51,10 @@ function ollama(...messages: readonly object[]): UpstreamReply {
   };
 }
 
-/** The requests that reached the provider since the given number of them. */
+/** The requests to the provider, starting with this number. */
 const bodies = (from: number) => upstream.calls.slice(from).map(({ json }) => json);
 
-/** One message with a call, one that continues it after a restart; returns what both showed and used. */
+/** A message with a call, and one that continues after a restart; returns the events and usage of both. */
 async function converse(project: string) {
   const first = await askOnce(project, litellm, "sse", { message: "Weather in Lima?" });
   assert.ok(first.last.type === "done", first.last.data);
@@ -97,7 +97,7 @@ for (const name of ["gemini", "vertex"]) {
   });
 }
 
-/** LiteLLM streams no reasoning items, so that none can come back: OpenAI then reasons anew. */
+/** LiteLLM streams no reasoning items, so none can be sent back: OpenAI then reasons again. */
 test("gpt-responses: summaries are asked for and shown, and calls come back without their reasoning", {
   skip,
 }, async (t) => {
@@ -130,7 +130,7 @@ test("gpt-responses: summaries are asked for and shown, and calls come back with
 });
 
 test("bedrock: signed thinking comes back verbatim, also after a restart", { skip }, async (t) => {
-  // LiteLLM has no field for redacted thinking on the way to Converse and leaves it out.
+  // LiteLLM has no field for redacted thinking in Converse requests and omits it.
   const turn = fixtureFrames("claude-thinking-and-call");
   upstream.reply(frames(...turn), frames(...fixtureFrames("text")), frames(...fixtureFrames("text")));
   const from = upstream.calls.length;
@@ -173,7 +173,7 @@ test("claude: interleaved thoughts keep their own signatures, also after a resta
   assert.deepEqual(shown[1], ended("Hello 👋"));
   const [, loop, next] = bodies(from);
   const isThinking = ({ type }: { type: string }) => type === "thinking";
-  // Chat Completions have no place for the order of thoughts and text; Anthropic wants the thoughts first.
+  // Chat Completions cannot express the order of thinking and text; Anthropic requires the thinking first.
   assert.deepEqual(loop.messages[1].content.filter(isThinking), [
     { type: "thinking", thinking: "First Lima.", signature: "c2lnMQ==" },
     { type: "thinking", thinking: "Then Oslo.", signature: "c2lnMg==" },
@@ -182,20 +182,20 @@ test("claude: interleaved thoughts keep their own signatures, also after a resta
   assert.deepEqual(next.messages[1], loop.messages[1]);
 });
 
-// What the providers behind the proxy refuse, as a client of Parley reads it.
+// Errors of providers behind the proxy, as clients of Parley get them.
 
-/** As Anthropic refuses: https://platform.claude.com/docs/en/api/errors */
+/** Anthropic's errors: https://platform.claude.com/docs/en/api/errors */
 const anthropic = (status: number, type: string, message: string) =>
   jsonReply(status, { type: "error", error: { type, message } });
 
-/** As OpenAI refuses: https://platform.openai.com/docs/guides/error-codes */
+/** OpenAI's errors: https://platform.openai.com/docs/guides/error-codes */
 const openai = (status: number, type: string, code: string, message: string) =>
   jsonReply(status, { error: { message, type, param: null, code } });
 
-/** As Google refuses: https://cloud.google.com/apis/design/errors */
+/** Google's errors: https://cloud.google.com/apis/design/errors */
 const google = (code: number, status: string, message: string) => jsonReply(code, { error: { code, message, status } });
 
-/** Each is asked "Hi": what happens, the status and code that the client gets, and the answers of its provider. */
+/** Each model gets "Hi": a title, the status and code that the client gets, and the provider's responses. */
 const FAILURES: [model: string, title: string, status: number, code: string, replies: UpstreamReply[]][] = [
   [
     "claude",
@@ -318,8 +318,8 @@ test("gpt: a setting that LiteLLM refuses for the model is a mistake of the set-
 });
 
 /**
- * Only a connection that breaks: where Anthropic's stream merely ends early, LiteLLM makes up a
- * `finish_reason` of "stop", and nobody after it can tell.
+ * Tests only a broken connection: if Anthropic's stream merely ends early, LiteLLM makes up the `finish_reason` "stop",
+ * so that nothing can be detected.
  */
 test("claude: a stream that breaks off ends in an error, not in a short answer", { skip }, async (t) => {
   upstream.reply({ body: [fixture("anthropic/cut")], end: "cut" });

@@ -1,4 +1,4 @@
-/** Messages to a server whose agent has tools of MCP servers. */
+/** Sends messages to a server whose agent has tools of MCP servers. */
 
 import type { McpServerDefinition } from "../../server/agent/mcp-definition.ts";
 import type { ToolResultEvent } from "../../server/protocol/events.ts";
@@ -7,7 +7,7 @@ import { DEADLINE_MS } from "../support/deadline.ts";
 import { call, say, type Turn } from "../support/scripted-provider.ts";
 import { type Cleanup, type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 
-/** The turns of so many messages, each of which calls these tools. */
+/** The turns of `times` messages, each of which calls these tools. */
 export const calling = (times: number, ...tools: (string | [name: string, args: object])[]): Turn[] =>
   Array.from({ length: times }, () => [
     tools.map((tool, index) => (typeof tool === "string" ? call(`c${index}`, tool) : call(`c${index}`, ...tool))),
@@ -24,7 +24,7 @@ export function startWith(
 
 export type Result = ToolResultEvent["data"];
 
-/** What the tools of one message have returned, as its reader sees it. */
+/** The tool results of one message, as a client gets them. */
 export async function resultsOf(t: Cleanup, server: TestServer): Promise<Result[]> {
   const { events } = await send.sse(t, server, { message: "Hi" });
   return events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
@@ -35,7 +35,7 @@ export async function outputOf(t: Cleanup, server: TestServer): Promise<string> 
   return result?.output ?? "no result";
 }
 
-/** Resolves when it holds; tries again as long as a test may wait. */
+/** Repeats the check until it succeeds, at most for `DEADLINE_MS`. */
 export async function eventually(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const until = performance.now() + DEADLINE_MS;
   while (!(await holds())) {
@@ -44,9 +44,9 @@ export async function eventually(holds: () => boolean | Promise<boolean>, what: 
   }
 }
 
-/** The names of the tools that the model got with its last request. */
+/** Names of the tools in the model's last request. */
 export const toolsOf = ({ model }: TestServer): string[] =>
   (model.asked.at(-1)?.start.setup.tools ?? []).map(({ name }) => name);
 
-/** The sentences of the log that name a tool server. */
+/** The log's records about a tool server. */
 export const saidOf = ({ log }: TestServer): string[] => log.filter((line) => line.includes("tool server"));

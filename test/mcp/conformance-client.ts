@@ -1,9 +1,9 @@
-/** The client of the makers' test: a server whose agent calls each tool of the address that it is started with once. */
+/** The client for MCP's conformance test: a server whose agent calls each tool at the given address once. */
 
 import { post } from "../support/chat-transports.ts";
 import { calling, startWith } from "./asking.ts";
 
-/** The tools of the cases, and arguments that they take. */
+/** The tools of the scenarios, with valid arguments. */
 const TOOLS: [string, object][] = [
   ["own__add_numbers", { a: 1, b: 2 }],
   ["own__test_reconnection", {}],

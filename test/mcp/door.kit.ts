@@ -1,4 +1,4 @@
-/** The makers' test of servers, at the door of an agent. */
+/** MCP's conformance test of servers, against an agent's MCP door. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -13,7 +13,7 @@ import { temporaryProject } from "../support/temporary-project.ts";
 import { echo } from "../support/test-tools.ts";
 import { CONFORMANCE, load } from "./packages.ts";
 
-/** Passes requests on with the key, which the test has no option for. */
+/** A proxy that adds the key, for which the test has no option. */
 async function withKey(t: TestContext, { port }: { port: number }): Promise<string> {
   const relay = createServer((req, res) => {
     const headers = { ...req.headers, authorization: `Bearer ${KEY}` };
@@ -28,8 +28,8 @@ async function withKey(t: TestContext, { port }: { port: number }): Promise<stri
 }
 
 /**
- * Its other cases call tools by names that are the test's own, or ask for prompts, resources, logging and questions, which this door
- * has not; that of DNS rebinding is for servers without a key.
+ * The other scenarios call tools with names of the test's own, or require prompts, resources, logging and elicitation, which
+ * this door lacks; the one for DNS rebinding is for servers without a key.
  */
 const SCENARIOS = ["server-initialize", "ping", "tools-list", "server-sse-multiple-streams"];
 
@@ -48,7 +48,7 @@ for (const scenario of SCENARIOS) {
       });
     }
     await once(child, "close");
-    // It calls a case passed in which nothing was asked.
+    // The test also reports scenarios without any check as passed.
     assert.match(said, /^Passed: ([1-9]\d*)\/\1, 0 failed, 0 warnings$/m);
   });
 }

@@ -1,4 +1,4 @@
-/** MCP servers that mean harm, and lines to them that are broken: the agent, its server and other hosts are left alone. */
+/** Hostile MCP servers and broken connections to them: the agent, its server and other hosts are not affected. */
 
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
@@ -145,7 +145,7 @@ test("links and resources are told as text, and nothing is fetched", async (t) =
   assert.equal(seen, 0);
 });
 
-/** A PNG of this size, whose dimensions are small. */
+/** A PNG with this size in bytes and small dimensions. */
 const png = (bytes: number) =>
   Buffer.concat([
     Buffer.from(

@@ -1,4 +1,4 @@
-/** An MCP server over HTTP, with sessions, that does what a test says and remembers what it was asked. */
+/** A scripted MCP server over HTTP, with sessions, that records its requests. */
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { atEnd } from "../support/at-end.ts";
 import { within } from "../support/deadline.ts";
 import type { Cleanup } from "../support/start-server.ts";
 
-/** One request. `method` is the protocol's, or that of HTTP where there is no message. */
+/** One request. `method` is the protocol's method, or the HTTP method if there is no message. */
 export interface Asked {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
@@ -20,23 +20,23 @@ export interface Asked {
 // biome-ignore lint/suspicious/noExplicitAny: what a client may send.
 type Params = any;
 
-/** A tool call that runs. */
+/** A running tool call. */
 export interface Calling extends Asked {
   progress(progress: number, more?: object): void;
-  /** Resolves when the client has gone. */
+  /** Resolves when the client has disconnected. */
   readonly gone: Promise<unknown>;
 }
 
 export interface Script {
   tools?: readonly object[] | ((asked: Asked) => readonly object[]);
   call?(calling: Calling): unknown;
-  /** More of the answer to `initialize`. */
+  /** Additional fields of the response to `initialize`. */
   about?: object;
-  /** Answers in place of the server, or does not. */
+  /** May answer in place of the server; returns whether it did. */
   instead?(asked: Asked, res: ServerResponse): boolean | undefined;
-  /** How a session is refused that the server does not know. */
+  /** Status for unknown sessions. */
   unknown?: 400 | 404;
-  /** Where it listens. */
+  /** Port to listen on. */
   port?: number;
 }
 
@@ -101,7 +101,7 @@ export async function startHttpServer(t: Cleanup, script: Script = {}) {
   };
   await listen(script.port ?? 0);
   const { port } = server.address() as AddressInfo;
-  /** Nobody listens any more, and all connections are cut. */
+  /** Stops listening and cuts all connections. */
   const down = async () => {
     if (!server.listening) return;
     const closed = once(server, "close");
@@ -114,17 +114,17 @@ export async function startHttpServer(t: Cleanup, script: Script = {}) {
     url: `http://127.0.0.1:${port}/mcp`,
     asked,
     count: (method: string) => asked.filter((one) => one.method === method).length,
-    /** Resolves when a method was asked so often. */
+    /** Waits until a method was called `count` times. */
     until: async (method: string, count: number) => {
       while (asked.filter((one) => one.method === method).length < count) {
         await within(once(server, "request"), `${count} times ${method}`);
       }
     },
-    /** Whatever sessions there are, it knows them no more. */
+    /** Forgets all sessions. */
     forget: () => sessions.clear(),
     cut: () => server.closeAllConnections(),
     down,
-    /** Another process at the same address. */
+    /** Simulates another process at the same address. */
     restart: async () => {
       await down();
       sessions.clear();

@@ -1,4 +1,4 @@
-/** MCP servers that are restarted, forget, freeze and lie: nothing dies for ever, and no call is made twice. */
+/** MCP servers that restart, forget, freeze and lie: nothing stays broken, and no call is made twice. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** In any order of what happens to a server, no call runs twice, and all is well once the server is. */
+/** In any order of events at a server, no call runs twice, and all works again once the server does. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A small generator with a seed (mulberry32). */
+/** A small seeded random generator (mulberry32). */
 function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -27,7 +27,7 @@ for (let run = 0; run < RUNS; run += 1) {
   const seed = SEED + run;
   test(`calls of several runs while a server forgets, breaks, ends and comes back (seed ${seed})`, async (t) => {
     const pick = random(seed);
-    /** How often the server has carried out each call. */
+    /** How often the server has executed each call. */
     const ran = new Map<string, number>();
     let opening = 0;
     let mostOpening = 0;

@@ -1,4 +1,4 @@
-/** The packages of this folder, installed outside of the repository. */
+/** Installs this folder's packages outside of the repository. */
 
 import { execFileSync } from "node:child_process";
 import { cpSync, symlinkSync } from "node:fs";
@@ -21,7 +21,7 @@ export const { load } = await import(pathToFileURL(join(folder, "load.mjs")).hre
 
 const fileOf = (name: string) => join(folder, "node_modules/@modelcontextprotocol", name, "dist/index.js");
 
-/** Programs for `process.execPath`: the server of the protocol's makers that has one of everything, and the one of a folder's files. */
+/** Programs for `process.execPath`: the reference server with one of everything, and the server for files. */
 export const EVERYTHING = fileOf("server-everything");
 export const FILES = fileOf("server-filesystem");
 export const CONFORMANCE = fileOf("conformance");

@@ -1,4 +1,4 @@
-/** MCP servers that know who asks: each person's requests have their own headers, and nobody gets what another may have. */
+/** MCP servers per user: each user's requests have their own headers, and nobody gets another user's data. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,12 +16,12 @@ const authenticate: Authenticate = ({ token }) => (token === undefined ? undefin
 
 const env = { PARLEY_RATE_PER_ADDRESS: "100000", PARLEY_MAX_RUNS_PER_ADDRESS: "1000", PARLEY_MAX_RUNS: "1000" };
 
-/** Whose token a request has. */
+/** The token of a request. */
 const whose = ({ headers }: Asked) => String(headers.authorization).replace(/^Bearer /, "");
 
 const headers = ({ user }: RunContext) => ({ authorization: `Bearer ${user?.id}` });
 
-/** A server that each person has one tool of, beside `who`. */
+/** A server with the tool `who` and one more tool per user. */
 const startPersonal = (t: Cleanup, script: Script = {}) =>
   startHttpServer(t, {
     tools: (asked) => [toolNamed("who"), toolNamed(`of_${whose(asked)}`)],
@@ -35,7 +35,7 @@ const startFor = (t: Cleanup, definition: McpHttpServer, options: ServerOptions 
 interface Answered {
   status: number;
   outputs: (string | undefined)[];
-  /** The code of the error that it ended with. */
+  /** The code of the error at its end. */
   error: string | undefined;
 }
 
@@ -49,14 +49,14 @@ async function askAs(server: TestServer, user?: string): Promise<Answered> {
   return { status: response.status, outputs, error };
 }
 
-/** So many messages at once, each of which calls a tool before any ends. */
+/** Turns of `count` concurrent messages, each of which calls a tool before any ends. */
 function atOnce(count: number, tool: string): { turns: Turn[]; allAsked: ReturnType<typeof gate> } {
   const allAsked = gate();
   const first = Array.from({ length: count }, () => [wait(allAsked.opened), call("c", tool)]);
   return { turns: [...first, ...first.map(() => [say("Done.")])], allAsked };
 }
 
-/** What each person's model was offered. */
+/** The tools offered to each user's model. */
 const offers = ({ model }: TestServer) =>
   model.asked.map(({ start, messages }) => ({
     user: String(/I am (\w+)/.exec(JSON.stringify(messages))?.[1]),
@@ -225,7 +225,7 @@ test("while a required server is away, a person's message is refused, and answer
   const server = await startFor(t, { url: tools.url, required: true }, { turns: calling(1, "own__who") });
   await tools.down();
   assert.equal((await askAs(server, "ann")).error, "overloaded");
-  // A person's connection says nothing of others, so the server stays ready.
+  // A failing connection of one user says nothing about others, so the server stays ready.
   assert.equal((await fetch(`${server.url}/health/ready`)).status, 200);
   await tools.restart();
   await eventually(async () => (await askAs(server, "ann")).outputs[0] === "ann", "an answer");
@@ -261,7 +261,7 @@ test("a person's tools are there with the first message after the server came ba
   await tools.down();
   assert.match(String((await askAs(server, "ann")).outputs[0]), /no tool/i);
   await tools.restart();
-  // The server is not asked again at once.
+  // Waits because the server is not retried at once.
   await new Promise((resolve) => setTimeout(resolve, 1100));
   assert.deepEqual((await askAs(server, "ann")).outputs, ["ann"]);
 });

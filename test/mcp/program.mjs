@@ -1,6 +1,6 @@
 /**
- * An MCP server over stdio that does what a test says: `node program.mjs FILE`. It writes its process id and each call into the
- * file. With STAYS in its environment it ends neither with its input nor at SIGTERM.
+ * A scripted MCP server over stdio: `node program.mjs FILE`. It writes its process id and each call to the file. With STAYS in
+ * its environment, it ends neither at the end of its input nor on SIGTERM.
  */
 
 import { appendFileSync } from "node:fs";
@@ -17,7 +17,7 @@ if (process.env.STAYS) {
 
 const text = (value) => ({ content: [{ type: "text", text: String(value) }] });
 
-/** What each tool returns; `undefined`: never. */
+/** The result of each tool; `undefined`: none. */
 const TOOLS = {
   pid: () => text(process.pid),
   env: () => text(JSON.stringify(process.env)),

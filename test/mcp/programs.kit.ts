@@ -1,4 +1,4 @@
-/** MCP servers that are programs: they die, freeze and talk nonsense, and end with the server. */
+/** MCP servers that are programs: they die, freeze and write nonsense, and end with the server. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** The MCP server `program.mjs` as an agent names it, and what it has written. */
+/** The MCP server `program.mjs` as an agent's setting, and its records. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,13 +13,13 @@ export function program(t: Cleanup, more: Partial<McpProgram> = {}) {
   const notes = () => readFileSync(file, "utf8").split("\n").slice(0, -1);
   return {
     definition: { command: process.execPath, args: [join(REPOSITORY, "test/mcp/program.mjs"), file], ...more },
-    /** Process ids of those that were started, in order. */
+    /** Process ids of all started processes, in order. */
     pids: () => notes().flatMap((line) => (line.startsWith("pid ") ? [Number(line.slice(4))] : [])),
     calls: () => notes().filter((line) => line.startsWith("call ")).length,
   };
 }
 
-/** Whether a process is there, if only as one that was stopped. */
+/** Whether a process exists, even if it is stopped. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

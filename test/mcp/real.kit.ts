@@ -1,4 +1,4 @@
-/** Real servers: files of a folder, the specification of 2026-07-28, and the makers' own test of clients. */
+/** Real servers: files of a folder, the specification of 2026-07-28, and MCP's conformance test of clients. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -49,11 +49,11 @@ test("files of a folder are read and written, and none outside of it", async (t)
 
 interface Modern {
   url: string;
-  /** The protocol's methods, as headers name them, and whose token each request had. */
+  /** The protocol's methods from the headers, and the token of each request. */
   asked: { method: string; version: string; token: string }[];
 }
 
-/** A server of the specification of 2026-07-28, with a tool for each token. */
+/** A server of the specification of 2026-07-28, with one tool per token. */
 async function startModern(t: TestContext): Promise<Modern> {
   const { createMcpHandler, McpServer } = await load("@modelcontextprotocol/server");
   const { z } = await load("zod");
@@ -167,9 +167,9 @@ testWithRedis("a run of one process that is read from the other shows a tool's p
 });
 
 /**
- * The makers' cases for clients that are for us. The others: `elicitation-sep1034-client-defaults` (we do not announce it),
- * all of `auth/` (we hold no OAuth dance; in those of a client's secret the server names another origin to send it to, where we
- * send it to an address that the author names: see tokens.kit.ts).
+ * The conformance test's scenarios that apply to us. The others: `elicitation-sep1034-client-defaults` (we do not announce it)
+ * and all of `auth/` (we have no OAuth flow; in the scenarios with a client secret, the server names another origin to send it
+ * to, while we use the address that the author names: see tokens.kit.ts).
  */
 const CASES = ["initialize", "tools_call", "sse-retry"];
 
@@ -188,7 +188,7 @@ for (const scenario of CASES) {
       });
     }
     await once(child, "close");
-    // It calls a case passed in which nothing was asked.
+    // The test also reports scenarios without any check as passed.
     assert.match(said, /^Passed: ([1-9]\d*)\/\1, 0 failed, 0 warnings$/m);
   });
 }

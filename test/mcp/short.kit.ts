@@ -1,4 +1,4 @@
-/** One real server over stdio and one over HTTP: what .ci/run has of npm run test:mcp. */
+/** One real server over stdio and one over HTTP: the part of npm run test:mcp that .ci/run includes. */
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -12,7 +12,7 @@ import { call, say } from "../support/scripted-provider.ts";
 import { calling, eventually, outputOf, resultsOf, saidOf, startWith } from "./asking.ts";
 import { EVERYTHING } from "./packages.ts";
 
-/** The server with one of everything, over HTTP: `restart` begins it anew at the same port. */
+/** The reference server with one of everything, over HTTP; `restart` starts it again on the same port. */
 async function startEverything(t: TestContext) {
   const port = await freePort();
   let child: ChildProcess;
@@ -66,7 +66,7 @@ for (const [wire, define] of Object.entries(WIRES)) {
     assert.match(output("slow"), /completed/);
     assert.equal(results.get("wrong")?.status, "failed");
     const progress = events.flatMap((one) => (one.type === "tool_progress" ? [one.data.text] : []));
-    // The package leaves the last out where it comes together with the result.
+    // The package drops the last progress if it comes together with the result.
     assert.equal(progress[0], "50 %");
     assert.match(server.model.asked[0]?.start.setup.instructions ?? "", /^The tool server ev says of its tools:/);
     assert.deepEqual(saidOf(server), []);

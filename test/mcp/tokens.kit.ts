@@ -1,4 +1,4 @@
-/** Tokens of a client of the server's own: OAuth's client credentials, from an address that is named, or that the server names. */
+/** OAuth client credentials of the server itself, from a configured address or one that the MCP server names. */
 
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
@@ -18,7 +18,7 @@ interface TokenRequest {
 
 type Request = Pick<Asked, "headers" | "body">;
 
-/** Tokens, numbered from 1, and the metadata of what gives them. */
+/** Issues tokens, numbered from 1, and serves the issuer's metadata. */
 function giving(status: number) {
   const asked: TokenRequest[] = [];
   const answer = ({ headers, body }: Request, res: ServerResponse) => {
@@ -43,7 +43,7 @@ function giving(status: number) {
   return { asked, answer };
 }
 
-/** An MCP server that takes the newest token alone, gives tokens itself, and names another server that gives them, or itself. */
+/** An MCP server that accepts only the newest token, issues tokens itself, and names another issuer or itself. */
 async function startBoth(t: TestContext, { status = 200, namesOther = true } = {}) {
   const { asked, answer } = giving(status);
   const issuer = createServer(async (req, res) => answer({ headers: req.headers, body: await text(req) }, res));

@@ -1,4 +1,4 @@
-/** What an agent says of an MCP server: which tools, under which names, who approves, what people read; and what `required` means. */
+/** An agent's settings for an MCP server: tools, names, approval, texts for people, and `required`. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ const TOOLS = [
   toolNamed("move_file"),
 ];
 
-/** What waits for approval of the calls of these tools. */
+/** The tools whose calls wait for approval. */
 async function waitingOf(t: Cleanup, definition: Partial<McpServerDefinition>, names: string[]): Promise<string[]> {
   const tools = await startHttpServer(t, { tools: TOOLS });
   const turns = [names.map((name) => call(name, name)), [say("Done.")]];

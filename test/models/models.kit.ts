@@ -1,6 +1,5 @@
 /**
- * Models of the AI SDK from the packages themselves, in each version of their specification, with APIs that are played:
- * npm run test:models.
+ * Models of the real AI SDK packages, in each version of their specification, with simulated APIs: npm run test:models.
  */
 
 import assert from "node:assert/strict";
@@ -29,10 +28,10 @@ const { load } = await import(pathToFileURL(join(folder, "load.mjs")).href);
 
 type Version = AiSdkLanguageModel["specificationVersion"];
 const isNewNode = Number(process.versions.node.split(".")[0]) >= 22;
-/** Packages of the fourth need a later Node. */
+/** Packages of version 4 need a newer Node. */
 const VERSIONS: readonly Version[] = isNewNode ? ["v2", "v3", "v4"] : ["v2", "v3"];
 
-/** Names of a version's packages: those of version 3 stand in the lock file under their own. */
+/** Names of a version's packages: only those of version 3 have their own names in the lock file. */
 const packageOf = (api: string, version: Version) => (version === "v3" ? `@ai-sdk/${api}` : `${api}-${version}`);
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -45,15 +44,15 @@ const FILES = [
 interface Api {
   // biome-ignore lint/suspicious/noExplicitAny: the module of a package.
   make(module: any, baseURL: string): AiSdkLanguageModel;
-  /** Of the API, below its host. */
+  /** Path of the API. */
   path: string;
-  /** Thinks, calls a tool, and answers. */
+  /** Two responses: thinking with a tool call, and an answer. */
   replies: [string, string];
-  /** Which of the files it takes. */
+  /** The files that it accepts. */
   files(version: Version): object[];
-  /** Where the messages of a request are. */
+  /** Name of the field with a request's messages. */
   field: string;
-  /** The messages of the second message's request. */
+  /** The messages in the second message's request. */
   sent(version: Version): unknown[];
 }
 
@@ -164,7 +163,7 @@ const APIS: Record<string, Api> = {
     make: (module, baseURL) => module.createMistral({ apiKey: "mock", baseURL })("magistral-medium-latest"),
     path: "/v1",
     replies: [fixture("chat-completions/mistral-thinking-and-call"), CHAT_TEXT],
-    // The package of version 2 sends no URL of the data for a PDF.
+    // The package of version 2 sends no data URL for a PDF.
     files: (version) => (version === "v2" ? FILES.slice(0, 1) : FILES),
     field: "messages",
     sent: (version) => [
@@ -172,7 +171,7 @@ const APIS: Record<string, Api> = {
       { role: "user", content: [{ type: "text", text: "How is the weather?" }] },
       {
         role: "assistant",
-        // The package of version 2 would put it into the text.
+        // The package of version 2 would put the thinking into the text.
         content:
           version === "v2"
             ? "Let me look."
@@ -235,7 +234,7 @@ const WEATHER = {
 
 const QUESTION = { message: "How is the weather?" };
 
-/** A server whose model asks an API that answers so. */
+/** A server whose model calls an API with these responses. */
 async function played(t: Cleanup, name: string, version: Version, replies: UpstreamReply[], agent = {}, env = {}) {
   const api = APIS[name] as Api;
   const upstream = await startUpstream(...replies);
@@ -246,7 +245,7 @@ async function played(t: Cleanup, name: string, version: Version, replies: Upstr
   return { upstream, server: await startServer(t, options), model };
 }
 
-/** Ids of calls by their number: some APIs give none, and the package makes them up. */
+/** Replaces ids of calls by their numbers: some APIs have none, and the package makes them up. */
 function numbered(messages: unknown[], events: Outcome["events"]): unknown[] {
   const ids = events.flatMap((event) => (event.type === "tool_call" ? [event.data.id] : []));
   const text = ids.reduce((json, id, index) => json.replaceAll(`"${id}"`, `"${index + 1}"`), JSON.stringify(messages));
@@ -288,7 +287,7 @@ for (const [name, api] of Object.entries(APIS)) {
 const anthropicError = (status: number, type: string, message: string, headers = {}) =>
   jsonReply(status, { type: "error", error: { type, message } }, headers);
 
-/** Cut before the arguments of a call: packages make "{}" of them. */
+/** Cut off before the arguments of a call, for which packages use "{}". */
 const CUT_CALL = eventStream(
   {
     type: "message_start",
@@ -306,10 +305,10 @@ const CUT_CALL = eventStream(
 
 interface Fault {
   reply: UpstreamReply;
-  /** Code of the error, or reason of the end. */
+  /** Error code, or finish reason. */
   end: string;
   retryAfter?: string;
-  /** Where the package of version 2 hides it. */
+  /** The result for version 2, if its package hides the fault. */
   v2?: string;
 }
 
@@ -388,7 +387,7 @@ for (const [name, faults] of Object.entries(FAULTS)) {
   for (const version of VERSIONS) {
     test(`@ai-sdk/${name}, ${version}: what goes wrong has the same codes as with a model by its name`, async (t) => {
       for (const [what, { reply, end, retryAfter, v2 = end }] of Object.entries(faults)) {
-        // Once more, for faults that are worth another try.
+        // Repeated for faults that are retried.
         const { server } = await played(t, name, version, [reply, reply, reply]);
         const { last, headers } = await send.json(t, server, QUESTION);
         const actual = last.type === "done" ? last.finish_reason : last.code;
@@ -445,7 +444,7 @@ after(() => mock.stop());
 
 for (const version of VERSIONS) {
   test(`${version}: an API that others play takes the requests of every package`, async (t) => {
-    // As Google, it ends calls with a reason that Google does not have.
+    // Not as Google, because the fake ends calls with a finish reason that Google lacks.
     for (const [name, api] of Object.entries(APIS).filter(([other]) => other !== "google")) {
       const model = api.make(await load(packageOf(name, version)), `${mock.url}${api.path}`);
       const server = await startServer(t, { agent: { model, tools: [WEATHER] } });
@@ -459,8 +458,7 @@ for (const version of VERSIONS) {
   });
 }
 
-/** The block of the page that has a model of the AI SDK. */
-/** An answer from a cache, as each API reports it, and what every version of its package must come to. */
+/** A cached answer as each API reports it, and the usage that all versions of its package must give. */
 const COUNTED: [name: string, reply: string, usage: Usage][] = [
   [
     "anthropic",

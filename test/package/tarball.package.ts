@@ -1,4 +1,4 @@
-/** The package as people get it: packed, installed into an empty folder, compiled and started. Never the sources. */
+/** The package as users get it: packed, installed into an empty folder, compiled and started. Never the sources. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -25,26 +25,26 @@ after(() => rmSync(work, { recursive: true, force: true }));
 const readme = readMarkdown("README.md");
 const agentSource = findBlock(readme, "ts", "orderStatus");
 
-/** Runs npm as a person would; what a test's runner has set is not theirs. */
+/** Runs npm like a user, without the test runner's variables. */
 async function npm(folder: string, ...args: string[]): Promise<{ stdout: string; stderr: string }> {
   const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env;
   return run("npm", [...args, "--loglevel=notice"], { cwd: folder, env, maxBuffer: 1 << 26 });
 }
 
-/** Warnings that are the package's; those about this machine's settings of npm are not. */
+/** Warnings about the package, without those about this machine's npm settings. */
 function warnings({ stdout, stderr }: { stdout: string; stderr: string }): string[] {
   const lines = `${stdout}\n${stderr}`.split("\n");
   return lines.filter((line) => /\bwarn|deprecated/i.test(line) && !/Unknown \w+ config/.test(line));
 }
 
-// `PREPARED`: dist/ is there with its declarations, and must not be built anew under tests that run beside these.
+// `PREPARED`: dist/ exists with its declarations, and must not be rebuilt while other tests use it.
 const scripts = process.env.PREPARED ? ["--ignore-scripts"] : [];
 const packed = await npm(REPOSITORY, "pack", "--json", "--pack-destination", work, ...scripts);
 const [listing] = JSON.parse(packed.stdout.slice(packed.stdout.indexOf("[\n")));
 const tarball = join(work, listing.filename);
 const files: string[] = listing.files.map(({ path }: { path: string }) => path);
 
-/** A registry that has our package, and sends npm to the real one for all others. */
+/** A registry with our package that redirects npm to the real one for all others. */
 const others = (await npm(work, "config", "get", "registry")).stdout.trim();
 const manifest = JSON.parse(readMarkdown("package.json"));
 const registry = createServer((request, response) => {
@@ -67,7 +67,7 @@ after(() => registry.close());
 const project = join(work, "project");
 mkdirSync(project);
 const installation = await twice(() => npm(project, "install", manifest.name, "--registry", registryUrl));
-/** What npm has written, whatever the rows make of the project. */
+/** npm's files, before tests change the project. */
 const manifests = ["package.json", "package-lock.json"].map(
   (name) => [name, readFileSync(join(project, name))] as const,
 );
@@ -127,7 +127,7 @@ test("are-the-types-wrong has nothing to say of a package of ES modules", async 
   await run(process.execPath, args).catch(({ stdout }) => assert.fail(stdout));
 });
 
-/** Other packages that the consumer has; the tarball brings none of them. */
+/** Other packages that the consumer has; the tarball contains none of them. */
 for (const name of ["zod", "@types/node", "@types/react", "preact", "solid-js", "tsx"]) {
   const link = join(project, "node_modules", name);
   rmSync(link, { recursive: true, force: true });
@@ -137,8 +137,8 @@ for (const name of ["zod", "@types/node", "@types/react", "preact", "solid-js", 
 cpSync(join(REPOSITORY, "test/package/consumer"), project, { recursive: true });
 
 /**
- * A version of TypeScript that people have, and how it finds modules. The older one takes seconds a program: it reads
- * each kind of file once, and the newest reads all of them in every way.
+ * A TypeScript version that users have, and its module resolutions. The older one takes seconds per program, so it
+ * reads each kind of file once, while the newest reads all of them in every way.
  */
 const PROGRAMS = [
   { name: "TypeScript 5.9", compiler: "typescript-5", agents: ["nodenext"], pages: ["bundler"], servers: ["node16"] },
@@ -152,11 +152,11 @@ const PROGRAMS = [
 ];
 const STRICT = {
   ...{ target: "ES2022", strict: true, noEmit: true, types: [] },
-  // Our declarations are checked, and those that they are used with; TypeScript's own need not be.
+  // Checks our declarations and those they are used with, but not TypeScript's own.
   ...{ skipLibCheck: false, skipDefaultLibCheck: true },
 };
 
-/** Compiles files of the project as its own tsconfig.json says. @throws what the compiler has found */
+/** Compiles files of the project with its own tsconfig.json. @throws what the compiler has found */
 async function compile(compiler: string, files: string[], compilerOptions: object): Promise<void> {
   const config = join(project, `tsconfig.${Object.values(compilerOptions).join("-")}.json`);
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...STRICT, ...compilerOptions }, files }));
@@ -166,7 +166,7 @@ async function compile(compiler: string, files: string[], compilerOptions: objec
   });
 }
 
-/** What a tsconfig.json says of modules. */
+/** Module options of a tsconfig.json. */
 const resolve = (how: string) => (how === "bundler" ? { module: "esnext", moduleResolution: how } : { module: how });
 
 for (const { name, compiler, agents, pages, servers } of PROGRAMS) {
@@ -240,7 +240,7 @@ test("a host imports parley-agent/server from the package, and its agent answers
 });
 
 test("an editor offers models, fields and the arguments of a tool", () => {
-  // Keeps the standard library between the three questions.
+  // Reuses the parsed standard library for all three questions.
   const parsed = ts.createDocumentRegistry();
   const offered = (source: string): string[] => {
     const file = join(project, "edited.ts");
@@ -292,7 +292,7 @@ test("npx parley start serves the agent.ts of the folder, and it answers", async
   assert.match(await (await fetch(new URL("widget.js", url))).text(), /agent-chat/);
 });
 
-/** Blocks that need a registry, so that test/contract/docs.test.ts does not run them. */
+/** Blocks that need a registry, so test/contract/docs.test.ts does not run them. */
 const deploying = readMarkdown("docs/deploying.md");
 
 test("the command is also called parley-agent", async () => {
@@ -307,10 +307,10 @@ test("docs/deploying.md: a clone is built as npm builds one, and can be installe
   const folder = join(work, "clone");
   await run("git", ["clone", "--quiet", "--no-checkout", REPOSITORY, folder]);
   await run("git", ["checkout", "HEAD", "package.json", "package-lock.json"], { cwd: folder });
-  // The same packages are in the repository, by `npm ci`.
+  // The repository's `npm ci` has installed the same packages.
   const planned = await twice(() => npm(folder, ...install.split(" ").slice(1), "--dry-run"));
   assert.match(planned.stdout, /added \d+ packages/);
-  // Which npm itself runs in a clone, and in a place of its own, by the repository's URL: the last row.
+  // npm itself runs it in clones, and in a folder of its own for repository URLs: see the last test.
   assert.ok(manifest.scripts.prepare.startsWith(build.replace("run", "run --silent")), build);
 });
 

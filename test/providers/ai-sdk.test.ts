@@ -1,4 +1,4 @@
-/** Models of the AI SDK that a test has scripted. The packages themselves: npm run test:models. */
+/** Scripted models of the AI SDK. The real packages: npm run test:models. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ import { startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { ask, failureOf, INSTANT_CLOCK, open, PATIENT, said } from "../support/upstream-conversation.ts";
 
-/** What one request is answered with: parts, after which the stream ends, stalls or breaks; or what `doStream` throws. */
+/** The response to a request: parts, after which the stream ends, stalls or breaks; or an error of `doStream`. */
 type Answer = readonly object[] | { parts: readonly object[]; end: "stall" | Error } | Error;
 
 interface Scripted extends AiSdkLanguageModel {
@@ -45,7 +45,7 @@ function scripted(answers: readonly Answer[], about: Partial<AiSdkLanguageModel>
             if (end === undefined) controller.close();
           },
           async pull(controller) {
-            // An error drops what is not read yet.
+            // Delayed, because an error discards unread parts.
             if (end instanceof Error) controller.error(await nextTick(end));
             else await new Promise(() => {});
           },
@@ -267,7 +267,7 @@ const NOTED: Answer = [
   finish("tool-calls"),
 ];
 
-/** The content that goes back of such an answer, as the model said it. */
+/** The content that is sent back for such an answer, in the model's order. */
 const GOES_BACK = [
   { type: "reasoning", text: "One.", providerOptions: { acme: { kind: "deep", signature: "s1" } } },
   { type: "text", text: "First." },
@@ -295,7 +295,7 @@ async function noted(): Promise<HistoryMessage[]> {
   return historyOf(conversation.state());
 }
 
-/** What the second message of the prompt holds, which is the answer. */
+/** The second message of the prompt, which is the answer. */
 async function promptFor(history: HistoryMessage[], about = {}, answers: Answer[] = [[...text("Hi"), STOP]]) {
   const model = scripted(answers, about);
   const turn = await ask(open(createModelObject(model, SETUP), { state: { conversation_history: history } }));
@@ -342,7 +342,7 @@ test("what another provider has noted, and what was altered, does not go back; t
   }
 });
 
-/** What the build of commit 8fef9bc5 has kept of that answer, byte for byte. */
+/** The parts of that answer as stored by the build of commit 8fef9bc5, byte for byte. */
 const FORMER = `{"provider":"acme.chat","parts":[{"type":"reasoning","text":"One.","notes":{"acme":{"kind":"deep","signature":"s1"}}},{"type":"text","span":[0,6]},{"type":"call","notes":{"acme":{"sign":1}}},{"type":"text","span":[8,15]},{"type":"call"}]}`;
 
 test("the prompt is the same, byte for byte, from a state of an earlier build", async () => {

@@ -1,6 +1,6 @@
 /**
- * Every provider against somebody else's idea of its API, in its strict mode: what our own scripts cannot show wrong. One
- * script serves them all.
+ * Every provider against an independent fake of its API in strict mode, which can find mistakes that our own scripts share. One
+ * script serves all providers.
  */
 
 import assert from "node:assert/strict";
@@ -27,7 +27,7 @@ const PROVIDERS: Readonly<Record<string, Row>> = {
   },
   anthropic: {
     model: "anthropic/claude-sonnet-4-5",
-    // With thinking, since strict mode then demands the thinking of a tool loop back.
+    // With thinking, because strict mode then requires the thinking in a tool loop to be sent back.
     settings: { reasoningEffort: "medium" },
     env: (url) => ({ ANTHROPIC_API_KEY: "mock", ANTHROPIC_BASE_URL: url }),
   },
@@ -41,7 +41,7 @@ const PROVIDERS: Readonly<Record<string, Row>> = {
   },
   vertex: {
     model: "vertex/gemini-2.5-flash",
-    // The fake does not know Vertex AI's own path.
+    // The fake lacks Vertex AI's own path.
     env: (url) => ({ VERTEX_ACCESS_TOKEN: "mock", VERTEX_BASE_URL: `${url}/v1` }),
   },
   ollama: { model: "ollama/qwen3:8b", env: (url) => ({ OLLAMA_BASE_URL: `${url}/v1` }) },
@@ -59,7 +59,7 @@ before(async () => {
     response: { reasoning: "Two cities.", toolCalls: [call("Lima"), call("Oslo")] },
   });
   mock.addFixture({
-    // A continued response brings only the tools' answers: there is no user message to match.
+    // A continued response only receives tool results: there is no user message to match.
     match: { hasToolResult: true },
     response: { content: "Mild in Lima, cold in Oslo." },
   });

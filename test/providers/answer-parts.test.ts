@@ -1,4 +1,4 @@
-/** `answer_parts`: the order of an answer, in the form of today and in those that earlier builds have handed out. */
+/** `answer_parts`: the order of an answer, in the current form and in forms of earlier builds. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,11 +16,11 @@ import { fixture, startUpstream, type UpstreamReply, type UpstreamServer } from 
 interface Form {
   name: string;
   providerOf(upstream: UpstreamServer): Provider | Promise<Provider>;
-  /** The answer, and one after it. */
+  /** The answer, and the one after it. */
   replies: () => [UpstreamReply, UpstreamReply];
-  /** What the build of commit 8fef9bc5 has kept of that answer, byte for byte. */
+  /** The answer as stored by the build of commit 8fef9bc5, byte for byte. */
   former: string;
-  /** The kinds of what goes back of it, in their order. */
+  /** The kinds of items that are sent back, in order. */
   // biome-ignore lint/suspicious/noExplicitAny: each API has a body of its own.
   kinds(sent: any): unknown[];
   order: string[];
@@ -73,7 +73,7 @@ const FORMS: Form[] = [
   },
 ];
 
-/** The history of one message with its tool calls, as a client holds it. */
+/** The history of one message with its tool calls, as a client stores it. */
 async function historyFrom({ providerOf, replies }: Form): Promise<HistoryMessage[]> {
   await using upstream = await startUpstream(...replies());
   const conversation = open(await providerOf(upstream), { tools: [WEATHER] });
@@ -92,7 +92,7 @@ for (const form of FORMS) {
     const { answer_parts, ...plain } = answer;
     const { anthropic_layout: _layout, openai_output: _output, ...formerPlain } = former;
     assert.ok(answer_parts !== undefined && "content" in plain);
-    // Earlier builds listed sources behind the text. Now they are no part of it.
+    // Earlier builds listed sources after the text; now they are not part of it.
     const content = formerPlain.content?.split("\n\nSources:")[0] ?? null;
     assert.deepEqual(plain, { ...formerPlain, content }, "all else is kept as it was");
     const sentFor = async (message: AssistantMessage) => {

@@ -1,4 +1,4 @@
-/** Claude's own API: what goes up, byte for byte, and what comes out of its streams. */
+/** Claude's own API: requests byte for byte, and events from its streams. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -177,7 +177,7 @@ test("anthropic: what was read from the cache or written to it counts as input",
   assert.deepEqual(events.at(-1), { type: "end", finish: "stop", usage });
 });
 
-// How Claude's answers end, and what gateways make of them.
+// How Claude's answers end, and how gateways change them.
 
 for (const [reason, finish] of [
   ["end_turn", "stop"],
@@ -233,7 +233,7 @@ test("anthropic: a gateway's whole input, missing id and unknown events do not d
   assert.deepEqual(end, { type: "end", finish: "stop" });
 });
 
-// Claude's thinking goes back as it came, and a conversation goes on where it cannot.
+// Claude's thinking is sent back unchanged, and the conversation continues where that is impossible.
 
 const SIGNED = { type: "thinking", thinking: "Hm.", signature: "c2ln" };
 
@@ -372,7 +372,7 @@ test("anthropic: a turn of another model without its thinking is answered withou
   );
 });
 
-// What each generation of Claude makes of an agent's settings, after Anthropic's pages on thinking and effort.
+// Requests of each Claude generation for an agent's settings, after Anthropic's pages on thinking and effort.
 
 const VISIBLE = { type: "adaptive", display: "summarized" };
 
@@ -485,7 +485,7 @@ test("anthropic: the row takes key and base URL from its variables", async () =>
   assert.equal(upstream.calls[0]?.path, "/v1/messages");
 });
 
-// A history must be sendable to Claude, whatever happened in it and whoever else has answered in it.
+// A history must always be valid for Claude, whatever happened in it and whichever model answered.
 
 function call(id: string, name: string, written: string, more: object = {}) {
   return { ...more, id, type: "function" as const, function: { name, arguments: written } };

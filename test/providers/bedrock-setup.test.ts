@@ -10,7 +10,7 @@ import { temporaryProject } from "../support/temporary-project.ts";
 import { ask, askOnce, open } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamCall } from "../support/upstream-server.ts";
 
-/** All that was printed since this file began: the package warns once in a process, with its first client. */
+/** All output since the start of this file: the package warns once per process, with its first client. */
 const printed: unknown[] = [];
 
 before(() => {
@@ -18,7 +18,7 @@ before(() => {
   for (const name of ["debug", "error", "info", "log", "warn"] as const) {
     mock.method(console, name, (...words: unknown[]) => printed.push(...words));
   }
-  // Whatever AWS settings the machine has are not the tests' own.
+  // Excludes the machine's own AWS settings.
   for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name];
   process.env.AWS_CONFIG_FILE = "/dev/null";
   process.env.AWS_SHARED_CREDENTIALS_FILE = "/dev/null";
@@ -48,7 +48,7 @@ test("a missing region, missing credentials and a wrong base URL each name their
 
 test("without a base URL the region's own address is asked", async () => {
   const provider = await serve("bedrock/amazon.nova-pro-v1:0", { ...TOKEN, AWS_REGION: "eu-central-1" });
-  // Of the first request, before anything is sent.
+  // Records the first request and aborts it before it is sent.
   const abort = new AbortController();
   const asked: string[] = [];
   const onRequest = (message: unknown) => {
@@ -127,7 +127,7 @@ test("AWS_PROFILE may name a role: its credentials come from AWS's own service, 
   assert.equal(asked?.headers["x-amz-security-token"], "of the role");
 });
 
-/** The settings' part of the request. */
+/** The part of the request that depends on settings. */
 async function sent(model: string, settings: ModelSettings) {
   const { error, calls } = await askOnce((upstream) => bedrock(upstream, { model, settings }), stream("text"), {
     instructions: "",

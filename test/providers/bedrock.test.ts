@@ -180,7 +180,7 @@ test("no call of an answer that a guardrail withheld is made", async () => {
   assert.deepEqual(typesOf(events), ["end"]);
 });
 
-// Reasoning on Bedrock beside the usual way: in tags, after an interruption, and where it is refused.
+// Unusual reasoning on Bedrock: in tags, after an interruption, and where it is rejected.
 
 const text = (contentBlockIndex: number, ...pieces: string[]): Frame[] => [
   ...pieces.map((piece) => ({ contentBlockDelta: { contentBlockIndex, delta: { text: piece } } })),
@@ -240,7 +240,7 @@ test("what the user says after an interrupted call, whose result is an error, is
   assert.deepEqual([result.toolResult.status, text], ["error", { text: "Go on" }]);
 });
 
-/** The kinds of block of each message of a request. */
+/** The block kinds of each message of a request. */
 function kinds(upstream: UpstreamServer, request: number): string[][] {
   const { messages } = upstream.calls[request]?.json ?? {};
   return messages.map(({ content }: { content: object[] }) => content.map((block) => Object.keys(block)[0]));
@@ -285,7 +285,7 @@ for (const problem of ["Invalid `signature` in `thinking` block", "Invalid `data
   });
 }
 
-// The frames of Bedrock's stream: cut, broken, or no frames at all.
+// The frames of Bedrock's stream: cut off, broken, or invalid.
 
 const START: Frame = { messageStart: { role: "assistant" } };
 const HALF: Frame = { contentBlockDelta: { contentBlockIndex: 0, delta: { text: "Half" } } };
@@ -311,7 +311,7 @@ for (const length of [0, 15, 16 * 1024 * 1024 + 1, 2 ** 32 - 1]) {
   test(`a frame that announces ${length} bytes is not waited for, and no memory is taken for it`, async () => {
     const announced = Buffer.alloc(4);
     announced.writeUInt32BE(length);
-    // In two pieces: a length may be cut anywhere.
+    // In two pieces, because a length may be split anywhere.
     const body = [bytes, announced.subarray(0, 1), announced.subarray(1)];
     await using upstream = await startUpstream({ headers: EVENT_STREAM, body, end: "stall" });
     const before = process.memoryUsage().arrayBuffers;
@@ -352,7 +352,7 @@ test("headers of every type are read over, and an error without an exception is 
   );
 });
 
-// Any history, with its files, as the Converse API takes it.
+// Any history, with its files, in the form of the Converse API.
 
 const PDF = "JVBERi0=";
 const pdf = (name: string): ReceivedFile => ({
@@ -362,7 +362,7 @@ const pdf = (name: string): ReceivedFile => ({
   url: `data:application/pdf;base64,${PDF}`,
 });
 
-/** What goes upstream for this conversation. */
+/** The request for this conversation. */
 async function sent(start: Parameters<typeof open>[1], model?: string) {
   const { error, calls } = await askOnce(
     (upstream) => bedrock(upstream, model ? { model } : {}),
@@ -551,7 +551,7 @@ for (const [model, id] of [
     assert.equal(messages[1].content[0].toolUse.toolUseId, id);
     const { toolUseId, status, content } = messages[2].content[0].toolResult;
     assert.equal(toolUseId, id);
-    // Only Claude and Nova know the field.
+    // Only Claude and Nova support the field.
     const knowsStatus = model.includes("nova");
     assert.equal(status, knowsStatus ? "error" : undefined);
     assert.deepEqual(content, [{ text: knowsStatus ? "closed" : "Error: closed" }]);

@@ -1,4 +1,4 @@
-/** The arguments of calls in the forms that models write them in: what the tool gets, and what goes back to the model. */
+/** Arguments of calls in the forms that models write: what the tool receives, and what is sent back to the model. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ const TOOL = {
 const json = (value: unknown) => JSON.stringify(value);
 const PARIS = { city: "Paris" };
 
-/** The pieces that the model writes, and the arguments that they mean. */
+/** The model's pieces, and the arguments that they mean. */
 const FORMS: [what: string, pieces: string[], meant: string][] = [
   ["nothing", [], "{}"],
   ["an empty text", [""], "{}"],
@@ -42,7 +42,7 @@ const FORMS: [what: string, pieces: string[], meant: string][] = [
   ["a list as a text", [json({ days: json([{ stops: [1] }]) })], json({ days: [{ stops: [1] }] })],
   ["a list as a text inside of one", [json({ days: [{ stops: "[1]" }] })], json({ days: [{ stops: [1] }] })],
   ["an object as a text", [json({ options: json({ slow: true }) })], json({ options: { slow: true } })],
-  // What can mean two things, and what means none, stays as it was written.
+  // Ambiguous and meaningless arguments stay unchanged.
   ["a list where a text may stand", [json({ note: "[1]" })], json({ note: "[1]" })],
   ["a text that looks like a list", [json({ city: "[1]" })], json({ city: "[1]" })],
   ["a text in place of a list", [json({ days: "two" })], json({ days: "two" })],
@@ -105,7 +105,7 @@ function converse(pieces: readonly string[]): UpstreamReply {
   );
 }
 
-/** Each API: a call of these pieces, and where the next request has the call's arguments, as an object or as its JSON. */
+/** Each API: a call with these pieces, and the call's arguments in the next request, as an object or JSON. */
 const APIS: [
   name: string,
   provider: (upstream: UpstreamServer) => Provider | Promise<Provider>,

@@ -26,7 +26,7 @@ import {
 
 const text = () => stream("chat-completions/text-and-usage");
 
-/** The usage of Bedrock has what its cache held. */
+/** Bedrock's usage includes cached tokens. */
 const TEXTS: [name: string, provider: Parameters<typeof askOnce>[0], reply: UpstreamReply, usage: Usage][] = [
   ["Chat Completions", chatProvider, text(), { input_tokens: 19, output_tokens: 10 }],
   ["Claude", claude, claudeStream("text"), { input_tokens: 25, output_tokens: 15 }],
@@ -271,7 +271,7 @@ test("user messages in a row are sent as one, while the state keeps them apart",
   assert.deepEqual(past, [{ role: "user", content: "First" }]);
 });
 
-// What servers that copied the Chat Completions API do differently.
+// Differences of servers that imitate the Chat Completions API.
 
 /** A stream with these deltas, the finish reason and `[DONE]`. */
 function deltas(finish: string | null, ...all: object[]) {
@@ -453,7 +453,7 @@ test("what Parley keeps for other APIs on a message is not sent to this one", as
   assert.deepEqual(sent, { role: "assistant", content: "Hi" });
 });
 
-// What a server refuses of a request, learned from its sentence, so that the second try is taken.
+// What a server rejects in a request, recognized in its message, so that the second attempt is accepted.
 
 const compatible = (upstream: UpstreamServer, settings = {}) =>
   serve("compatible/m", { COMPATIBLE_BASE_URL: upstream.url }, settings);
@@ -641,7 +641,7 @@ test("a refusal that is not about the request's form teaches nothing, whatever w
   assert.deepEqual(sent, [true, true, true]);
 });
 
-// What one visitor's words make a server say, or what only one message is refused for, changes nothing for another.
+// Messages that a visitor's text causes, or rejections of a single message, do not affect other visitors.
 
 const quoting = (words: string) => refusal(`This message cannot be taken: "${words}"`);
 

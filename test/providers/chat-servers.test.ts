@@ -1,4 +1,4 @@
-/** The servers that people point `compatible/NAME` at, each with a stream as it sends it. */
+/** Servers used with `compatible/NAME`, each with a stream in its format. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstre
 const compatible = (upstream: UpstreamServer, model = "m") =>
   serve(`compatible/${model}`, { COMPATIBLE_BASE_URL: upstream.url });
 
-/** One call with reasoning, answered: the turn's events, and the assistant's message as it went back. */
+/** One answered call with reasoning: returns the turn's events, and the assistant's message in the next request. */
 async function callAndReplay(upstream: UpstreamServer) {
   const conversation = open(await compatible(upstream), { tools: [WEATHER] });
   const [turn, next] = await runTools(conversation);
@@ -135,7 +135,7 @@ test("<think> tags at the start of the content are thinking, however the chunks 
   assert.deepEqual(upstream.calls[1]?.json.messages[2], { role: "assistant", content: "9.8, said in <think> tags." });
 });
 
-// Ollama's OpenAI-compatible API: what goes up, what comes out of its streams, and how it fails.
+// Ollama's OpenAI-compatible API: requests, events from its streams, and failures.
 
 const ollama = (upstream: UpstreamServer, settings = {}, model = "qwen3:8b") =>
   serve(`ollama/${model}`, { OLLAMA_BASE_URL: upstream.url }, settings);
@@ -244,14 +244,14 @@ for (const [what, reply, sentence] of [
 }
 
 test("ollama: where nothing listens, the error asks whether it is running", async () => {
-  // The port of a server that was closed may be another's by now.
+  // Port 1, because another server could by now have the port of a closed one.
   const provider = await serve("ollama/qwen3:8b", { OLLAMA_BASE_URL: "http://127.0.0.1:1" }, {});
   const failure = failureOf(await ask(open(provider)));
   assert.deepEqual([failure.code, failure.retryable], ["provider_error", true]);
   assert.equal(failure.detail, "Ollama could not be reached: is it running?");
 });
 
-// A LiteLLM proxy with the providers behind it; LiteLLM with Claude also is in chat-completions.test.ts.
+// A LiteLLM proxy and its providers; chat-completions.test.ts also covers LiteLLM with Claude.
 
 const litellm = (upstream: UpstreamServer, model: string, settings = {}) =>
   serve(`litellm/${model}`, { LITELLM_BASE_URL: upstream.url, LITELLM_API_KEY: "sk-l" }, settings);

@@ -1,6 +1,6 @@
 /**
- * Recorded streams, cut anywhere, with and without HTTP saying that something is missing: at the ends of lines and at
- * some bytes between, or at every byte with EVERY_BYTE set (`npm run test:cuts`), which takes a minute.
+ * Recorded streams, cut off anywhere, with and without an HTTP error: at line ends and at some bytes in between, or at
+ * every byte with EVERY_BYTE set (`npm run test:cuts`), which takes a minute.
  */
 
 import assert from "node:assert/strict";
@@ -31,14 +31,14 @@ const TOOLS = ["get_weather", "get_time"].map((name) => ({
 const callsIn = (events: readonly ModelEvent[]) =>
   events.flatMap((event) => (event.type === "call" ? [event.call] : []));
 
-/** Lengths to cut the bytes to. The stride is prime, so that it falls on other places in each line. */
+/** Lengths to cut the bytes to. The stride is prime, so that the cuts differ from line to line. */
 function cuts(all: Buffer): number[] {
   const stride = process.env.EVERY_BYTE === undefined ? 61 : 1;
   const isNear = (length: number) => all.subarray(Math.max(0, length - 2), length + 1).includes(10);
   return [...all.keys()].filter((length) => length % stride === 0 || isNear(length));
 }
 
-/** In one chunk of which the last is missing, or ended by the connection, in turns. */
+/** Alternates between a chunked response without its last chunk and one that ends with the connection. */
 function answer(part: Buffer, headers: Record<string, string>): Buffer {
   if (part.length % 2 === 1) return Buffer.concat([Buffer.from(head("200 OK", headers)), part]);
   const body = part.length === 0 ? [] : [chunk(part)];
@@ -69,7 +69,7 @@ for (const { name, contentType, bytes, fixtures, provider } of STREAMED_APIS) {
         assert.ok(said(whole).startsWith(said(cut)), at);
         const isEnd = cut.events.map(({ type }) => type === "end");
         if (cut.error === undefined) {
-          // All that matters was there: what is missing is a last line without a meaning.
+          // All that matters was received: only a last line without meaning is missing.
           ends.whole++;
           assert.deepEqual(isEnd.indexOf(true), isEnd.length - 1, at);
           assert.deepEqual(callsIn(cut.events), callsIn(whole.events), at);
@@ -89,11 +89,11 @@ for (const { name, contentType, bytes, fixtures, provider } of STREAMED_APIS) {
   }
 }
 
-// Answers that end in the middle of a tool call: what is not whole was never asked for.
+// Answers that end in the middle of a tool call: incomplete calls do not count.
 
 const WHOLE = { id: "a", name: "get_weather", arguments: '{"city":"Lima"}' };
 
-/** What a turn came to: the arguments of its calls, and its finish. */
+/** The outcome of a turn: the arguments of its calls, and its finish reason. */
 function outcome({ events, error }: Turn) {
   assert.equal(error, undefined);
   const calls = events.flatMap((event) => (event.type === "call" ? [event.call.arguments] : []));
@@ -138,7 +138,7 @@ test("Chat Completions: text after a call without arguments does not cut the cal
   assert.deepEqual(outcome(await ask(conversation)), ["{}", "length"]);
 });
 
-/** A response of these calls that the token limit ended. */
+/** A response with these calls that ended at the token limit. */
 function incomplete(...items: object[]): UpstreamReply {
   const response = {
     id: "resp_cut",

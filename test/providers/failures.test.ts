@@ -1,6 +1,6 @@
 /**
- * Every way in which a provider refuses a request or reports a failure, as one of our codes, and what is tried again. Visitors
- * read nothing of a provider, which `failureOf` checks of each.
+ * Every way in which a provider rejects a request or reports a failure, as one of our codes, and which are retried. Visitors
+ * see nothing about a provider, which `failureOf` checks.
  */
 
 import assert from "node:assert/strict";
@@ -26,14 +26,14 @@ import {
 const gemini = (upstream: UpstreamServer) =>
   serve("gemini/gemini-2.5-flash", { GEMINI_API_KEY: "AIza", GEMINI_BASE_URL: upstream.url });
 
-/** As on https://platform.claude.com/docs/en/api/errors */
+/** https://platform.claude.com/docs/en/api/errors */
 const anthropicRefusal = (status: number, type: string, message: string) =>
   jsonReply(status, { type: "error", error: { type, message }, request_id: "req_1" });
 
 const anthropicInvalid = (message: string) => anthropicRefusal(400, "invalid_request_error", message);
 const bedrockInvalid = (message: string) => refuse(400, "ValidationException", message);
 
-/** As on https://cloud.google.com/apis/design/errors, in the list that the Gemini API puts around it. */
+/** https://cloud.google.com/apis/design/errors, inside the list that the Gemini API adds. */
 const googleRefusal = (code: number, status: string, message: string, details?: object[]) =>
   jsonReply(code, [{ error: { code, message, status, ...(details && { details }) } }]);
 
@@ -41,7 +41,7 @@ interface Row {
   provider: keyof typeof PROVIDERS;
   reply: UpstreamReply;
   code: string;
-  /** 3 where sending the request again may help. */
+  /** 3 if a retry may help. */
   tries: 1 | 3;
   detail: RegExp;
 }
@@ -53,7 +53,7 @@ const PROVIDERS = {
   gemini,
 } satisfies Record<string, (upstream: UpstreamServer) => Provider | Promise<Provider>>;
 
-/** Replies that all mean the same. */
+/** Replies with the same meaning. */
 function refused(
   provider: Row["provider"],
   code: string,
@@ -221,8 +221,8 @@ const REFUSALS: readonly Row[] = [
 ];
 
 /**
- * Refusals in the words of servers and of reports about them, one a line: what is too long, and what names tokens, limits or a
- * long prompt and means something else.
+ * Error messages of servers, and from reports about them, one per line: some mean that the input is too long, others merely
+ * mention tokens, limits or a long prompt.
  */
 const WORDS: readonly { from: string; status: number; code: string; body: unknown }[] = readFileSync(
   "test/fixtures/providers/refusals.jsonl",
@@ -495,7 +495,7 @@ const finishedBy = (finish_reason: string) => ({
   body: [eventStream(ROLE, { choices: [{ index: 0, delta: {}, finish_reason }] })],
 });
 
-/** Failures of the model's own making, which servers mostly put down to the request. */
+/** Failures caused by the model, which servers mostly blame on the request. */
 const MODEL_FAULTS: readonly (readonly [server: string, provider: Row["provider"], reply: UpstreamReply])[] = [
   ["Groq", "chat", jsonReply(400, { error: GROQ })],
   ["Groq in a stream", "chat", { body: [`event: error\n${eventStream({ error: { ...GROQ, status_code: 400 } })}`] }],
@@ -573,9 +573,9 @@ test("gemini: an error inside the stream is read although it comes in a list", a
   assert.equal(failureOf(turn).code, "provider_overloaded");
 });
 
-// The name that a provider gave a request: it stands in the log, for its support to be asked about.
+// The provider's request id, which is logged for questions to its support.
 
-/** A refusal that no try can mend. */
+/** A rejection that no retry can fix. */
 const refusal = (headers: Record<string, string>) =>
   jsonReply(400, { error: { type: "invalid_request_error", message: "No." } }, headers);
 

@@ -1,4 +1,4 @@
-/** What each provider's API gets of text files and of the pictures in tools' results, also of a history that a client has kept. */
+/** What each provider's API gets of text files and of pictures in tool results, also from a client's history. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,7 +27,7 @@ const ROWS: Row[] = [
   },
 ];
 
-/** A model of the AI SDK that answers "Hi", and what it was asked. */
+/** An AI SDK model that answers "Hi", and its requests. */
 function modelObject(about: Partial<AiSdkLanguageModel> = {}): { provider: Provider; asked: object[] } {
   const asked: object[] = [];
   const parts = [
@@ -54,13 +54,13 @@ function modelObject(about: Partial<AiSdkLanguageModel> = {}): { provider: Provi
   return { provider: createModelObject(model, setup), asked };
 }
 
-/** Every string in a value. */
+/** All strings in a value. */
 function stringsIn(value: unknown): string[] {
   if (typeof value === "string") return [value];
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(stringsIn) : [];
 }
 
-/** Asks twice, with a text file first, and checks what is sent. */
+/** Sends two messages, the first with a text file, and checks the requests. */
 async function tryTextFile(provider: Provider, asked: () => readonly object[]): Promise<void> {
   const first = open(provider, { message: "Read this", attachments: [TEXT_FILE] });
   assert.equal((await ask(first)).error, undefined);
@@ -69,7 +69,7 @@ async function tryTextFile(provider: Provider, asked: () => readonly object[]): 
   const [one, two] = asked().map(stringsIn);
   assert.equal(one?.filter((text) => text.includes(SENT_TEXT_FILE)).length, 1);
   assert.doesNotMatch(JSON.stringify(asked()), /text\/markdown|base64|data:/);
-  // An API that keeps the conversation has the file.
+  // An API that stores the conversation already has the file.
   const isKept = state.previous_response_id !== undefined;
   assert.equal(two?.filter((text) => text.includes(SENT_TEXT_FILE)).length, isKept ? 0 : 1);
 }
@@ -94,7 +94,7 @@ test("a server of Chat Completions gets a message without pictures as one text, 
   assert.equal(content, `Read this\n\n${SENT_TEXT_FILE}`);
 });
 
-// The pictures of the results of two calls that the model made in one turn: the first has two, the second a text alone.
+// Pictures in the results of two calls of one turn: the first result has two, the second only a text.
 
 const [RED, WEBP]: [string, string] = ["iVBORw0KGgoAAAANSUhEUg==", "UklGRgAAAABXRUJQ"];
 const picture = (type: string, data: string): ImagePart => ({
@@ -112,7 +112,7 @@ const RESULTS: ToolContent[][] = [[...textContent("Two charts"), ...PICTURES], t
 // biome-ignore lint/suspicious/noExplicitAny: each API has a body of its own.
 type Body = any;
 
-/** What of a request each API gets of two results, without ids. */
+/** The part of each API's request with the two results, without ids. */
 const SENT: Record<string, (body: Body) => unknown> = {
   openai: ({ input }) =>
     input.flatMap(({ type, output }: Body) => (type === "function_call_output" ? [output] : [])).slice(0, 2),
@@ -169,7 +169,7 @@ const EXPECTED: Record<string, unknown> = {
   ],
 };
 
-/** Has the model call tools, answers, and gives what it was sent with the results, and again with the history. */
+/** Makes the model call tools and answers them; returns the requests with the results, and later with the history. */
 async function tryPictures(provider: Provider): Promise<string> {
   const first = open(provider, { tools: TOOLS });
   const { events, error } = await ask(first);

@@ -1,4 +1,4 @@
-/** Google's OpenAI-compatible API: what goes up, and what comes out of its streams. */
+/** Google's OpenAI-compatible API: requests, and events from its streams. */
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -57,7 +57,7 @@ test("gemini: thoughts in tags are thinking, the tags go, and a tag that the ans
   assert.equal(said(turn), "9.8 is larger. <thought> is a tag.");
   const state = conversation.state();
   await ask(open(await gemini(upstream), { state }));
-  // The signature goes back; the flag would make the answer a thought.
+  // The signature is sent back; the flag would turn the answer into thinking.
   assert.deepEqual(upstream.calls[1]?.json.messages[2], {
     extra_content: { google: { thought_signature: "CtYBtextsig" } },
     role: "assistant",
@@ -181,7 +181,7 @@ for (const [model, message] of THOUGHTS_REFUSED) {
   });
 }
 
-// A history that another model made, as Google takes it.
+// Another model's history, in the form that Google accepts.
 
 for (const [model, extra] of [
   ["gemini-3-flash-preview", { extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } }],
@@ -362,7 +362,7 @@ test("the elements of an array are those of the part that names them", () => {
   const array = { type: "array", items: { type: "string" } };
   const schema = { type: "array", allOf: [{ $ref: "#/$defs/tags" }], $defs: { tags: array } };
   assert.deepEqual(geminiSchema(schema), array);
-  // The type is that of another part.
+  // The type is in another part of `allOf`.
   assert.deepEqual(geminiSchema({ allOf: [{ type: "array" }, { items: { type: "string" } }] }), array);
   const { anyOf } = geminiSchema({ type: ["array", "string"], items: { type: "string" } });
   assert.deepEqual(anyOf, [array, { type: "string" }]);
@@ -391,7 +391,7 @@ test("definitions by the older name are followed, and no name finds what every o
   });
 });
 
-// Vertex AI: addresses, credentials, and what it does differently from the Gemini API.
+// Vertex AI: addresses, credentials, and differences from the Gemini API.
 
 const vertex = (upstream: UpstreamServer, settings = {}, model = "gemini-2.5-flash") =>
   serve(`vertex/${model}`, { VERTEX_BASE_URL: upstream.url, VERTEX_ACCESS_TOKEN: "ya29.test" }, settings);
@@ -505,7 +505,7 @@ test("vertex: application default credentials are exchanged for a token, which i
   );
 });
 
-/** Credentials of a workload elsewhere (RFC 8693), with a token service whose tokens end at once. */
+/** Credentials of an external workload (RFC 8693), with a token service whose tokens expire at once. */
 async function workloadCredentials(t: TestContext): Promise<string> {
   let issued = 0;
   const tokens = createServer((req, res) => {

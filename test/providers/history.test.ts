@@ -6,7 +6,7 @@ import { slimHistory, textContent } from "../../server/providers/history.ts";
 import type { Model } from "../../server/providers/provider.ts";
 import { ask, open as openConversation } from "../support/upstream-conversation.ts";
 
-/** A model that answers with these messages in turn and records which messages it gets. */
+/** A model that answers with these messages in turn and records the messages of its requests. */
 function scripted(...answers: AssistantMessage[]) {
   const shown: HistoryMessage[][] = [];
   const model: Model = async function* ({ messages, keep }) {

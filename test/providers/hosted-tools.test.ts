@@ -1,4 +1,4 @@
-/** Tools that OpenAI runs itself: what is asked for, and what of them is shown. */
+/** Tools that OpenAI runs itself: requests for them, and what clients see. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -24,7 +24,7 @@ const HOSTED: HostedTool[] = [
 const reply = (name: string) => ({ body: [fixture(`responses/${name}`)] });
 const settings = { hostedTools: HOSTED };
 
-/** What a turn shows of hosted tools, without durations. */
+/** A turn's events of hosted tools, without durations. */
 function shown(events: readonly ModelEvent[]): (ToolCall | ToolAnswer)[] {
   return events.flatMap((event): (ToolCall | ToolAnswer)[] => {
     if (event.type === "hosted_call") return [event.call];
@@ -202,11 +202,11 @@ test("with store: false hosted calls go back, but not their pictures and lists o
       },
     ],
   );
-  // The list of sources is ours: the model gets back what it wrote itself.
+  // The list of sources is ours: the model gets back only its own text.
   assert.ok(input.some(({ content }) => content === "30 days."));
 });
 
-// Hosted tools from the agent's definition to what clients see.
+// Hosted tools, from the agent's definition to the client.
 
 const serverWith = (t: Parameters<typeof startServer>[0], url: string, agent = {}) =>
   startServer(t, {

@@ -1,6 +1,6 @@
 /**
- * A history goes out to a client and comes back with the next message: what the model then gets begins with the same bytes as
- * before, so that the provider reads them from its prompt cache.
+ * A history goes to a client and returns with the next message: the next prompt must begin with the same bytes as before, so
+ * that the provider reads them from its prompt cache.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ const TOOLS = ["get_weather", "get_time"].map((name) => ({
 
 const PICTURE: ImagePart = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0=" } };
 
-/** Asks until the model makes no more calls; each second one fails. */
+/** Repeats requests until the model makes no more calls; every second call fails. */
 async function run(conversation: Conversation): Promise<ConversationState> {
   for (;;) {
     const { events, error } = await ask(conversation);
@@ -37,7 +37,7 @@ async function run(conversation: Conversation): Promise<ConversationState> {
   }
 }
 
-/** The state as a client gets it, keeps it and sends it back. */
+/** The state after a client has received, stored and returned it. */
 function overTheWire(state: ConversationState): ConversationState {
   const limits = { maxHistoryItems: 1_000, maxHistoryBytes: 1e6 };
   const binding = {
@@ -52,7 +52,7 @@ function overTheWire(state: ConversationState): ConversationState {
   return readState(JSON.parse(JSON.stringify(state)), binding);
 }
 
-/** The prompt of a request as one text; where it is cached is no part of it. */
+/** The prompt of a request as one text, without cache markers. */
 function promptOf(body: Readonly<Record<string, unknown>>, fields: readonly string[]): string {
   const text = JSON.stringify(fields.map((field) => body[field]));
   return text.replaceAll(/,"cache_control":\{"type":"ephemeral"\}/g, "");
@@ -71,7 +71,7 @@ for (const { name, provider, calls, text, prompt } of PROVIDERS_WITH_HISTORY) {
     const prompts = upstream.calls.map(({ json }) => promptOf(json, prompt));
     assert.ok(prompts.length > 2 * calls.length + 2);
     for (const [index, next] of prompts.entries()) {
-      // Without the brackets that end the list of messages.
+      // Without the brackets at the end of the list of messages.
       const before = (prompts[index - 1] ?? "").slice(0, -2);
       const at = [...before].findIndex((char, place) => char !== [...next][place]);
       assert.ok(next.startsWith(before), `request ${index} differs at ${at}: …${next.slice(at - 200, at + 200)}`);

@@ -28,7 +28,7 @@ test("a bare name is OpenAI's only if it looks like one of OpenAI's", async () =
 
 const KEY = { OPENAI_API_KEY: "sk" };
 
-/** A model with the settings of the server, and what is said of them. */
+/** A model with settings of the server, and the error message. */
 const WRONG: [model: string, env: Record<string, string>, sentence: RegExp][] = [
   ["acme/x", {}, /"acme\/x".*openai\/NAME, litellm\/NAME,.* compatible\/NAME, demo\./],
   ["constructor/x", {}, /names no known provider/],
@@ -46,7 +46,7 @@ const WRONG: [model: string, env: Record<string, string>, sentence: RegExp][] = 
   ["anthropic/x", {}, /in the environment or in \.env beside agent\.ts\.$/],
   ["litellm/x", { LITELLM_API_KEY: "sk" }, /LITELLM_BASE_URL/],
   ["compatible/x", {}, /COMPATIBLE_BASE_URL/],
-  // What cannot work is not repeated.
+  // An invalid value is not quoted, because it may contain a secret.
   ...["localhost:4000", "ftp://x/v1", "http://u:geheim@x/v1", "http://x/v1?a=geheim"].map(
     (url): (typeof WRONG)[number] => ["litellm/x", { LITELLM_BASE_URL: url }, /^LITELLM_BASE_URL must/],
   ),
@@ -82,7 +82,7 @@ test("key and base URL are taken without the white space around them; a slash at
   assert.equal(upstream.calls[0]?.headers.authorization, "Bearer sk-lite");
 });
 
-/** What the `openai` package would read by itself. */
+/** Variables that the `openai` package would read on its own. */
 const AMBIENT = {
   OPENAI_API_KEY: "sk-ambient",
   OPENAI_ADMIN_KEY: "sk-admin",
@@ -123,7 +123,7 @@ test("OpenAI gets the settings that the project was given, not those of the proc
   assert.equal(headers?.["x-ambient"], undefined);
 });
 
-/** What each provider needs to be set up; nothing here is called. */
+/** The environment that each provider needs; no test here sends a request. */
 const ENV = {
   OPENAI_API_KEY: "sk-test",
   LITELLM_BASE_URL: "http://127.0.0.1:9",
@@ -168,7 +168,7 @@ test("PDFs are taken by all providers but Ollama, and GIFs by all but Ollama and
   assert.deepEqual(without("image/gif"), ["gemini", "vertex", "ollama"]);
 });
 
-/** One value of each setting, and who takes it. */
+/** One value of each setting, and the providers that accept it. */
 const CHOICES: { settings: ModelSettings; takenBy: readonly ProviderId[] }[] = [
   { settings: { reasoningEffort: "low" }, takenBy: IDS.filter((id) => id !== "demo") },
   { settings: { temperature: 1 }, takenBy: IDS.filter((id) => id !== "demo") },
@@ -243,7 +243,7 @@ test("an agent's model settings go to Chat Completions under its own names", asy
   );
 });
 
-// `extraBody`: what an author may put into each request, and what stops the start.
+// `extraBody`: fields that an author may add to requests, and those that prevent the start.
 
 const SEARCH = { type: "provider_search" };
 const names = (tools: { name?: string; function?: { name: string }; type?: string }[]) =>

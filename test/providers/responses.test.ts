@@ -192,7 +192,7 @@ test("an unknown previous response is conversation_expired, and no new conversat
   assert.equal(upstream.calls.length, 1);
 });
 
-// What is left out of a request that a model or an account refuses.
+// Fields that are omitted when a model or an account rejects them.
 
 test("only reasoning models are asked for summaries", async () => {
   for (const [model, asks] of [
@@ -207,7 +207,7 @@ test("only reasoning models are asked for summaries", async () => {
     const { sent } = await askOnce((upstream) => responsesProvider(upstream, { model }), text());
     const wanted = asks ? { summary: "auto" } : undefined;
     assert.deepEqual(sent.reasoning, wanted, model);
-    // What is stored need not travel encrypted.
+    // Stored reasoning need not be sent in encrypted form.
     assert.equal(sent.include, undefined);
   }
 });
@@ -229,7 +229,7 @@ test("a 400 that names reasoning leads to one request without it, and the provid
 });
 
 test("two first messages at once that are both refused the summary are both answered", async (t) => {
-  // A refusal's text is not waited for forever; here it is held back until both have come.
+  // Reading an error's body has a time limit; here the body is delayed until both requests have arrived.
   stopClock(t);
   const refusal = jsonReply(400, { error: { message: "x", param: "reasoning.summary" } });
   await using upstream = await startUpstream();
@@ -261,7 +261,7 @@ test("a 400 for asking for encrypted content leads to one request without it, an
   );
 });
 
-// Any history as the Responses API takes it.
+// Any history in the form of the Responses API.
 
 const calls = () => ({ body: [fixture("responses/encrypted-reasoning-and-calls")] });
 const encryptedText = () => ({ body: [fixture("responses/encrypted-reasoning-and-text")] });
@@ -312,7 +312,7 @@ test("what a client forges into the parts of an answer does not reach OpenAI", a
     ...items,
     { type: "message", start: "x", end: 5, phase: "system", role: "system" },
     { type: "message", start: 6, end: 900 },
-    // Again and again would make gigabytes of a text.
+    // Repeating it again and again would turn a text into gigabytes.
     { type: "message", start: 0, end: 12 },
     { type: "message", start: 0, end: -1 },
     null,
@@ -390,7 +390,7 @@ const ANSWERS = [
   { id: "call_Oslo", name: "get_weather", content: textContent("no such city"), failed: true },
 ];
 
-/** One whole message with its two tool calls; the state as a client would send it back. */
+/** A whole message with its two tool calls; returns the state as a client would send it back. */
 async function toolLoop(upstream: UpstreamServer, provider: Provider): Promise<ConversationState> {
   upstream.reply(calls(), encryptedText());
   const conversation = open(provider, { message: "Lima and Oslo?", tools: [WEATHER] });
@@ -403,7 +403,7 @@ async function toolLoop(upstream: UpstreamServer, provider: Provider): Promise<C
   return state;
 }
 
-/** What must go upstream for that message: in the model's order, without ids, each text in its phase. */
+/** The items that the next request must contain: in the model's order, without ids, each text in its phase. */
 const SENT_AGAIN = [
   { role: "user", content: [{ type: "input_text", text: "Lima and Oslo?" }] },
   { type: "reasoning", summary: [{ type: "summary_text", text: "**Planning**" }], encrypted_content: "gAAAA-first" },

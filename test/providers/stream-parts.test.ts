@@ -134,7 +134,7 @@ test("an id that a second call has again, under another index, is that call's to
   assert.notEqual(calls[0]?.id, calls[1]?.id);
 });
 
-/** What the splitter makes of pieces; a piece after "!" is flagged as thinking. */
+/** Splits pieces into thinking and text; a piece after "!" is flagged as thinking. */
 function split(pieces: readonly string[], rule: ThinkTagRule = MODEL_TAGS) {
   let [thinking, text] = ["", ""];
   const tags = new ThinkTags(rule, () => text);
@@ -219,7 +219,7 @@ test("tags that count anywhere are found anywhere, wherever the chunks are cut",
   }
 });
 
-/** The text in pieces that end at these places. */
+/** Splits the text at these positions. */
 function pieces(text: string, cuts: readonly number[]): string[] {
   const ends = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
   return [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end));
@@ -247,8 +247,8 @@ test("an event stream means the same in any pieces, and what an independent read
       const parser = createParser({
         onEvent: ({ event = "message", data }) => others.push({ event: event || "message", data }),
       });
-      // The mark of the byte order is what a decoder of UTF-8 takes off before that reader. And a carriage return
-      // at the very end may be the first half of a line's end: that waits for the next piece.
+      // UTF-8 decoders remove the byte order mark before that reader. A carriage return at the very end may be the
+      // first half of a line break, which waits for the next piece.
       parser.feed(`${text.replace(/^\uFEFF/, "")}\n`);
       assert.deepEqual(read([`${text}\n`]), others);
     }),

@@ -1,4 +1,4 @@
-/** The connection to a model, which is the same for all APIs: what is no answer, limits, tries, aborts, and how it is used again. */
+/** The connection to a model, common to all APIs: invalid responses, limits, retries, aborts, and connection reuse. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -118,7 +118,7 @@ for (const api of STREAMED_APIS) {
     for (let request = 0; request < 2; request++) {
       assert.equal((await ask(open(provider))).error, undefined);
       assert.equal(await upstream.calls[request]?.closed, "complete");
-      // Until the other side has read the end of the answer.
+      // Waits until the client has read the end of the response.
       await turns();
     }
     const [first, second] = upstream.calls;
@@ -179,7 +179,7 @@ for (const api of STREAMED_APIS) {
   });
 }
 
-/** Frames that are no messages of any API: legal, or known of servers and of what stands between. */
+/** Frames that are not messages of any API: valid SSE, or known from servers and proxies. */
 const IDLE_FRAMES = [
   "data:",
   "data: \ndata:",
@@ -248,7 +248,7 @@ test("an abort while the client takes its time closes the connection, and nothin
   await assert.rejects(batches.next(), /left/);
 });
 
-/** A clock that notes how long it should have waited. */
+/** A clock that records the requested waiting times. */
 function notingClock(waits: number[]): RetryClock {
   return { ...INSTANT_CLOCK, wait: async (ms) => void waits.push(ms) };
 }
@@ -282,12 +282,12 @@ test("an abort while waiting for the next try ends the wait, and there is no nex
 });
 
 test("after the last event a stream may end by itself, so that its connection can be used again", async (t) => {
-  // It has a moment to end, which must not be over before this test has it end.
+  // The stream has a moment to end, which must not pass before the test ends it.
   stopClock(t);
   const end = gate();
   await using upstream = await startUpstream({ body: [...answer().body, end.opened] });
   assert.equal(said(await ask(open(chatProvider(upstream)))), "ok");
-  // Enough ticks for the upstream to see a connection that was dropped instead.
+  // Enough turns for the upstream to notice a dropped connection.
   await turns();
   end.open();
   assert.equal(await upstream.calls[0]?.closed, "complete");
@@ -313,13 +313,13 @@ for (const [what, line] of [
 
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/** An event in an HTTP chunk of its own, as most servers send them. */
+/** An event in its own HTTP chunk, as most servers send it. */
 function httpChunk(content: string, finish: string | null = null): string {
   const data = eventStream(chunk(content, finish));
   return `${data.length.toString(16)}\r\n${data}\r\n`;
 }
 
-/** A conversation with a model whose packets the test writes. */
+/** A conversation with a model whose bytes the test writes. */
 async function rawModel(t: TestContext) {
   const server = createServer();
   server.listen(0, "127.0.0.1");

@@ -1,4 +1,4 @@
-/** The page in front of a server that is killed, that freezes, and of a network that does, through each proxy. */
+/** The page in front of a server that is killed or freezes, and of a network that does, through each proxy. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext } from "node:test";
@@ -16,7 +16,7 @@ import { SETUPS, type Setup, TRUSTING, through } from "./setups.ts";
 
 const browser = await launchBrowser({ after });
 
-/** So many pieces, each of which would be missed. */
+/** Numbered pieces, so that a missing one is noticed. */
 const COUNTED = ["Here: ", ...Array.from({ length: 300 }, (_, number) => `${number} `)];
 
 const piece = (content: string) => eventStream({ choices: [{ index: 0, delta: { content } }] });
@@ -27,17 +27,17 @@ interface Scene {
   readonly upstream: UpstreamServer;
   readonly front: ReverseProxy;
   readonly chat: ChatElement;
-  /** What the browser says beside the chat. */
+  /** The chat's message about the connection. */
   readonly connection: ReturnType<ChatElement["input"]["locator"]>;
-  /** The server, in a process of its own. */
+  /** The server's process. */
   readonly command: () => StartedCommand["command"];
-  /** Starts it again, where it was. */
+  /** Starts the server again, on the same port. */
   readonly restart: () => Promise<void>;
-  /** Between the browser and the proxy. */
+  /** The network between browser and proxy. */
   readonly network: Awaited<ReturnType<typeof startRelay>>;
 }
 
-/** The built command behind a proxy, with the real page open in front of it. */
+/** Starts the built command behind a proxy, and opens the real page. */
 async function open(t: TestContext, { proxy, edits }: Setup): Promise<Scene> {
   const upstream = await startUpstream();
   t.after(() => upstream.close());
@@ -59,14 +59,14 @@ async function open(t: TestContext, { proxy, edits }: Setup): Promise<Scene> {
     network,
     async restart() {
       started = await start(t, [project], { env });
-      // HAProxy sends nothing to a server that it has found down, until it has looked again.
+      // HAProxy sends no requests to a server that it considers down until its next health check.
       await served(front);
       await within(reconnect(page), "a connection that is good again");
     },
   };
 }
 
-/** Tries until one try has met the server: the pause before the next one may have grown long. */
+/** Clicks "Try now" until an attempt succeeds, because the pause between attempts may be long by now. */
 async function reconnect(page: Page): Promise<void> {
   const again = page.getByRole("button", { name: "Try now" });
   while ((await page.locator('[part="connection"]').count()) > 0) await again.click({ timeout: 500 }).catch(() => {});
@@ -141,7 +141,7 @@ for (const setup of SETUPS) {
       scene.command().kill("SIGSTOP");
       const written = upstream.calls[0]?.closed;
       frozen.open();
-      // All of it waits at the frozen process, and somebody asks it meanwhile.
+      // The whole answer waits at the frozen process, and another request arrives meanwhile.
       const health = fetch(`${scene.front.url}/health`);
       await within(Promise.resolve(written), "the upstream's last byte");
       scene.command().kill("SIGCONT");
@@ -176,7 +176,7 @@ for (const setup of SETUPS) {
         await chat.answer.getByText("98").waitFor();
         network.freeze();
         more.open();
-        // Meanwhile the server goes on.
+        // The server continues meanwhile.
         for (let round = 0; round < 10; round++) await fetch(`${scene.front.url}/health`);
         assert.doesNotMatch(await shown(chat.answer), /150/);
         if (end === "cut") network.cut();

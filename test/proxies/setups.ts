@@ -1,4 +1,4 @@
-/** The proxies that are tried, each with a server behind it. */
+/** The tested proxies, each in front of a server. */
 
 import { type TestContext, test } from "node:test";
 import { type Edits, missing, type ProxyName, type ReverseProxy, startReverseProxy } from "../support/reverse-proxy.ts";
@@ -8,20 +8,20 @@ export interface Setup {
   readonly name: string;
   readonly proxy: ProxyName;
   readonly edits: Edits;
-  /** Below which it shows the server, or "". */
+  /** Path under which the proxy serves the server, or "". */
   readonly path: string;
-  /** For the server. */
+  /** The server's environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Makes every time of the proxy two seconds, so that these are a long silence. */
+  /** Sets all of the proxy's timeouts to two seconds, so that a longer silence tests them. */
   readonly impatient: Edits;
 }
 
 const AT_ROOT = { path: "", env: {} };
 
-/** The proxy passes the path on, and the server knows it. */
+/** The proxy forwards the path, and the server knows it. */
 const PASSED = { path: "/support", env: { PARLEY_BASE_PATH: "/support" } };
 
-/** The server knows nothing of the path. */
+/** The proxy removes the path, which the server does not know. */
 const STRIPPED = { path: "/support", env: {} };
 
 const nginx = {
@@ -39,7 +39,7 @@ const haproxy = {
   ],
 } as const;
 
-// It has no time for silence by itself.
+// Caddy has no idle timeout by default.
 const caddy = { proxy: "caddy", edits: [], impatient: [] } as const;
 
 export const SETUPS: readonly Setup[] = [
@@ -54,7 +54,7 @@ export const SETUPS: readonly Setup[] = [
   { name: "Caddy", ...caddy, ...AT_ROOT },
 ];
 
-/** Each as its example says. */
+/** Each is configured as in its example. */
 export const BELOW_A_PATH: readonly Setup[] = [
   { name: "nginx, which passes a path on", ...nginx, edits: [["location / {", "location /support/ {"]], ...PASSED },
   {
@@ -85,13 +85,13 @@ export const BELOW_A_PATH: readonly Setup[] = [
   },
 ];
 
-/** For the server: whose word on the client's address it takes. */
+/** The server's environment: the proxy whose client address it trusts. */
 export const TRUSTING = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
 
-/** What has been started for each test. */
+/** Started proxies and servers, per test. */
 const started = new WeakMap<Cleanup, Behind>();
 
-/** A test for one proxy, skipped where that is not installed. One that fails prints what proxy and server said. */
+/** A test for one proxy, skipped if the proxy is not installed. A failed test prints the output of proxy and server. */
 export function through({ name, proxy }: Setup, title: string, run: (t: TestContext) => Promise<void>): void {
   void test(`through ${name}: ${title}`, { skip: missing(proxy) }, async (t) => {
     try {

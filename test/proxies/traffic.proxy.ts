@@ -1,4 +1,4 @@
-/** What clients of Parley notice of nginx, HAProxy and Caddy in front of it, as `examples/deploy` sets them up: nothing. */
+/** Clients of Parley must not notice nginx, HAProxy and Caddy in front of it, as configured in `examples/deploy`. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -108,7 +108,7 @@ for (const setup of [...SETUPS, ...BELOW_A_PATH]) {
     for (const url of [`${front.url}/metrics`, `${front.url}/metrics?x`, `${origin}/metrics`, `${origin}/x/metrics`]) {
       assert.equal((await fetch(url)).status, 404, url);
     }
-    // Neither encoded nor with a slash too many.
+    // Not in encoded form, and not with an extra slash.
     for (const name of [
       "%6detrics",
       "/metrics",
@@ -119,7 +119,7 @@ for (const setup of [...SETUPS, ...BELOW_A_PATH]) {
       "%2fmetrics",
       "%256detrics",
     ]) {
-      // As it is: `fetch` would resolve its dots.
+      // Unchanged: `fetch` would resolve the dots.
       const [answer] = await once(get(origin, { path: `${setup.path}/${name}` }), "response");
       answer.resume();
       assert.ok([301, 308, 400, 404].includes(answer.statusCode), `${name}: ${answer.statusCode}`);
@@ -132,7 +132,7 @@ for (const setup of [...SETUPS, ...BELOW_A_PATH]) {
     const key = "a-key-of-this-test";
     const env = { PARLEY_API_KEY: key };
     const { front, server } = await startBehind(t, setup, { env, turns: [[say("One")]] });
-    // On a connection of its own: HAProxy ends one that it has used before without an answer where the server's was gone.
+    // On a new connection: HAProxy closes a reused one without a response if the server's connection is gone.
     const ask = async (url: string) => {
       const [answer] = await once(get(url, { agent: false }), "response");
       answer.resume();
@@ -145,14 +145,14 @@ for (const setup of [...SETUPS, ...BELOW_A_PATH]) {
     await socket.cut();
     const stream = await openLine.sse(t, front, { resume: run, after: 0 }, { key });
     await stream.rest();
-    // Where a redirect leads is in a header, too.
+    // The target of a redirect is in a header, too.
     await (await fetch(`${front.url}?key=${key}`)).text();
-    // What fails may be told elsewhere.
+    // Failed requests may be logged elsewhere.
     await server.close();
     for (const path of [`/ws/chat?key=${key}`, `/api/chat/runs/${run}`]) {
       assert.ok((await ask(`${front.url}${path}`)) >= 500);
     }
-    // A line for each: the socket's comes when the proxy has noticed its end.
+    // One line per request: the WebSocket's appears when the proxy has noticed its end.
     const least = setup.path === "" ? 6 : 7;
     for (let asked = 0; (front.log().match(/GET/g) ?? []).length < least; asked++) {
       assert.ok(asked < 500, front.log());

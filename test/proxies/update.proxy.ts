@@ -1,4 +1,4 @@
-/** `examples/deploy/update.sh` under load: nginx, curl and npm are real, and processes of Parley are in the place of units. */
+/** `examples/deploy/update.sh` under load: nginx, curl and npm are real, and processes replace systemd units. */
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
@@ -19,7 +19,7 @@ const agent = (version: string) => `export default { name: "${version}", async r
   return "${version}";
 } };`;
 
-/** Starts and stops processes as systemd does its units, and has nginx read its configuration anew. */
+/** Starts and stops processes like systemd's units, and reloads nginx. */
 const systemctl = (folder: string, nginx: string) => `#!/bin/sh
 set -eu
 for last; do :; done
@@ -36,7 +36,7 @@ async function deployment(t: Cleanup) {
   const front = await startReverseProxy(t, "nginx", blue);
   const files = { "v1/agent.mjs": agent("v1"), "v2/agent.mjs": agent("v2"), "broken/agent.mjs": "export default {" };
   let folder = "";
-  // Before the folder goes, which knows the processes.
+  // Registered before the folder's removal, because the folder contains the process ids.
   t.after(() => execFileSync("sh", ["-c", `kill -9 $(cat "${folder}"/served/*.pid) || true`], { stdio: "ignore" }));
   folder = temporaryProject(t, files);
   for (const name of ["v1", "v2", "broken"]) {
@@ -78,7 +78,7 @@ async function deployment(t: Cleanup) {
   return { front, folder, blue, update: (name: string) => run(script, [join(folder, name)], { env }), control, run };
 }
 
-/** A connection of its own each time: nothing hides one that is refused. */
+/** Uses a new connection each time, so that no refused one is hidden. */
 function ask(url: string): Promise<{ status: number | undefined; text: string }> {
   return new Promise((resolve, reject) => {
     const headers = { "content-type": "application/json" };

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { REPOSITORY } from "../support/command.ts";
 
-/** Compiles each agent.ts in the folders of a folder as strictly as our own sources, against these. */
+/** Compiles each agent.ts in the subfolders of a folder with our own strict settings, against our sources. */
 export function compileAgents(folder: string): void {
   const compilerOptions = { rootDir: "/", paths: { "parley-agent": [join(REPOSITORY, "server/parley-agent.ts")] } };
   const extended = join(REPOSITORY, "tsconfig.json");

@@ -1,4 +1,4 @@
-/** The diagrams of docs/customize.md, with their package: npm run test:recipes installs it. */
+/** The diagrams of docs/customize.md, with their package, which npm run test:recipes installs. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-/** The servers of docs/embedding.md, with their packages: npm run test:recipes installs them. */
+/** The servers of docs/embedding.md, with their packages, which npm run test:recipes installs. */
 
 import assert from "node:assert/strict";
 import { execFileSync, fork } from "node:child_process";
@@ -18,13 +18,13 @@ import { twice } from "../support/twice.ts";
 
 const BLOCKS = codeBlocks(readMarkdown("docs/embedding.md")).filter(({ language }) => language === "js");
 
-/** The block whose first line names it. */
+/** The block with this name in its first line. */
 function block(name: string): string {
   const found = BLOCKS.find(({ text }) => text.startsWith(`// ${name}\n`));
   return found?.text ?? assert.fail(`docs/embedding.md has no block "${name}"`);
 }
 
-/** A middleware that reads the body, and one that speaks for every origin, both before Parley. */
+/** A middleware that reads the body, and one that allows every origin, both before Parley. */
 const careless = block("server.js, with Express").replace(
   "app.use(sessions);",
   `app.use((await import("cors")).default({ origin: true, credentials: true }));
@@ -43,7 +43,7 @@ const folder = temporaryProject({ after } as Cleanup, {
   "two.js": block("server.js, with two agents"),
   "app/layout.jsx": 'export default ({ children }) => <html lang="en"><body>{children}</body></html>;',
   "app/page.jsx": "export default () => <main>The rest of the site</main>;",
-  // Says where the server listens, as soon as it does.
+  // Reports the port once the server listens.
   "report.cjs": `
     const { Server } = require("node:net");
     const { listen } = Server.prototype;
@@ -55,14 +55,14 @@ const folder = temporaryProject({ after } as Cleanup, {
 for (const name of ["package.json", "package-lock.json"])
   cpSync(join("test/recipes/embedding", name), join(folder, name));
 await twice(() => execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder }));
-// As npm installs it: Next follows no link out of its folder.
+// As npm installs it, because Next follows no links out of its folder.
 mkdirSync(join(folder, "node_modules/parley-agent"));
 cpSync(join(REPOSITORY, "package.json"), join(folder, "node_modules/parley-agent/package.json"));
 cpSync(join(REPOSITORY, "dist"), join(folder, "node_modules/parley-agent/dist"), { recursive: true });
 for (const name of ["jiti", "ws"])
   symlinkSync(join(REPOSITORY, "node_modules", name), join(folder, "node_modules", name));
 
-/** Starts a server of the document in a process of its own. */
+/** Starts a server of the document in a separate process. */
 async function start(t: TestContext, file: string) {
   const { PATH = "" } = process.env;
   const env = { PATH, PORT: "0", SESSION_SECRET: "a secret", PARLEY_LOG: "off", NEXT_TELEMETRY_DISABLED: "1" };
@@ -86,7 +86,7 @@ async function start(t: TestContext, file: string) {
   return {
     ...at(""),
     at,
-    /** The exit code, after a signal. */
+    /** Stops the server; returns its exit code. */
     async stop(): Promise<number> {
       child.disconnect();
       child.kill("SIGTERM");
@@ -155,7 +155,7 @@ test("Express: neither cors() nor express.json() before Parley opens it, and the
   assert.match(JSON.parse(await parsed.text()).error.message, /call parley\.handle before express\.json\(\)/);
 });
 
-/** Asks over JSON and WebSocket, and compares how both end. */
+/** Sends a message over JSON and WebSocket, and compares how both end. */
 async function asks(
   t: TestContext,
   { url, socketUrl }: { url: string; socketUrl: string },

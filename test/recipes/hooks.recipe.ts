@@ -1,4 +1,4 @@
-/** The recipes of docs/hooks.md: npm run test:recipes installs the packages that they need. */
+/** The recipes of docs/hooks.md, with the packages that npm run test:recipes installs. */
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -36,7 +36,7 @@ import { compileAgents } from "./compile.ts";
 
 const DOCS = readMarkdown("docs/hooks.md");
 
-/** The recipe that contains a text. */
+/** The recipe that contains this text. */
 function recipe(has: string): string {
   const blocks = codeBlocks(DOCS).filter(({ language }) => language === "ts");
   return blocks.find(({ text }) => text.includes(has))?.text ?? assert.fail(`docs/hooks.md has no recipe with ${has}`);
@@ -68,7 +68,7 @@ const installed = createRequire(join(folder, "package.json"));
 const RUN = "run-of-this-test-0001";
 const TOKEN = "private token";
 
-/** Ada sends a message, does not like the answer and says why; Eve rates Ada's answer as good. */
+/** Ada sends a message, rates the answer as bad and gives a reason; Eve rates Ada's answer as good. */
 async function useRecipe(t: TestContext, project: string): Promise<void> {
   const module = await import(pathToFileURL(join(folder, project, "agent.ts")).href);
   const { name: _name, model: _model, ...hooks }: AgentDefinition = module.default;
@@ -117,7 +117,7 @@ interface Row {
   comment: string;
 }
 
-/** What somebody else says of Ada's answer is not joined with it. */
+/** Asserts Ada's rating; another user's rating of her answer is not joined with it. */
 function assertDisliked(rows: readonly Row[], records: string): void {
   assert.equal(rows.length, 1);
   const [row] = rows;
@@ -143,7 +143,7 @@ for (const [project, skip] of [
   });
 }
 
-/** Where Debian puts what is not on the path. */
+/** Debian's folder of the Postgres programs that are not in PATH. */
 function postgresBin(): string | undefined {
   const root = "/usr/lib/postgresql";
   const folders = existsSync(root) ? readdirSync(root).map((version) => join(root, version, "bin")) : [];
@@ -152,7 +152,7 @@ function postgresBin(): string | undefined {
 
 const bin = postgresBin();
 
-/** A Postgres of its own, which will not run as root. */
+/** Starts a new Postgres, which refuses to run as root. */
 async function startPostgres(t: TestContext, bin: string): Promise<string> {
   const data = mkdtempSync(join(tmpdir(), "parley-postgres-"));
   const isRoot = process.getuid?.() === 0;
@@ -200,7 +200,7 @@ test("a budget is one for all processes", { skip: bin === undefined && "there is
     const headers = { "content-type": "application/json", "x-user-token": token };
     return (await post({ url }, { message, stream: false }, { headers })).json();
   };
-  /** What a user has spent, once so many answers are counted. */
+  /** The amount that a user has spent, once it has reached `cost`. */
   const spent = async (user: string, cost: number) => {
     for (;;) {
       const { rows } = await client.query("select usd from spent where user_id = $1", [user]);
@@ -247,8 +247,8 @@ const INTERNAL = 1;
 const CLIENT = 3;
 
 /**
- * Names, kinds and required attributes of spans as of the repository open-telemetry/semantic-conventions-genai, to which
- * the conventions moved with version 1.42 of open-telemetry/semantic-conventions. It has no release yet.
+ * Names, kinds and required attributes of spans from the repository open-telemetry/semantic-conventions-genai, to which the
+ * conventions moved with version 1.42 of open-telemetry/semantic-conventions. It has no release yet.
  */
 test("an OTLP receiver gets the spans of a run by the conventions for generative AI", async (t) => {
   const spans: OtlpSpan[] = [];

@@ -1,4 +1,4 @@
-/** The recipes of docs/users.md that need packages: npm run test:recipes installs them. */
+/** The recipes of docs/users.md that need packages, which npm run test:recipes installs. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -23,7 +23,7 @@ const RECIPES = codeBlocks(readMarkdown("docs/users.md")).filter(
   ({ language, text }) => language === "ts" && /from "(?:jose|express-session)"/.test(text),
 );
 
-/** The recipe that contains a text. */
+/** The recipe that contains this text. */
 function recipe(has: string): string {
   return RECIPES.find(({ text }) => text.includes(has))?.text ?? assert.fail(`docs/users.md has no recipe with ${has}`);
 }
@@ -40,7 +40,7 @@ const folder = temporaryProject({ after } as Cleanup, {
   "webui/agent.ts": recipe("x-openwebui") + AGENT,
   "express/agent.ts": recipe("express-session") + AGENT,
 });
-// Without those of docs/hooks.md, which are ten times as large. The versions are those that are locked.
+// Without the packages of docs/hooks.md, which are ten times as large. The versions are those of the lock file.
 const { dependencies, ...rest } = JSON.parse(readMarkdown("test/recipes/package.json"));
 const needed = Object.entries(dependencies).filter(([name]) => /express|jose/.test(name));
 writeFileSync(join(folder, "package.json"), JSON.stringify({ ...rest, dependencies: Object.fromEntries(needed) }));
@@ -51,7 +51,7 @@ symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"));
 const installed = createRequire(join(folder, "package.json"));
 const jose = await import(pathToFileURL(installed.resolve("jose")).href);
 
-/** What the agent's tool says, or the refusal's code. */
+/** The answer of the agent's tool, or the error code. */
 async function whoAmI(url: string, headers: Record<string, string>): Promise<string> {
   const answer = await post({ url }, { message: "call all tools", stream: false }, { headers });
   const { error, tool_calls: calls } = JSON.parse(await answer.text());
@@ -118,7 +118,7 @@ test("a JWT of an identity provider says who is asking; without its keys nobody 
     assert.equal(await ask(more), "login_required");
   }
   assert.equal(await ask({}, { key: other.privateKey }), "login_required");
-  // What the keys of the provider are not for, such as HS256 with a public key as the secret.
+  // Algorithms that the provider's keys are not for, such as HS256 with a public key as the secret.
   for (const header of [{ alg: "none" }, { alg: "HS256", kid: "1" }, { alg: "RS256", kid: "1", crit: ["x"], x: 1 }]) {
     const forged = `${base64url(header)}.${base64url({ ...claims, exp: 4e9 })}.AAAA`;
     assert.equal(await whoAmI(url, { "x-user-token": forged }), "login_required");

@@ -1,7 +1,7 @@
 /**
- * Answers of all shapes, each streamed in random pieces in a real browser: nothing flickers, they end as if they had come at
- * once, and look as GitHub draws them (`github.json`, which update.py writes), but for what differs on purpose. `npm test`
- * tries every third shape, `npm run test:rich` all of them, with `RICH_SEED` in other pieces.
+ * Answers of all shapes, each streamed in random pieces in a real browser: nothing flickers, they end as if rendered at once,
+ * and look as on GitHub (`github.json`, written by update.py), except for intended differences. `npm test` tries every third
+ * shape, `npm run test:rich` all of them; `RICH_SEED` changes the pieces.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ const FORMULA =
 const HTML = "Raw HTML is text. GitHub parses it, and takes away afterwards what could do harm.";
 const ALERT = "GitHub draws alerts after its parser. Ours are boxes as well.";
 
-/** Where GitHub draws something else, and why that is on purpose. */
+/** Intended differences from GitHub, with the reasons. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   "dangerous link": "Its address could run a script.",
   "Japanese bold beside marks": CJK,
@@ -54,7 +54,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   "everything at once": `${FORMULA} ${ALERT}`,
 };
 
-/** Where text that was shown goes again while more comes, and why that cannot be helped. */
+/** Shapes in which visible text disappears while more arrives, with the reasons why this is unavoidable. */
 const SHRINKS: Readonly<Record<string, string>> = {
   "reference links": "Text in brackets is a link only once its definition has come.",
 };
@@ -67,7 +67,7 @@ const all = names.map((name, index) => ({ name, text: texts[index] ?? "", github
 const seed = Number(process.env.RICH_SEED ?? 41);
 const shapes = process.env.RICH === "all" ? all : all.filter((_, index) => index % 3 === seed % 3);
 
-/** The ends of pieces of 1 to 30 characters. */
+/** End positions of pieces of 1 to 30 characters. */
 function endsOf(text: string, random: () => number): number[] {
   const ends: number[] = [];
   for (let end = 0; end < text.length; ends.push(end)) end = Math.min(text.length, end + 1 + Math.floor(random() * 30));
@@ -77,18 +77,18 @@ function endsOf(text: string, random: () => number): number[] {
 const random = randomFrom(seed);
 const streams = shapes.map((shape) => ({ ...shape, ends: endsOf(shape.text, random) }));
 
-/** What became of a shape. */
+/** The results for a shape. */
 interface Drawn {
   readonly name: string;
   readonly streamed: string;
   readonly atOnce: string;
   readonly github: string;
-  /** Samples in which a block above the growing one is of another kind than at the end. */
+  /** Samples in which a block before the growing one has another type than at the end. */
   readonly retyped: readonly string[];
   readonly shrunk: readonly string[];
 }
 
-// The page allows nobody to parse HTML, which the answers of GitHub are.
+// The page's policy allows no parsing of HTML, which GitHub's answers need.
 const CHAT = { turns: [[say("Text.")]], browser: { bypassCSP: true } };
 
 test("every shape is there once, with GitHub's answer", () => {
@@ -140,7 +140,7 @@ interface MarkdownElement extends HTMLElement {
   updateComplete: Promise<unknown>;
 }
 
-/** Runs in the page, beside the answer that is there. Object methods, because functions with names need a helper there. */
+/** Runs in the page, next to the existing answer. Uses object methods, because named functions need a helper there. */
 async function draw(answer: Element, shapes: readonly Streamed[]): Promise<Drawn[]> {
   const known = (answer.closest("agent-chat-markdown") ?? answer) as MarkdownElement;
   const page = {
@@ -161,7 +161,7 @@ async function draw(answer: Element, shapes: readonly Streamed[]): Promise<Drawn
       const align = node.getAttribute("align") ?? /^align-(.*)/.exec(node.className)?.[1];
       return align ? ` ${align}` : "";
     },
-    /** What both draw, in the same words. */
+    /** A common description of both renderings. */
     outline(node: Node): string {
       if (node instanceof Text) return node.data.replaceAll("<", "&lt;");
       if (!(node instanceof HTMLElement)) return "";

@@ -1,4 +1,4 @@
-/** Tool calls that a person has to approve: no call without a yes, none twice, and nobody else's yes. */
+/** Tool calls that a person has to approve: none runs without approval, none twice, none by another user's approval. */
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
@@ -21,7 +21,7 @@ import { define, echo } from "../support/test-tools.ts";
 
 const KINDS = ["conversation_history", "previous_response_id"] as const;
 
-/** A shop whose orders can be cancelled with a person's consent. `done` has each cancelling. */
+/** A shop whose orders can be cancelled after approval. `done` records each cancellation. */
 function shop(more: Partial<ToolDefinition<{ order: string }>> = {}) {
   const done: unknown[] = [];
   const cancel: ToolDefinition<{ order: string }> = tool({
@@ -46,7 +46,7 @@ interface Asking extends ServerOptions {
   tools?: AgentDefinition["tools"];
 }
 
-/** A server that has asked for approval, and what it has asked. */
+/** Starts a server, makes it ask for approval, and returns what it asked. */
 async function ask(
   t: TestContext,
   { first = [CANCEL], turnsAfter = [[say("Done.")]], tools, agent, ...more }: Asking = {},
@@ -199,7 +199,7 @@ test("a run name belongs to one state, where both messages name one", async (t) 
   assert.deepEqual(codeOf(await send.json(t, server, { message: "On", run })), [400, "invalid_request"]);
 });
 
-// What a client may not do.
+// What clients must not do.
 
 test("a state in which anything of what is open was changed is invalid_state, and no call is made", async (t) => {
   const { server, done, state } = await ask(t);
@@ -214,7 +214,7 @@ test("a state in which anything of what is open was changed is invalid_state, an
     { ...state, open: "x" },
   ];
   for (const [index, one] of forged.entries()) {
-    // In turns, for what judges a state is the same on both.
+    // Alternates between transports, because both check states with the same code.
     const transport = index % 2 === 0 ? "json" : "socket";
     const body = index % 4 < 2 ? { approvals: [approve()] } : { message: "Hi" };
     const outcome = await send[transport](t, server, { ...body, state: one });
@@ -353,7 +353,7 @@ test("a clock that is set back does not make a used decision a new one", async (
   assert.equal(done.length, 1);
 });
 
-// What the author decides.
+// Options of the agent's author.
 
 test("edited arguments are checked before anything is used, shown, and told to the model", async (t) => {
   const { done, cancel } = shop({ editable: true });

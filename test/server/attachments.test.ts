@@ -1,4 +1,4 @@
-/** What may be attached, and the refusal of everything else: on REST and on the socket alike. */
+/** Which files may be attached, and errors for all others, over REST and WebSocket. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

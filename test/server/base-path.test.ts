@@ -21,7 +21,7 @@ const STATUS: readonly [path: string, status: number][] = [
   [`${BASE}/health`, 200],
   [`${BASE}/health/ready`, 200],
   [`${BASE}/widget.js`, 200],
-  // Probes and Prometheus ask the process itself.
+  // Without the base path: probes and Prometheus ask the process directly.
   ["/health", 200],
   ["/health/ready", 200],
   ["/metrics", 200],

@@ -1,4 +1,4 @@
-/** Runs that are ended from somewhere else than the line that they are read on. */
+/** Runs that are cancelled over another connection than the one that reads them. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -58,7 +58,7 @@ for (const kind of LINES) {
     const server = await startServer(t, { turns: [[say("Other")]] });
     const run = newRun();
     assert.equal((await cancel(server, run)).status, 404);
-    // Twice: a message whose line was lost is sent again.
+    // Twice: a client sends a message again after it lost the connection.
     for (let round = 0; round < 2; round++) {
       const line = await openLine[kind](t, server, { message: "Hi", run });
       const [last, ...more] = await line.rest();
@@ -155,7 +155,7 @@ test("PARLEY_RUN_SECONDS ends a run that is held back by a client which does not
   assert.equal(last?.type === "error" && last.code, "provider_timeout");
 });
 
-// What is remembered of names, such as those of runs that were cancelled before their message came, and for how long.
+// How many names, such as those of runs cancelled before their message arrived, are remembered, and for how long.
 
 const MINUTE = 60_000;
 const APPROVALS: MarkKind = { purpose: "approvals", max: 2, alone: "refuse" };
@@ -206,9 +206,9 @@ test("a mark that must not be forgotten is refused instead while there are too m
   assert.equal(await mark("a", MINUTE), "known");
 });
 
-// A client that goes away closes the connection to the model within a second, whatever the garbage collector does.
+// When a client disconnects, the connection to the model closes within a second, even without garbage collection.
 
-/** Sends a message, and returns how to go away. */
+/** Sends a message; returns a function that disconnects. */
 const send: Record<TransportName, (t: Cleanup, server: TestServer) => Promise<() => void>> = {
   json: async (_t, server) => leave(server, false),
   sse: async (_t, server) => leave(server, true),

@@ -1,6 +1,6 @@
 /**
- * Requests as the programs of docs/chat-apps.md send them, in test/fixtures/doors/requests: written from their source and their
- * documents, which each file names. The programs themselves are not run.
+ * Requests of the programs in docs/chat-apps.md, stored in test/fixtures/doors/requests: written from their source code
+ * and documentation, which each file names. The programs themselves are not run.
  */
 
 import assert from "node:assert/strict";
@@ -34,13 +34,13 @@ const BEFORE = [
 ];
 
 interface Row {
-  /** What the model is sent before the question. */
+  /** Messages that the model receives before the question. */
   before?: unknown[];
-  /** What stands behind the agent's own instructions. */
+  /** Text that is appended to the agent's own instructions. */
   instructions?: string;
-  /** What `x-parley-ignored` names. */
+  /** The value of `x-parley-ignored`. */
   ignored?: string;
-  /** What `ctx.metadata` has. */
+  /** The value of `ctx.metadata`. */
   metadata?: Record<string, string>;
 }
 

@@ -44,7 +44,7 @@ test("an empty state starts anew", async (t) => {
   assert.deepEqual(server.model.asked[1]?.messages, [user("b")]);
 });
 
-/** Other texts are in http-errors.test.ts. */
+/** http-errors.test.ts covers other texts. */
 const FRAMES: [name: string, frame: string | Buffer][] = [
   ["is null", "null"],
   ["is an array", "[]"],
@@ -191,7 +191,7 @@ test("stop with nothing running is ignored", async (t) => {
   assert.deepEqual(typesOf(events), ["token", "done"]);
 });
 
-// The socket below its messages: handshake, pings, frames, the end.
+// The WebSocket protocol below the messages: handshake, pings, frames, close.
 
 test("the handshake answers with the request's id", async (t) => {
   const { raw } = await startWithRaw(t, { turns: [] });
@@ -246,7 +246,7 @@ test("fragments that cut a letter in two are one text, also with a ping between 
   }
 });
 
-/** Sizes of a message around which RFC 6455, 5.2, writes its length in another form. */
+/** Message sizes at which RFC 6455, 5.2, changes the encoding of the length. */
 const SIZES = [125, 126, 127, 65_535, 65_536, 65_537];
 
 test("frames of every form of length come whole and in order, with characters of one to four bytes", async (t) => {
@@ -299,7 +299,7 @@ test("a ping goes out every 30 s; who answers stays, who does not is cut at the 
   const pinged = [once(lively.socket, "ping"), once(deaf.socket, "ping")];
   t.mock.timers.tick(30_000);
   await within(Promise.all(pinged), "the pings");
-  // A round trip: by its end the server has read the pong that went out before it.
+  // After this round trip the server has read the pong that was sent before.
   await lively.run({ message: "Hi" });
   t.mock.timers.tick(30_000);
   assert.equal((await within(deaf.closed, "the cut")).code, 1006);
@@ -311,7 +311,7 @@ function masked(first: number, payload: string): Buffer {
   const long = Buffer.alloc(bytes.length < 126 ? 0 : 8);
   if (long.length > 0) long.writeBigUInt64BE(BigInt(bytes.length));
   const head = [first, 0x80 | (long.length > 0 ? 127 : bytes.length)];
-  // A mask of zeros leaves the payload as it is.
+  // A mask of zeros leaves the payload unchanged.
   return Buffer.concat([Buffer.from(head), long, Buffer.alloc(4), bytes]);
 }
 

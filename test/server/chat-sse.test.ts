@@ -1,4 +1,4 @@
-/** `stream: true`: the answer's head, its silence, its reader and its end. */
+/** `stream: true`: the response's head, keep-alives, backpressure and end. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -92,7 +92,7 @@ test("two streams on one connection come one after the other, each whole, whatev
   const request = chatRequest(CHAT).join("\r\n");
   await raw.write(request + request);
   await within(asked, "the first request");
-  // Both run; the second one's first events wait behind the first answer.
+  // Both run; the second run's events wait until the first response has ended.
   await within(second, "the second request");
   held.open();
   for (const said of ["Grüße \u{1F642} plain", "second é\u2028"]) {
@@ -106,7 +106,7 @@ test("two streams on one connection come one after the other, each whole, whatev
   }
 });
 
-/** A body in chunks, as RFC 9112, 7.1 has them. */
+/** Decodes a chunked body (RFC 9112, 7.1). */
 async function dechunked(raw: RawConnection): Promise<string> {
   let body = "";
   for (;;) {
@@ -117,9 +117,9 @@ async function dechunked(raw: RawConnection): Promise<string> {
   }
 }
 
-// Clients that stay and do not read: the model waits, memory stays bounded, and in the end they are cut.
+// Clients that stay connected but do not read: the model pauses, memory stays bounded, and finally they are cut.
 
-/** Sends a chat request on a connection that takes nothing of the answer. */
+/** Sends a chat request and never reads the response. */
 async function postDeaf(t: Cleanup, server: TestServer, body: object) {
   const raw = await connectRaw(t, server);
   raw.socket.pause();
@@ -127,7 +127,7 @@ async function postDeaf(t: Cleanup, server: TestServer, body: object) {
   return raw;
 }
 
-/** A socket whose client has sent a message and does not read. */
+/** A WebSocket whose client has sent a message and never reads. */
 async function askDeaf(t: Cleanup, server: TestServer) {
   const client = await connect(t, server.socketUrl);
   client.socket.pause();
@@ -135,7 +135,7 @@ async function askDeaf(t: Cleanup, server: TestServer) {
   return client;
 }
 
-/** Each starts a run without reading it, and returns what cuts the line. */
+/** Each starts a run without reading it, and returns an object that cuts the connection. */
 const STREAMS = {
   sse: async (t: Cleanup, server: TestServer) => (await postDeaf(t, server, CHAT)).socket,
   async socket(t: Cleanup, server: TestServer) {
@@ -166,7 +166,7 @@ for (const [kind, start] of Object.entries(STREAMS)) {
   });
 }
 
-/** Closes the server, which waits for its answers to be sent, and lets a minute pass. Whether it has closed by then. */
+/** Closes the server, which waits for its responses to be sent; returns whether a minute of the clock is enough. */
 async function closesInAMinute(clock: StoppedClock, server: TestServer): Promise<boolean> {
   let isClosed = false;
   const closed = server.close().then(() => {
@@ -174,7 +174,7 @@ async function closesInAMinute(clock: StoppedClock, server: TestServer): Promise
   });
   await passMinute(clock, server);
   const wasClosed = isClosed;
-  // A failed test must not wait for time that stands still.
+  // If the test fails, it must not wait for the stopped clock.
   clock.tick(2_000_000);
   if (wasClosed) await closed;
   return wasClosed;
@@ -187,7 +187,7 @@ async function passMinute(clock: StoppedClock, { url }: TestServer): Promise<voi
   }
 }
 
-/** Somewhat more than the system takes off our hands. */
+/** Slightly more than the system's socket buffers hold. */
 const LONG = Array.from({ length: 72 }, () => say("x".repeat(64 * 1024)));
 const CUT_BEFORE_THE_DRAIN = { PARLEY_SEND_SECONDS: "5", PARLEY_DRAIN_SECONDS: "1000" };
 
@@ -217,7 +217,7 @@ test("an answer that waited behind another one does not wait for ever for its re
   await passMinute(clock, server);
   first.open();
   const wasCut = await closesInAMinute(clock, server);
-  // A failed test must not wait for a client that never reads.
+  // If the test fails, it must not wait for a client that never reads.
   raw.socket.destroy();
   assert.ok(wasCut, "the client was cut");
 });
@@ -288,7 +288,7 @@ test("the last event is held whatever its size, for who loses the line in the mi
   assert.deepEqual(await again.rest(), [done]);
 });
 
-/** A socket whose line is full: the model talks for ever, and the client takes nothing. */
+/** A WebSocket whose send buffer is full: the model never ends, and the client does not read. */
 async function fullSocket(t: Cleanup) {
   const { turn, taken } = endlessTurn();
   const server = await startServer(t, { turns: [turn] });

@@ -1,4 +1,4 @@
-/** What an agent's own code gets to know of each message: `ctx`. */
+/** `ctx`: what an agent's code learns about each message. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -200,7 +200,7 @@ test("what the start warns of with a list of tools is said once when a function 
   );
   const env = { PARLEY_STATE_SECRET: "s".repeat(30) };
   assert.match(await warnings({ env }, "pro"), /^[^\n]*wait for approval expire[^\n]*\n$/);
-  // Users are a reason to sign states without any tool: the start has said so.
+  // With users, states are signed even without tools: that warning was printed at the start.
   assert.match(await warnings({ authenticate: () => undefined }, "pro"), /^[^\n]*wait for approval expire[^\n]*\n$/);
 });
 

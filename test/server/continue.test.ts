@@ -1,4 +1,4 @@
-/** A run that goes on without a message: after a failure once tools have run, and after an answer that ended too early. */
+/** Runs that continue without a message: after a failure that followed tool calls, and after a truncated answer. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ const down: Step[] = [fail(new ApiError("provider_overloaded", "Too busy."))];
 const sentBy = (server: TestServer) => server.model.asked.at(-1)?.sent ?? [];
 const rolesOf = (messages: readonly { role: string }[]) => messages.map(({ role }) => role);
 
-/** A tool that counts. */
+/** A tool that counts its calls. */
 function counter() {
   const runs: unknown[] = [];
   return { runs, count: define("count", (_args, { callId }) => runs.push(callId)) };

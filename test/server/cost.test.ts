@@ -1,4 +1,4 @@
-/** What answers cost, by the agent's prices, and what is counted of answers that did not come to their end. */
+/** Costs of answers by the agent's prices, and token counts of unfinished answers. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -63,7 +63,7 @@ test("the start says which models of the agent have no price", async (t) => {
   assert.equal(server.log.filter((record) => sentence.test(record)).length, 1);
 });
 
-/** What is known of one run, in all places that say it. */
+/** The records of one run: of the hook and of the log. */
 async function recordsOf(t: Parameters<typeof startServer>[0], options: ServerOptions) {
   const { hook: onRunEnd, next } = onceCalled<RunRecord>();
   const server = await startServer(t, { ...options, agent: { ...options.agent, onRunEnd } });
@@ -209,15 +209,15 @@ test("a message that is refused before the model is asked costs nothing", async 
   assert.deepEqual([usage, cost], [undefined, 0]);
 });
 
-// What is counted of answers that did not come to their end.
+// Token counts of unfinished answers.
 
 const AGENT = { model: "openai/gpt-5.2", prices: PRICES, instructions: "x".repeat(400) } as const;
 const MESSAGE = "y".repeat(40);
 const SAID: Step[] = [think("t".repeat(20)), say("z".repeat(20))];
-/** At four characters a token: the instructions, the message and what was said. */
+/** At four characters per token: the instructions, the message, and the text so far. */
 const GUESSED = { input_tokens: 110, output_tokens: 10, estimated: true };
 
-/** The record of a message whose answer is stopped after its first piece of text. */
+/** The record of a run that is stopped after its first piece of text. */
 async function stopped(t: Parameters<typeof startServer>[0], options: ServerOptions, message: object = {}) {
   const { server, next, log } = await recordsOf(t, options);
   const client = await connect(t, server.socketUrl);
@@ -266,7 +266,7 @@ test("what tools have returned and what was said before counts as input, files d
   const message = { attachments, state: { conversation_history: history } };
   const { record } = await stopped(t, { agent, turns }, message);
   const { input_tokens: input = 0, output_tokens: output } = record.usage ?? {};
-  // The answer before, the arguments of the call and its result are 1,000 tokens each, the schema of the tool is some more.
+  // The earlier answer, the call's arguments and its result have 1,000 tokens each; the tool's schema adds some.
   assert.ok(input > 3110 && input < 3300, String(input));
   assert.equal(output, 1);
 });

@@ -1,4 +1,4 @@
-/** Every door, asked the same: JSON, Server-Sent Events, WebSocket and those of other protocols. */
+/** The same tests for every door: JSON, Server-Sent Events, WebSocket and other protocols. */
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -29,7 +29,7 @@ async function ask(
 
 const HI = { message: "Hi" };
 
-/** What a client heard, but for what it goes on with, as far as it hears that at this door. */
+/** Compares all that a client received, except `goesOn` and fields that this door never sends. */
 function assertHeard(door: TestedDoor, heard: Heard, expected: Partial<Heard>): void {
   const { finish, ...rest } = { ...SILENT, ...expected };
   const known = { ...rest, finish: finish && (door.finishes[finish] ?? finish) };
@@ -44,7 +44,7 @@ interface Case {
   name: string;
   turns: Step[][];
   agent?: ServerOptions["agent"];
-  /** Texts of the turns that clients get. */
+  /** Texts of the turns, as clients get them. */
   texts: string[];
   heard?: Partial<Heard>;
 }
@@ -280,7 +280,7 @@ testWithRedis(
     for (const [index, door] of Object.values<TestedDoor>(DOORS).entries()) {
       const named = { ...HI, name: `a-name-of-message-${index}` };
       assert.equal((await ask(t, door, one, named)).text, "Once");
-      // An answer in one body ends with its connection.
+      // A JSON answer cannot be repeated: it ends with its connection.
       if (door.isStreamed) assert.equal((await ask(t, door, other, named)).text, "Once");
     }
   },

@@ -1,4 +1,4 @@
-/** Runs that fail: one proper error on each transport, and nothing of what is behind it. */
+/** Failed runs: one error on each transport, without internal details. */
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
@@ -161,7 +161,7 @@ function image(data: string) {
   return { type: "image", name: "a.png", mime_type: "image/png", data };
 }
 
-// Runs that end with an error: the conversation goes on from its last good state, or is a new one.
+// Runs that end with an error: the conversation continues from its last valid state, or starts anew.
 
 const KINDS = ["conversation_history", "previous_response_id"] as const;
 const WAYS = [
@@ -170,7 +170,7 @@ const WAYS = [
   ["in a server that stops", "shutting_down"],
 ] as const;
 
-/** A first answer, one that ignores its abort, and others; time passes when the test says so. */
+/** A server with a first answer, one that ignores its abort, and one more; only the test advances time. */
 async function deafServer(t: TestContext, options: ServerOptions) {
   const held = gate();
   t.after(() => held.open());
@@ -184,7 +184,7 @@ async function deafServer(t: TestContext, options: ServerOptions) {
   return { server, clock };
 }
 
-/** Lets the second that a model has for its abort pass, once it is asked to stop. */
+/** Waits for the abort, then advances the clock by the second that a model has to react. */
 async function waitOutAbort({ server, clock }: Awaited<ReturnType<typeof deafServer>>): Promise<void> {
   let isAborted = false;
   void server.model.asked[1]?.aborted.then(() => {
@@ -199,7 +199,7 @@ async function waitOutAbort({ server, clock }: Awaited<ReturnType<typeof deafSer
 
 const deafTurn = (held: Gate): Turn => [say("Half"), wait(held.opened), say("Late")];
 
-/** What the model was told last, whichever kind of provider it is. */
+/** What the model received last, for either kind of provider. */
 function told({ model }: TestServer): unknown {
   const last = model.asked.at(-1);
   return model.stateKind === "previous_response_id"

@@ -1,4 +1,4 @@
-/** An agent with several models: who is asked when, and what a client and the log see of it. */
+/** Agents with several models: which is asked when, and what clients and the log see of it. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { jsonReply, startUpstream, type UpstreamReply } from "../support/upstrea
 const FIRST = "litellm/first";
 const SECOND = "compatible/second";
 
-/** Two Chat Completions servers, with an agent that asks one after the other. */
+/** Two Chat Completions servers, with an agent that tries one after the other. */
 async function pair(t: Cleanup, first: UpstreamReply[], second: UpstreamReply[], env = {}) {
   const upstreams = [await startUpstream(...first), await startUpstream(...second)] as const;
   for (const upstream of upstreams) t.after(() => upstream.close());
@@ -29,7 +29,7 @@ async function pair(t: Cleanup, first: UpstreamReply[], second: UpstreamReply[],
 }
 
 const text = CHAT_COMPLETIONS.text;
-/** Not asked for again. */
+/** A response that is not retried. */
 const refusal = (status: number, headers = {}) =>
   jsonReply(status, { error: { message: "no" } }, { "x-should-retry": "false", ...headers });
 
@@ -54,7 +54,7 @@ for (const [what, reply] of MENDED) {
     const clock = stopClock(t);
     const setup = async () => {
       const { upstreams, options } = await pair(t, [reply], [text("Hello")]);
-      // The second one has all of its time before it.
+      // Advances the clock before the second request starts, so that its time limit is untouched.
       const called = upstreams[0].nextCall().then(() => turns());
       if (reply.end === "stall") void called.then(() => clock.tick(60_000));
       return options;

@@ -1,4 +1,4 @@
-/** `POST /api/feedback`: what somebody thinks of an answer. */
+/** `POST /api/feedback`: ratings of answers. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** Hooks of an agent: what they get, what they decide, and that nobody waits for those that come after the answer. */
+/** Hooks of an agent: their input, their effects, and that nothing waits for hooks that run after the answer. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -328,7 +328,7 @@ test("onMessage gets the files and the ctx of its message", async (t) => {
 
 const SECRET = "the launch is on Friday";
 
-/** Each turn says what nobody may read, before a tool and after it. */
+/** Each turn says what no client may read, before and after a tool call. */
 const LEAKY = [
   [think(`think: ${SECRET}`), say(SECRET), call("c1", "look")],
   [think(`again: ${SECRET}`), say(SECRET), say("!"), end("stop", usage(3, 4))],

@@ -1,4 +1,4 @@
-/** What an agent that is written elsewhere may cost: never far more than the bytes that it sends. */
+/** The processor time that a hosted agent can cause, which must stay in proportion to the bytes that it sends. */
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -9,13 +9,13 @@ import { PROCESS_MS } from "../support/deadline.ts";
 import { listen } from "../support/listen.ts";
 import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 
-/** Milliseconds that this process has computed, however many others share the machine. */
+/** Processor time of this process in milliseconds, independent of other load on the machine. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
-/** The most that was computed while somebody waited for /health, until the work is done. */
+/** The most processor time between two responses of /health until the work is done. */
 async function longestPause(server: TestServer, work: Promise<unknown>): Promise<number> {
   let longest = 0;
   let isOver = false;
@@ -37,7 +37,7 @@ const delta = (count: number, operation: object) => ({ type: "STATE_DELTA", delt
 const snapshot = (state: unknown) => ({ type: "STATE_SNAPSHOT", snapshot: state });
 const FINISHED = { type: "RUN_FINISHED" };
 
-/** What costs far more than its bytes, where it is carried out, and why the answer ends. */
+/** Events that would cost far more than their size, where they are limited, and the logged reason. */
 const HOSTILE: [name: string, events: () => object[], logged: RegExp][] = [
   [
     "250,000 operations in one event of 10 MB",
@@ -119,7 +119,7 @@ const result = (id: string) => ({ type: "tool_result", data: { id, output: "foun
 const STEPS = 8_000;
 const ids = many(STEPS, (n) => `c${n}`);
 
-/** Answers of many steps, each of which must cost the same, and what else the agent has. */
+/** Answers of many steps of equal cost, and further options of the agent. */
 const LONG: [name: string, items: () => unknown[], more?: object][] = [
   [
     "texts and calls, which onAnswer reads",
@@ -152,7 +152,7 @@ for (const [name, items, more] of LONG) {
     const agent = { model: undefined, run: () => [...items(), "Done."].values(), ...more };
     const server = await startServer(t, { agent } as unknown as ServerOptions);
     const before = cpuMs();
-    // How long it takes on a busy machine is no cost.
+    // A long time limit: only processor time is measured, which does not depend on other load.
     const { last, toolCalls } = await json(t, server, { message: "Hi" }, { signal: AbortSignal.timeout(PROCESS_MS) });
     const ms = cpuMs() - before;
     assert.deepEqual([last.data, toolCalls?.length], ["Done.", STEPS]);

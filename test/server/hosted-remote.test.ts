@@ -1,4 +1,4 @@
-/** Agents behind HTTP: `agUi` and `responses`. */
+/** Hosted agents over HTTP: `agUi` and `responses`. */
 
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -34,7 +34,7 @@ async function remoteAgent(t: Cleanup, answer: Answer): Promise<Remote> {
 const dataOf = (...events: object[]) =>
   events.map((event) => `data: ${event === DONE ? "[DONE]" : JSON.stringify(event)}\n\n`).join("");
 
-/** A stream of these texts. */
+/** Responds with an event stream of these texts. */
 const streamed =
   (...texts: string[]): Answer =>
   (res) =>
@@ -42,7 +42,7 @@ const streamed =
 
 const sse = (...events: object[]) => streamed(dataOf(...events));
 
-/** Each request gets the next of the answers, and all behind them the last one. */
+/** Responds to each request with the next answer; the last one repeats. */
 function inTurn(...answers: Answer[]): Answer {
   let asked = 0;
   return (...request) => answers[Math.min(asked++, answers.length - 1)]?.(...request);
@@ -187,7 +187,7 @@ test("an agent that speaks AG-UI gets decisions as resume, with the calls, and e
   );
   const attachments = [PDF];
   await send.json(t, server, { message: "See this", attachments, state });
-  // Files have no place in decisions: these are declined, and the message follows them.
+  // Decisions cannot contain files: the calls are declined first, then the message is sent.
   const [declined, closed] = remote.asked.slice(2).map((one) => one.body as typeof body);
   assert.deepEqual([declined?.resume].flat().length, 2);
   assert.deepEqual(
@@ -209,7 +209,7 @@ const strict = asks({ id: "i1", toolCallId: "c1", responseSchema: { type: "objec
 const resume = (payload: unknown) => ({ resume: [{ interruptId: "i1", status: "resolved", payload }] });
 const command = (value: unknown) => ({ forwardedProps: { command: { resume: value } } });
 
-/** What an agent says when it asks, what the person answers, and where the agent gets that. */
+/** The agent's interrupt, the person's decision, and where the agent's request contains it. */
 const ANSWERED: [name: string, asked: object[], answer: object, sent: object][] = [
   ["LangGraph", [...CALLED, ...graph("i1", { a: 1 })], { approved: true }, command({ i1: { approved: true } })],
   [
@@ -299,7 +299,7 @@ test("a call that an agent behind AG-UI leaves open gets its result from the per
     const { id: _id, ...sent } = (messages as Record<string, unknown>[]).at(-1) ?? {};
     const content = JSON.stringify({ accepted: approved, note: reason });
     assert.deepEqual([resume, sent], [undefined, { role: "tool", toolCallId: "c1", content }]);
-    // What was declined stands once, whatever the agent says of it.
+    // A declined call appears once, whatever the agent reports about it.
     const rows = events.filter(({ type }) => type === "tool_call" || type === "tool_result");
     assert.equal(rows.length, approved ? 2 : 1);
   }
@@ -420,7 +420,7 @@ test("an agent that keeps its thread finds in each message what it knows under t
   const large = "x".repeat(400_000);
   const remote: Remote = await remoteAgent(t, (res, body, req) => {
     const id = `lc-${remote.asked.length}`;
-    // As LangGraph's servers do: the whole thread stands in the state, and the answer in the list of messages alone.
+    // Like LangGraph's servers: the state contains the whole thread, and only the list of messages has the answer.
     const thread = [{ type: "human", content: large, additional_kwargs: {} }];
     const known = body.messages as object[];
     const messages = [...known, { id, role: "assistant", content: `Answer ${remote.asked.length}` }];
@@ -517,7 +517,7 @@ const DONE = { type: "[DONE]" };
 const CREATED = { type: "response.created" };
 const completed = (...output: object[]) => ({ type: "response.completed", response: { id: "r1", output } });
 
-/** How servers stream the same answer: each is what clients get as the text of all tokens, and as the final text. */
+/** The servers' events, the text of all tokens that clients get, and the final text if it differs. */
 const SPOKEN: [name: string, events: object[], said: string, final?: string][] = [
   ["in pieces, and ends with [DONE]", [piece("Hel"), piece("lo"), DONE], "Hello"],
   ["in pieces and whole", [piece("Hel"), piece("lo"), done(spoken("Hello")), { trace_id: "t" }, DONE], "Hello"],
@@ -591,7 +591,7 @@ test("an answer that the token limit of a remote model cut says so", async (t) =
   assert.equal(last.type === "done" && last.finish_reason, "length");
 });
 
-/** `detail` is what the operator reads. */
+/** `detail` is the message for the operator. */
 const FAULTS: [name: string, answer: Answer, code: string, detail?: RegExp][] = [
   ["refuses", (res) => res.writeHead(500).end("secret"), "provider_error"],
   ["wants a key", (res) => res.writeHead(401).end("secret"), "provider_auth", /status 401\. Check the headers/],
@@ -648,7 +648,7 @@ const SERVED: [name: string, run: (url: string) => RunFunction, said: object[], 
   [
     "the Responses API",
     responses,
-    // The finished response has the calls of the model alone.
+    // The finished response contains only the model's calls.
     [done(OUTPUT), done(CALL), piece("Hello")],
     completed(CALL),
     'data: {"type":"response.in_progress"}\n\n',
@@ -672,7 +672,7 @@ for (const [name, run, said, end] of SERVED) {
 
 test("an agent that takes long is alive as long as it sends what says nothing, behind AG-UI and the Responses API", async (t) => {
   const env = { PARLEY_FIRST_CHUNK_SECONDS: "2", PARLEY_IDLE_SECONDS: "2" };
-  // At once, for each of them takes longer than its limits.
+  // In parallel, because each takes longer than the time limits.
   const answers = SERVED.map(async ([name, run, said, end, silent]) => {
     const remote = await remoteAgent(t, (res) => {
       res.writeHead(200, { "content-type": "text/event-stream" });
@@ -739,7 +739,7 @@ test("a state of a remote agent that is too large fails the run, and is not kept
   }
 });
 
-/** The document, the patch, and the document after it or why it does not fit. */
+/** The document, the patch, and the document after it or the reason why the patch fails. */
 const PATCHES: [document: string, patch: string, after: string | RegExp][] = [
   ['{"a":1}', '[{"op":"add","path":"/b","value":2},{"op":"add","path":"/a","value":3}]', '{"a":3,"b":2}'],
   ['{"a":[1,3]}', '[{"op":"add","path":"/a/1","value":2},{"op":"add","path":"/a/-","value":4}]', '{"a":[1,2,3,4]}'],
@@ -784,7 +784,7 @@ for (const [document, patch, after] of PATCHES) {
   test(`a JSON Patch is carried out as RFC 6902 has it, wholly or not at all: ${patch.slice(0, 100)}`, () => {
     const patched = new PatchedDocument(JSON.parse(document));
     if (after instanceof RegExp) {
-      // What was done before is taken back.
+      // If a patch fails, its earlier operations are rolled back.
       const before = [
         { op: "add", path: "/new", value: {} },
         { op: "add", path: "/new/list", value: [1, 2] },

@@ -1,4 +1,4 @@
-/** What clients get of what frameworks stream; test/agents has the packages themselves. */
+/** What clients get of frameworks' streams; test/agents runs the packages themselves. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -236,13 +236,13 @@ test("an agent of the AI SDK goes on by itself, round after round, with the mess
   );
 });
 
-// What a framework keeps of an answer that waits for a person: the next run gets it, and nobody else reads it.
+// Data that a framework keeps while an answer waits for approval: only the next run gets them.
 
 const REFUND = { toolCallId: "c1", toolName: "refund", input: { a: 1 } };
 const ASKED_STEP = { rawItem: { type: "function_call", callId: "c1", name: "refund", arguments: "{}" } };
 const PLANTED = "postgres://ada:planted@db";
 const ASK = { type: "tool-approval-request", approvalId: "a", toolCall: REFUND };
-/** What the AI SDK adds to a conversation: thoughts, and what a tool threw. */
+/** Messages that the AI SDK adds to a conversation: thinking, and a tool's error. */
 const AI_SAID = [
   { role: "assistant", content: [{ type: "reasoning", text: PLANTED }, ASK] },
   {
@@ -257,7 +257,7 @@ const AI_ASKS = [
   ASK,
 ];
 
-/** What a framework keeps of a run that waits, with a secret in it. */
+/** Data that frameworks keep for a waiting run, with a secret in them. */
 const KEEPERS: [name: string, source: () => unknown][] = [
   ["the AI SDK 5 and 6", () => ({ stream: streamed(AI_ASKS), response: Promise.resolve({ messages: AI_SAID }) })],
   ["the AI SDK 7", () => ({ stream: streamed(AI_ASKS), responseMessages: Promise.resolve(AI_SAID) })],
@@ -265,7 +265,7 @@ const KEEPERS: [name: string, source: () => unknown][] = [
     "the OpenAI Agents SDK",
     () =>
       Object.assign(streamed([{ type: "run_item_stream_event", name: "tool_approval_requested", item: ASKED_STEP }]), {
-        // As the class RunState writes it, with the local context that not even the model gets.
+        // As written by the class RunState, with the local context, which even the model does not get.
         state: { toString: () => JSON.stringify({ $schemaVersion: "1.0", context: { context: { db: PLANTED } } }) },
       }),
   ],
@@ -314,7 +314,7 @@ for (const [name, source] of KEEPERS) {
       assert.ok(last.type === "done" && last.approvals !== undefined, JSON.stringify(last));
       inputs.length = 0;
       let bytes = await readBytes[transport](t, server, { message: "Hi", run: newRun() });
-      // A run that fails before it has done anything gives back the state that it got.
+      // A run that fails before any event returns the state that it received.
       const approvals = last.approvals.map(({ id }) => ({ id, approved: true }));
       for (const wish of [{ approvals }, { message: "Never mind" }]) {
         bytes += await readBytes[transport](t, server, { ...wish, state: last.state, run: newRun() });

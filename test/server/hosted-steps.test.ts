@@ -1,4 +1,4 @@
-/** What clients get of agents within tools, as frameworks stream them: test/agents has the packages themselves. */
+/** What clients get of agents within tools, from frameworks' streams; test/agents runs the packages themselves. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { type Items, steps as recorded, shapesOf } from "../support/hosted-strea
 import { newRun, openLine } from "../support/run-lines.ts";
 import { startServer } from "../support/start-server.ts";
 
-/** Events in short, with indents: "tool(arguments)", "tool: progress", and "tool=output" or "tool!output". */
+/** A summary of events, indented by level: "tool(arguments)", "tool: progress", and "tool=output" or "tool!output". */
 function inShort(events: readonly StreamEvent[]): string[] {
   const levels = new Map<string, { level: string; tool: string }>();
   return events.flatMap((event) => {
@@ -38,7 +38,7 @@ const ENDED = "ask_desk=It is at the depot.";
 
 const withoutTasks = (items: Items) => items.filter((item) => Object(item)[1] !== "tasks");
 
-/** Each asks agents for an order that look for it with two tools; with their words, and those of nobody. */
+/** Agents that look an order up with two tools; clients get these calls, but not the inner agents' texts. */
 const STREAMS: [name: string, items: Items, rows: string[]][] = [
   [
     "the AI SDK 6, whose tools yield the messages of two agents at once",
@@ -258,7 +258,7 @@ for (const [name, items] of DEEP) {
 const said = (text: string) => [text, { text }, { type: "text-delta", id: "t", text }, { data: { text } }];
 const ofMastra = [mastra("tool-call", call("a")), mastra("tool-result", { toolCallId: "a", result: "found" })];
 
-/** A call whose tool hands out, in place of what it does, the words of an agent within it. */
+/** Calls whose tools yield the texts of an inner agent in place of progress. */
 const WORDS: [name: string, items: (words: string) => Items][] = [
   [
     "an AI SDK tool",
@@ -266,7 +266,7 @@ const WORDS: [name: string, items: (words: string) => Items][] = [
       { type: "tool-call", ...began("a", "a", {}) },
       ...said(words).map((output) => ({ type: "tool-result", toolCallId: "a", preliminary: true, output })),
       ...said(words).map((data) => ({ type: "data-delta", id: "a", data })),
-      // Such a part names no call: it may be about anything.
+      // This part names no call, so it could belong to anything.
       { type: "data-answer", data: { message: words } },
       { type: "data-answer", id: "other", data: { message: words } },
       { type: "tool-result", toolCallId: "a", output: "found" },

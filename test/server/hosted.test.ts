@@ -1,4 +1,4 @@
-/** Agents that are written elsewhere: what `run` gets, and what clients get of what it says. */
+/** Hosted agents: what `run` receives, and what clients get of its output. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,10 +21,10 @@ const hosted = (run: Run, more: object = {}, rest: Partial<ServerOptions> = {}):
 const serve = (t: Cleanup, run: Run, more: object = {}, rest: Partial<ServerOptions> = {}) =>
   startServer(t, hosted(run, more, rest));
 
-/** The agent says each of the lists in one run, in turn. */
+/** An agent that yields one of the lists in each run, in order. */
 const serveRounds = (t: Cleanup, ...rounds: unknown[][]) => serve(t, () => items(...(rounds.shift() ?? [])));
 
-/** The texts that clients put together. */
+/** The text that clients assemble from tokens. */
 const textOf = (events: readonly { type: string; data?: unknown }[]) =>
   events.flatMap(({ type, data }) => (type === "token" ? [data] : [])).join("");
 
@@ -34,13 +34,13 @@ const call = (id: string, tool = "look", args: unknown = { a: 1 }) => ({
 });
 const result = (id: string, output: unknown = "found") => ({ type: "tool_result", data: { id, output } });
 
-/** A piece of a message, as LangGraph streams it. */
+/** A message chunk as LangGraph streams it. */
 const graphChunk = (id: string, fields: object) => [
   "messages",
   [{ type: "AIMessageChunk", id, content: "", ...fields }, { langgraph_node: "agent" }],
 ];
 
-/** Arrays and objects within each other. */
+/** Nested arrays and objects. */
 const nested = (levels: number): unknown =>
   levels === 0 ? "]}" : levels % 2 === 0 ? [nested(levels - 1)] : { a: nested(levels - 1) };
 
@@ -48,7 +48,7 @@ async function* items(...list: unknown[]) {
   yield* list;
 }
 
-/** A stream as browsers have it. */
+/** A web `ReadableStream` of the items. */
 function streamOf(list: unknown[]): ReadableStream<unknown> {
   const rest = list.values();
   return new ReadableStream({
@@ -366,7 +366,7 @@ for (const [name, run, sentence, logged] of FAILURES) {
       calls += 1;
       return run(input);
     };
-    // As where others can chat, too: the operator's details stay in the log.
+    // Others can chat here, so that details for the operator must only be in the log.
     const env = { PARLEY_API_KEY: "k".repeat(24), PARLEY_ALLOWED_ORIGINS: "*" };
     const server = await serve(t, counted, {}, { env });
     const headers = { authorization: `Bearer ${env.PARLEY_API_KEY}` };
@@ -389,7 +389,7 @@ test("what a tool threw is for the log, unless it is a ToolError", async (t) => 
     items(
       ...thrown("c1", new Error("secret at /srv")),
       ...thrown("c2", new ToolError("No such order.")),
-      // The same failures once more, as some frameworks tell of them in several ways.
+      // The same failures again, because some frameworks report them in several ways.
       ...thrown("c1", new Error("secret at /srv")),
       ...thrown("c2", new Error("No such order.")),
       "So be it.",
@@ -504,7 +504,7 @@ test("an agent that is silent for too long, wherever that begins, ends with prov
   };
   const env = { PARLEY_FIRST_CHUNK_SECONDS: "1", PARLEY_IDLE_SECONDS: "1" };
   const server = await serve(t, run, {}, { env });
-  // At once, for each of them takes a second.
+  // In parallel, because each takes a second.
   const silences = [...ended].map(async ([message, { opened }]) => {
     const { last } = await send.sse(t, server, { message });
     assert.equal(last.type === "error" && last.code, "provider_timeout", message);
@@ -514,7 +514,7 @@ test("an agent that is silent for too long, wherever that begins, ends with prov
 });
 
 test("an agent that yields nothing for ever holds up nobody, and ends with the limit of its first event or of the run", async (t) => {
-  // At once, for each of them takes a second.
+  // In parallel, because each takes a second.
   const ends = [
     [null, "PARLEY_FIRST_CHUNK_SECONDS"],
     ["Hel", "PARLEY_RUN_SECONDS"],
@@ -651,14 +651,14 @@ test("logs, metrics and the page's information call the model run, and know its 
   assert.deepEqual(info.attachments.media_types, ["application/pdf"]);
 });
 
-// Calls that wait for a person.
+// Calls that wait for approval.
 
 const asks = (more: object = {}) => ({
   type: "tool_approval",
   data: { id: "c1", tool: "refund", arguments: { sum: 5 }, text: "Refund 5?", kept: { thread: 7 }, ...more },
 });
 
-/** Has the agent ask, and answers as it does when it is called again. `inputs` has each call of it. */
+/** Makes the agent ask for approval; its later runs continue. `inputs` records the input of each run. */
 async function asking(
   t: Cleanup,
   { first = [asks()], more = {} }: { first?: unknown[]; more?: Partial<ServerOptions> },

@@ -1,6 +1,6 @@
 /**
- * What no client would send: each row goes out byte by byte as it stands. The answer is a refusal in our JSON, or
- * the connection ends; the next request is served, the model is not asked, and the log holds no stack.
+ * Requests that no client would send, written byte by byte. The response is a JSON error or the connection closes; the
+ * next request succeeds, the model gets no request, and the log contains no stack.
  */
 
 import assert from "node:assert/strict";
@@ -97,7 +97,7 @@ const CASES: Case[] = [
   ["a target of 17 kB", [`GET /${"x".repeat(17_000)} HTTP/1.1`, "host: x", "", ""], 431],
   ["bytes above ASCII in the target", ["GET /\xff\xfe HTTP/1.1", "host: x", "", ""], 400],
   ["a target with a user's name", ["GET x:y@z HTTP/1.1", "host: x", "", ""], 400],
-  // Targets that are well-formed and lead nowhere
+  // Well-formed targets that do not exist
   ...[
     "*",
     "/nowhere",
@@ -239,7 +239,7 @@ for (const [what, bytes] of [
   });
 }
 
-/** While the only connection is taken, any other is closed at once. */
+/** Retries, because the server closes other connections while the only allowed one is in use. */
 async function served({ url }: TestServer): Promise<void> {
   for (;;) {
     const answer = await fetch(`${url}/health`, { headers: { connection: "close" } }).catch(() => undefined);
@@ -248,13 +248,13 @@ async function served({ url }: TestServer): Promise<void> {
   }
 }
 
-// Refusals on connections that have no answer of their own to write to.
+// Errors on connections on which no response of their own can be written.
 
 test("a socket without a key is cut when it sends more than a greeting", async (t) => {
   const { raw } = await startWithRaw(t, { env: { PARLEY_API_KEY: "k-123456" } });
   await raw.write(...upgrade());
   await raw.until("unauthorized");
-  // A text frame of 60 MiB is announced; its first bytes follow.
+  // The header of a text frame of 60 MiB, and its first bytes.
   const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0x03, 0xc0, 0, 0, 0, 0, 0, 0]);
   raw.socket.write(Buffer.concat([head, Buffer.alloc(64 * 1024)]));
   await raw.closed;
@@ -262,7 +262,7 @@ test("a socket without a key is cut when it sends more than a greeting", async (
 
 const OFFER = [...GET, "connection: upgrade", "upgrade: h2c", "", ""];
 
-/** Newer versions of Node ask which offers to accept, and one that is declined is a request like any other. */
+/** Newer versions of Node let the server decline an upgrade, whose request is then handled like any other. */
 const DECLINES_OFFERS = "shouldUpgradeCallback" in createServer();
 
 for (const [what, lines] of [
@@ -293,7 +293,7 @@ test("offers of another protocol that do not wait for their answers end no serve
   const { server, raw } = await startWithRaw(t, { turns: [] });
   await raw.write(...OFFER.slice(0, -1), ...OFFER);
   await raw.write(...GET, "", "");
-  // A Node that declines an offer forgets what came in the same packet behind it.
+  // If Node declines an upgrade, it discards what followed it in the same packet.
   if (DECLINES_OFFERS) assert.equal((await raw.answer()).status, 200);
   else await raw.closed;
   assert.equal((await fetch(`${server.url}/health`)).status, 200);

@@ -1,4 +1,4 @@
-/** Every refusal of plain HTTP: its status, its code, the field that it names, its headers. */
+/** All error responses over plain HTTP: status, code, `param`, headers. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -19,7 +19,7 @@ async function refusal(answer: Response): Promise<{ code: ErrorCode; param?: str
   return body.error;
 }
 
-/** What is refused alike costs no server each. */
+/** One server for all requests that are refused. */
 const server = await startServer({ after } as Cleanup, { turns: [], env: { PARLEY_RATE_PER_SOCKET: "0" } });
 
 const BODIES: [name: string, body: unknown, code: ErrorCode, param?: string][] = [
@@ -74,7 +74,7 @@ const NOT_JSON: Record<string, string>[] = [
   ...["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""].map((type) => ({
     "content-type": type,
   })),
-  // It would be read as UTF-8.
+  // The body would be read as UTF-8.
   ...["utf-16", '"UTF-16LE"', "iso-8859-1"].map((name) => ({ "content-type": `application/json; charset=${name}` })),
   { "content-encoding": "gzip" },
 ];
@@ -153,13 +153,13 @@ function nested(depth: number): unknown {
   return value;
 }
 
-// Bodies and text frames that no client of ours would write: each gets the same code over REST and on the socket. What is no
-// JSON of all is tried in test/fuzz/messages.test.ts.
+// Bodies and text frames that our client would never write: REST and WebSocket return the same code.
+// test/fuzz/messages.test.ts covers invalid JSON.
 
 const text = (json: string) => Buffer.from(json);
 const rest = '"message":"","stream":true}';
 
-/** "closes": a text frame cannot hold these bytes (RFC 6455, 5.6), so the socket is closed with 1007. */
+/** "closes": a text frame cannot contain these bytes (RFC 6455, 5.6), so the socket is closed with 1007. */
 const HOSTILE: [name: string, bytes: Buffer, code: ErrorCode, socket?: "closes"][] = [
   ["nothing", text(""), "invalid_json"],
   ["a byte order mark before what is no message", text(`\uFEFF{${rest}`), "invalid_request"],
@@ -238,7 +238,7 @@ test("none of them reached the model, and the log holds no stack", () => {
   assert.doesNotMatch(server.log.join("\n"), / {4}at |internal|Error:/);
 });
 
-// How large the parts of one message may be: each limit by its setting, over REST and socket alike.
+// Maximum sizes of the parts of a message: each limit by its setting, over REST and WebSocket.
 
 const LIMITS = {
   PARLEY_MAX_MESSAGE_CHARS: "10",
@@ -252,7 +252,7 @@ const texts = (count: number) => Array.from({ length: count }, () => ({ type: "t
 const past = (...history: unknown[]) => ({ conversation_history: history });
 const answered = (extra: object) => [user("Hi"), { role: "assistant", content: "Yes", ...extra }];
 
-/** Each figure just within its limit, and just beyond it. */
+/** A value just within each limit, and one just beyond. */
 const BOUNDS: [name: string, within: ChatMessage, beyond: ChatMessage, param: string][] = [
   ["the text", { message: "a".repeat(10) }, { message: "a".repeat(11) }, "/message"],
   [
@@ -270,7 +270,7 @@ const BOUNDS: [name: string, within: ChatMessage, beyond: ChatMessage, param: st
   [
     "the bytes of the history",
     { message: "Hi", state: past(user("a".repeat(180))) },
-    // Characters of two bytes each: fewer than the limit, were they counted as characters.
+    // Characters of two bytes each: counted as characters, they would be within the limit.
     { message: "Hi", state: past(user("é".repeat(100))) },
     "/state/conversation_history",
   ],
@@ -339,7 +339,7 @@ test("calls beyond those of one turn are not carried out, and the model is told"
 test("a message may hold 500,000 values, and one more is 413", async (t) => {
   const server = await startServer(t, { turns: [[say("Counted")]] });
   const ask = async (values: number) => {
-    // The object, its two commas, the array, and a comma between the values of that.
+    // Subtracts the object, its two commas, and the array; the rest are values and the commas between them.
     const filler = Array(values - 3)
       .fill("1")
       .join();

@@ -1,4 +1,4 @@
-/** Which key opens what, for which page: every cell of the contract's table. */
+/** Which key grants access to what, for which page: each cell of the table in the documentation. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { type Cleanup, OPEN_PATHS, startServer, type TestServer } from "../suppo
 const KEYS = { PARLEY_API_KEY: "api-key-1, api-key-2", PARLEY_CHAT_KEY: "chat-key", PARLEY_WIDGET_KEY: "widget-key" };
 const ENV = { ...KEYS, PARLEY_ALLOWED_ORIGINS: "https://shop.example" };
 
-/** The page that a request comes from. */
+/** Origins that a request can come from. */
 const PAGES = {
   none: () => undefined,
   own: (server: TestServer) => server.url,
@@ -77,7 +77,7 @@ const requestOf: Record<Way, (server: TestServer, headers: Record<string, string
   metrics: ({ url }, headers) => fetch(`${url}/metrics`, { headers }),
 };
 
-/** The answer's status, with what must go with it. */
+/** The response's status; also checks the headers that belong to it. */
 async function askRest(server: TestServer, key: string | undefined, origin: string | undefined, way: Way = "rest") {
   const headers = {
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
@@ -92,7 +92,7 @@ async function askRest(server: TestServer, key: string | undefined, origin: stri
   return answer.status;
 }
 
-/** The same as the status of REST: 4401 is 401, 4403 is 403. */
+/** The result of the WebSocket as an HTTP status: 4401 is 401, 4403 is 403. */
 async function askSocket(t: Cleanup, server: TestServer, key: string | undefined, origin: string | undefined) {
   const query = key === undefined ? "" : `?key=${encodeURIComponent(key)}`;
   const options = origin === undefined ? {} : { origin };
@@ -193,7 +193,7 @@ test("after too many wrong keys from an address no key is looked at, right ones 
   assert.equal((await askFrom(server, { key: "api-one", address: "203.0.113.2" })).status, 200);
 });
 
-/** How a guess reaches a server that names no proxy. */
+/** How guesses reach a server so that all count as one loopback address. */
 const THROUGH: [how: string, env: Record<string, string>, headers: (n: number) => object][] = [
   ["directly", {}, () => ({})],
   ["through a proxy that is not named", {}, (n) => ({ "x-forwarded-for": `203.0.113.${n}` })],

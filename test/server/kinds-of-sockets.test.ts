@@ -1,4 +1,4 @@
-/** The server on a Unix socket, and behind an HTTPS server: whatever it answers and ends over TCP, it does there. */
+/** The server on a Unix socket and behind HTTPS: all requests and shutdowns work as over TCP. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ import { endlessTurn, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 
-/** Opens one more way to the server. Returns what connects to it. */
+/** Makes the server reachable in another way; returns a function that connects to it. */
 type Entrance = (t: Cleanup, server: TestServer) => Promise<() => Socket>;
 
 const onUnixSocket: Entrance = async (t, { server }) => {

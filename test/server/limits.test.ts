@@ -1,4 +1,4 @@
-/** The time that is given to what is not ours: the code of a project, and other servers. */
+/** Time limits of foreign code: a project's functions and other servers. */
 
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
@@ -43,7 +43,7 @@ for (const [what, work, ms, outcome] of WORK) {
       [getEventListeners(outer.signal, "abort"), getEventListeners(own as AbortSignal, "abort")],
       [[], []],
     );
-    // A rejection that nobody handles would fail the test.
+    // Gives an unhandled rejection time to fail the test.
     await turns();
     assert.equal(timers(), before);
   });
@@ -74,7 +74,7 @@ test("while the event loop is busy no time-out passes: an answer that is there i
   assert.equal(await answer, "value");
 });
 
-// The functions of a project, by how they fail.
+// A project's functions, by the way in which they fail.
 
 const WAYS: [way: string, fails: () => never][] = [
   ["throws", throwing(new Error("out of order"))],
@@ -93,16 +93,16 @@ const FAILED = ["tool_call Payment", "tool_result Payment failed", "done stop"];
 const ASKED = ['tool_approval Payment The assistant wants to use "Payment".', "done approval_required"];
 
 interface Row {
-  /** What the log calls it. */
+  /** The function's name in the log. */
   name: string;
-  /** What the log says was late; default: the name. */
+  /** What the log reports as late; default: `name`. */
   late?: string;
   setup(fails: () => never): ServerOptions;
   /** What a client sees of its run, or of the request that calls the function. */
   seen: string[];
-  /** The answer of that request: its status, and its text. */
+  /** Makes the request that calls the function; returns its status and text. */
   ask?(server: TestServer): Promise<[status: string, text: string]>;
-  /** Something that it must not return, and what the log says of that. */
+  /** An invalid return value, and what the log says about it. */
   nonsense?: [returned: unknown, said: RegExp];
 }
 
@@ -191,7 +191,7 @@ const ROWS: Row[] = [
   { name: "close", setup: (close) => ({ close, agent: { tools: [pay({})] } }), seen: WITH_TITLE },
 ];
 
-/** Of each event but tokens, what a person can tell it by. */
+/** The fields of an event that people see; nothing for tokens. */
 function seenOf(event: StreamEvent): string[] {
   const { type, data } = event;
   if (type === "token") return [];
@@ -221,7 +221,7 @@ for (const { name, late = name, setup, seen, ask, nonsense } of ROWS) {
       else if (way === "never answers") assert.ok(said.includes(`${late} took longer than 0.05 seconds`), said);
       else assert.match(said, /out of order|authenticate threw something that is no Error/);
       if (name !== "authenticate") assert.ok(said.includes(name), said);
-      // Neither belongs to a run.
+      // Neither of the two belongs to a run.
       if (name !== "authenticate" && name !== "close") assert.match(failures[0].run_id, /^[\w-]{8}$/);
     });
   }

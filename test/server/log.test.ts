@@ -1,4 +1,4 @@
-/** The log: one record for each request and each run, with facts and without the words of a conversation. */
+/** The log: one record per request and per run, with facts but without the texts of conversations. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,14 +18,14 @@ const SHORT_ID = /^[0-9a-f]{8}$/;
 
 type Line = Record<string, string | number>;
 
-/** The lines of one kind, once the server has closed and nothing more is written. */
+/** All records of one kind, read after the server has closed. */
 async function lines(server: TestServer, msg: string): Promise<Line[]> {
   await server.close();
   const all = server.log.map((line): Line => JSON.parse(line));
   return all.filter((line) => line.msg === msg);
 }
 
-/** Times differ each time; that they are whole milliseconds does not. */
+/** Removes times, which differ on each run, after checking that they are whole milliseconds. */
 function withoutTimes({ time, ms, queue_ms, first_token_ms, ...rest }: Line): Line {
   assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   for (const value of [ms, queue_ms, first_token_ms]) {
@@ -135,7 +135,7 @@ test("a socket is one line when it closes, with the id that its client was given
   assert.deepEqual([line?.method, line?.route, line?.status, line?.request_id], ["WS", "/ws/chat", 101, "socket-1"]);
 });
 
-/** Refusals and failures that quote what a visitor wrote, wherever a provider can put it. */
+/** Errors that quote a visitor's text, wherever a provider can put it. */
 const QUOTING: [failure: Error, facts: string][] = [
   [
     new UpstreamRefusal(
@@ -173,7 +173,7 @@ test("a run that failed is a warning with the code; of the provider's failure th
       const [failure] = await lines(server, "failure");
       assert.deepEqual([failure?.level, failure?.run_id], ["warn", run?.run_id]);
       if (PARLEY_LOG_LEVEL === "info") {
-        // These errors were made here, as if by the author's code.
+        // Removes the places: these errors are thrown in this file, like those of the agent's author.
         const told = String(failure?.error).replace(/ at \S+:\d+:\d+$/gm, "");
         assert.equal(told, `provider_overloaded: Too busy.\n  cause: ${facts}`);
         assert.doesNotMatch(server.log.join("\n"), /private/);
@@ -262,7 +262,7 @@ test("PARLEY_LOG_LEVEL=debug adds a line for each model request and tool call; e
   assert.deepEqual(counts, {
     debug: [2, 1, 1, 1, 1],
     info: [0, 0, 1, 1, 1],
-    // The request was answered with 500.
+    // Includes the request, because its status was 500.
     warn: [0, 0, 1, 1, 1],
     error: [0, 0, 0, 0, 1],
   });
@@ -295,7 +295,7 @@ const START: RunStart = {
   model: "demo",
 };
 
-/** A log of a server with this environment, and the records that it writes. */
+/** A log with this environment, and the records that it writes. */
 function ownLog(format: "json" | "pretty", env: Environment = {}) {
   const records: string[] = [];
   const settings = readSettings({ PARLEY_LOG: format, PARLEY_LOG_LEVEL: "debug", ...env });
@@ -343,7 +343,7 @@ for (const format of ["json", "pretty"] as const) {
   });
 }
 
-/** All that docs/api.md names. */
+/** All fields documented in docs/api.md. */
 const FIELDS = new Set(
   `time level msg request_id run_id method route status ms bytes model transport key end queue_ms first_token_ms
   input_tokens output_tokens conversation turns tools provider_request_id name outcome error text`.split(/\s+/),

@@ -1,4 +1,4 @@
-/** What an agent's author writes of MCP servers, and the shortest way from there to a call. */
+/** An agent's `mcp` setting: mistakes in it, and a first call of an MCP server's tool. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -22,7 +22,7 @@ const AUTH = { clientId: "parley", clientSecret: "hush-hush" };
 const ADDRESS = /mcp\.s\.url must be an address such as https:\/\/tools\.example\.com\/mcp/;
 const NAMES = /must be an array of names of tools, which may have a \* at the end/;
 
-/** What is written, and what is said of it. */
+/** An invalid value of `mcp`, and its error message. */
 const MISTAKES: [written: unknown, sentence: RegExp][] = [
   ["npx", /^mcp must be an object of servers by name.*\{ files: \{ command: "npx", args: \[…\] \} \}/],
   [[PROGRAM], /^mcp must be an object of servers by name/],
@@ -35,7 +35,7 @@ const MISTAKES: [written: unknown, sentence: RegExp][] = [
   [{ a: PROGRAM, b: { ...PROGRAM, prefix: "a" } }, /^mcp\.a and mcp\.b .*Set prefix of one of them\.$/],
 ];
 
-/** The same for one server. */
+/** Invalid values of one server, and their error messages. */
 const OF_A_SERVER: [written: object, sentence: RegExp][] = [
   [{ ...PROGRAM, arguments: [] }, /^mcp\.s has a field arguments, which does nothing\. /],
   [{ ...PROGRAM, arg: [] }, /^mcp\.s has a field arg, which does nothing\. Did you mean args\?$/],
@@ -111,7 +111,7 @@ test("without its package an agent with mcp does not start, and the sentence has
   assert.ok(stderr.includes(sentence), stderr);
 });
 
-/** An agent whose server has the files of a folder. */
+/** An agent with an MCP server that reads files of a folder. */
 function fileServer(t: Cleanup, more: object = {}) {
   const folder = temporaryProject(t, { "notes.txt": "Buy milk." });
   const args = [join(REPOSITORY, "test/fixtures/mcp/files.mjs"), folder];

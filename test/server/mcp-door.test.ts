@@ -1,4 +1,4 @@
-/** `POST /mcp`: the agent as a tool of others, asked by the official client of both eras. */
+/** `POST /mcp`: the agent as an MCP tool, called by the official client of both protocol generations. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ import { define, echo } from "../support/test-tools.ts";
 const start = (t: Cleanup, { env, ...options }: ServerOptions): Promise<TestServer> =>
   startServer(t, { ...options, env: { ...MCP_ENV, ...env } });
 
-/** A request as it is, with the headers that every client sends. */
+/** Posts a raw request, with the headers that every client sends. */
 function post(server: TestServer, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${server.url}/mcp`, {
     method: "POST",
@@ -202,14 +202,14 @@ for (const [era, mode] of Object.entries(ERAS)) {
     const back = await connectMcp(t, first, { mode });
     await ask(back, "C", answer.conversation);
     assert.equal(first.model.asked.at(-1)?.messages.length, 5);
-    // What Redis holds shows neither the key nor the conversation.
+    // Keys in Redis reveal neither the API key nor the conversation.
     assert.doesNotMatch(await redis.command("KEYS", "*"), new RegExp(`${KEY}|${answer.conversation}`));
     await redis.kill();
     await assert.rejects(ask(back, "D", answer.conversation), /not possible at the moment/);
   });
 }
 
-/** Two processes, or one twice, are asked at once in one conversation. */
+/** Sends two messages of one conversation at the same time, to two processes or twice to one. */
 async function askAtOnce(t: Cleanup, servers: readonly [TestServer, TestServer], opened: () => void) {
   const clients = await Promise.all(servers.map((server) => connectMcp(t, server, { mode: ERAS[2026] })));
   const [one, other] = clients as [Client, Client];
@@ -271,7 +271,7 @@ test("a client that takes no stream gets the answer in one body", async (t) => {
   const { id, result } = await response.json();
   const { structuredContent, isError } = result;
   assert.deepEqual([id, structuredContent.answer, isError], ["a", "Hello.", false]);
-  // A model that gets the texts alone has to know how to go on, too.
+  // A model that only gets the texts also needs to know how to continue the conversation.
   assert.deepEqual(result.content, [
     { type: "text", text: "Hello." },
     { type: "text", text: `conversation: ${structuredContent.conversation}` },
@@ -302,7 +302,7 @@ test("as long as a quiet answer lasts, comments keep its connection open", async
   assert.match(text, /^(?:: keep-alive\n\n)+event: message\ndata: [^\n]*"text":"ab"[^\n]*\n\n$/);
 });
 
-/** What is refused, and how. */
+/** Requests that are refused, with status and error code. */
 const REFUSED: [what: string, body: unknown, headers: Record<string, string>, status: number, code: number][] = [
   ["no JSON", "{", {}, 400, -32700],
   ["no JSON-RPC", { method: "ping", id: 1 }, {}, 400, -32600],
@@ -429,7 +429,7 @@ test("states are kept for an hour after their last use, a thousand of them, and 
   assert.deepEqual(await kept("a", "c", "d"), [undefined, "c", undefined]);
   await store.save("e", "x".repeat(100));
   assert.deepEqual(await kept("c", "e"), [undefined, "x".repeat(100)]);
-  // What has no room drives nothing out.
+  // An entry that is too large does not evict others.
   await store.save("f", "x".repeat(101));
   assert.deepEqual(await kept("e", "f"), ["x".repeat(100), undefined]);
 });

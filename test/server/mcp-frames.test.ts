@@ -1,6 +1,6 @@
 /**
- * What the MCP door has said to the official client, kept in test/fixtures/doors: it says the same today, and a client that is newer
- * understands it. Written by: FRAMES=write node --import tsx --test test/server/mcp-frames.test.ts
+ * The MCP door's recorded responses to the official client (test/fixtures/doors): they are the same today, and newer
+ * clients understand them. Recorded by: FRAMES=write node --import tsx --test test/server/mcp-frames.test.ts
  */
 
 import assert from "node:assert/strict";
@@ -19,23 +19,23 @@ import { call, say } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { define, echo } from "../support/test-tools.ts";
 
-/** What says only that the answer is coming, which depends on the time. */
+/** Progress events without a message, whose number depends on the time. */
 const QUIET = /event: message\ndata: \{[^\n]*"params":\{"progressToken":\d+,"progress":\d+\}\}\n\n/g;
 
-/** What differs each time, or with each version of Parley. */
+/** Replaces values that differ on each run or with each version of Parley. */
 const steady = (answer: string) =>
   answer
     .replace(QUIET, "")
     .replace(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, "ID")
     .replace(/("version":")[^"]*/g, "$1VERSION");
 
-/** Methods of HTTP, and of JSON-RPC. */
+/** The HTTP method and the JSON-RPC method. */
 const nameOf = ({ method }: IncomingMessage, body: string) =>
   `${method} ${body === "" ? "" : (JSON.parse(body).method ?? "")}`.trim();
 
 const FRAMES: FramesOptions = { nameOf, steady, handedOn: ["mcp-session-id"] };
 
-/** What the client does: it lists the tool, asks, goes on, and hears of progress, of a failure, and of what waits. */
+/** Lists the tool, calls it with progress, continues with a call that needs approval, and causes an error. */
 async function converse(t: Cleanup, url: string, options: McpClientOptions): Promise<unknown[]> {
   const client = await connectMcp(t, { url }, options);
   const { tools } = await client.listTools();
@@ -70,5 +70,5 @@ for (const [era, mode] of Object.entries(ERAS)) {
   });
 }
 
-/** A client of 2025 asks whether there is something to listen to while it goes on. */
+/** A client of 2025 opens its GET stream at an unpredictable moment. */
 const inOrder = (exchanges: Exchange[]) => [...exchanges].sort((a, b) => a.asked.localeCompare(b.asked));

@@ -1,4 +1,4 @@
-/** What Prometheus gets: a well-formed page, whose numbers are those of what really happened. */
+/** The metrics for Prometheus: a valid page whose numbers match what happened. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ interface Metric {
   samples: Map<string, number>;
 }
 
-/** Reads the text format as strictly as its specification: what a scraper would refuse fails here. */
+/** Parses the text format as strictly as its specification, so that an invalid page fails here. */
 function parseMetrics(text: string): Map<string, Metric> {
   assert.ok(text.endsWith("\n"));
   const metrics = new Map<string, Metric>();
@@ -45,7 +45,7 @@ function parseMetrics(text: string): Map<string, Metric> {
   return metrics;
 }
 
-/** Buckets grow, and the last one holds all. */
+/** Asserts that buckets are cumulative and that the last one counts all. */
 function assertBuckets(name: string, samples: ReadonlyMap<string, number>): void {
   const last = new Map<string, number>();
   for (const [sample, value] of samples) {
@@ -146,7 +146,7 @@ test("what runs, waits and is refused now can be seen", async (t) => {
   await running.until("token");
   const waiting = await connect(t, server.socketUrl);
   waiting.send({ message: "2" });
-  // Answered after the message before it was taken.
+  // Its error means that the message before it was queued.
   waiting.send({ message: "3" });
   await waiting.until("error");
   const refused = await connect(t, server.socketUrl);
@@ -160,7 +160,7 @@ test("what runs, waits and is refused now can be seen", async (t) => {
   assert.equal(value('parley_errors_total{code="run_in_progress"}'), 1);
 });
 
-/** Addresses of clients behind a proxy: those of loopback itself are not counted. */
+/** Client addresses behind a proxy, because loopback addresses are not counted. */
 const from = (address: string) => ({ "x-forwarded-for": address });
 
 test("each limit that refuses something counts under its own name", async (t) => {

@@ -1,4 +1,4 @@
-/** `createParley`: agents on a server that is not ours. */
+/** `createParley`: agents mounted on a server that is not ours. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -25,7 +25,7 @@ import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { eventStream } from "../support/upstream-server.ts";
 
-/** A model that calls the tool that it has, and otherwise says "ok". */
+/** A model API that calls the agent's tool if there is one, and otherwise says "ok". */
 const model = createServer(async (req, res) => {
   const asked = Buffer.concat(await req.toArray()).toString();
   const call = { index: 0, id: "1", function: { name: "look", arguments: "{}" } };
@@ -46,7 +46,7 @@ async function mount(t: Cleanup, { settings, ...options }: Partial<ParleyOptions
   return parley;
 }
 
-/** Starts a host's server. `address` is where it listens: a path is a Unix socket. */
+/** Starts a host's server. `address` is where it listens; a string is the path of a Unix socket. */
 async function startHost(t: Cleanup, host: Server, address: { port: number; host: string } | string) {
   host.listen(address);
   await once(host, "listening");
@@ -67,13 +67,13 @@ async function startOnPort(t: Cleanup, host: Server) {
   return { ...at(""), port, at };
 }
 
-/** A bare server, as the contract of `createParley` shows it. */
+/** A plain Node server, as in the documentation of `createParley`. */
 async function startBare(t: Cleanup, options: Partial<ParleyOptions> = {}) {
   const parley = await mount(t, options);
   return { parley, ...(await startOnPort(t, createServer(parley.handle).on("upgrade", parley.upgrade))) };
 }
 
-/** Starts a server for `prepared`, and returns what connects to it. */
+/** Starts a server for `parley`; returns a function that connects to it. */
 type Entrance = (t: Cleanup, parley: Parley) => Promise<() => Socket>;
 
 const ENTRANCES: Readonly<Record<string, Entrance>> = {
@@ -161,7 +161,7 @@ test("below a path the page, its scripts and the redirect are at their addresses
   assert.equal(await statusOf("/support"), 308);
 });
 
-/** Requests that are the host's, by the path below which Parley is. */
+/** Requests that the host must handle, by the base path of Parley. */
 const OF_THE_HOST = {
   "": ["GET /own", "POST /api/other", "GET /metrics", "GET /ws/other"],
   "/support": [
@@ -261,12 +261,12 @@ test("a body that was read before is an error that says what to do", async (t) =
   assert.match(error.message, /call parley\.handle before express\.json\(\)/);
 });
 
-/** Pages that ask a mounted agent without a key, by the `Origin` and the `Host` that come with their requests. */
+/** Requests of pages to a mounted agent without a key, by their `Origin` and `Host`. */
 const PAGES: readonly [settings: Record<string, string>, host: string, origin: string, status: number][] = [
   [{}, "localhost:3000", "http://localhost:3000", 200],
   [{}, "www.example.com", "https://www.example.com", 200],
   [{}, "www.example.com", "https://evil.example", 403],
-  // It may be a name that its owner lets resolve to 127.0.0.1.
+  // Its owner could let the name resolve to 127.0.0.1 (DNS rebinding).
   [{}, "evil.example", "http://evil.example", 403],
   [{ PARLEY_ALLOWED_ORIGINS: "http://intranet" }, "intranet", "http://intranet", 200],
   [{ PARLEY_TRUSTED_PROXIES: "127.0.0.1" }, "www.example.com", "http://www.example.com", 200],
@@ -445,7 +445,7 @@ test("two agents in one process share neither conversations, limits nor metrics,
   assert.equal((await staying?.run({ message: "Hi" }))?.at(-1)?.type, "done");
 });
 
-/** An agent whose tool waits until the test lets it go on, or its run is aborted. */
+/** An agent whose tool waits until the test opens the gate or the run is aborted. */
 function waitingAgent() {
   const begun = gate();
   const more = gate();
@@ -494,7 +494,7 @@ test("after close() nothing of the project is called, no thread is started, and 
   const rating = { run: "run-of-this-test-0001", rating: "up" };
   const threads = () => process.getActiveResourcesInfo().filter((name) => name === "MessagePort").length;
   const before = threads();
-  // These have begun before the end, and come to theirs afterwards.
+  // These requests begin before `close()` and end after it.
   const bodies = [["/api/feedback", rating] as const, ["/api/chat", large] as const].map(async ([path, body]) => {
     const text = JSON.stringify(body);
     const raw = await connectRaw(t, { port });

@@ -1,4 +1,4 @@
-/** A client may keep a conversation without its files: it sends back what stands beside each of them. */
+/** Clients may keep a conversation without its files, and send the `omitted` field of a file without its data. */
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -24,7 +24,7 @@ const PNG = attachment("image/png");
 const PDF = attachment("application/pdf");
 const SIGNED = { PARLEY_STATE_SECRET: "a secret" };
 
-/** What a client makes of a state that has a file: the same one without its bytes. */
+/** Removes the data of files from a state, as a client may do. */
 function omit<State>(state: State, isOmitted: () => boolean = () => true): State {
   const text = JSON.stringify(state, (_key, value) => {
     const isFile = isRecord(value) && (value.type === "image_url" || value.type === "file");
@@ -35,7 +35,7 @@ function omit<State>(state: State, isOmitted: () => boolean = () => true): State
 
 const textOf = (value: unknown) => JSON.stringify(value).replaceAll("\\", "");
 
-/** Several turns: on the first message the model answers, and from then on the tests look at what it is asked. */
+/** Starts a server whose model plays `turns` and then answers "Fine" to twelve more messages. */
 async function start(t: TestContext, options: ServerOptions = {}, turns: Turn[] = []) {
   const more = Array.from({ length: 12 }, () => [say("Fine")]);
   return startServer(t, { turns: [...turns, ...more], env: SIGNED, ...options });
@@ -63,7 +63,7 @@ for (const [served, reply] of APIS) {
     assert.ok(asked().includes(String(PNG.data)) && asked().includes(String(PDF.data)), asked());
     assert.doesNotMatch(asked(), /omitted|sha256/);
 
-    // What comes of it is signed again, and stays so: whatever was said before goes along.
+    // The next state is signed, too, and keeps files omitted; the model still gets all earlier text.
     for (const given of [omit(state), omit(whole.last.state)]) {
       const { last } = await send.json(t, server, { message: "Who am I?", state: given });
       assert.equal(last.type, "done", last.data);
@@ -90,7 +90,7 @@ test("beside the data of a file stands what is left of it without", async (t) =>
   assert.deepEqual([image?.omitted, file?.omitted], [parts[0], { ...parts[1], name: "offer.pdf" }]);
 });
 
-/** Each kind of forgery, of a state with an image before a PDF, both omitted. */
+/** Forgeries of a state with an image before a PDF, both omitted. */
 const FORGERIES: [name: string, forge: (text: string) => string][] = [
   ["another digest", (text) => text.replace(/"sha256":"./, '"sha256":"_')],
   ["another size", (text) => text.replace('"bytes":8', '"bytes":7')],
@@ -130,7 +130,7 @@ test("a signed state is refused with anything but a file and what stands beside 
     await judge(text.replace('"file_data"', '"file_url":"https://evil.example","file_data"')),
     "invalid_state",
   );
-  // What stands beside the data proves nothing, and is not asked for.
+  // The digest beside a file's data is not checked, because it proves nothing.
   for (const lie of [(it: string) => it.replace(/"sha256":"./g, '"sha256":"_'), withoutDigests]) {
     assert.notEqual(lie(text), text);
     assert.equal(await judge(lie(text)), "done");
@@ -212,7 +212,7 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
     await client.until("token");
     const stopped = (await client.run({ type: "stop" })).at(-1);
     assert.ok(stopped?.type === "done" && stopped.finish_reason === "stopped");
-    // OpenAI keeps nothing of an answer that was cut: the message stands in `open`, with its file.
+    // OpenAI stores nothing of an interrupted answer: `open` contains the message with its file.
     const { open } = stateKind === "conversation_history" ? { ...second.state } : { ...stopped.state };
     assert.match(JSON.stringify(open?.messages), /"omitted":/);
     for (const state of [second.state, stopped.state]) {

@@ -1,4 +1,4 @@
-/** What is open to all: the chat page and the widget as browsers and proxies get them, health and info. */
+/** Paths open to everybody: the chat page and the widget, as browsers and proxies get them, health and info. */
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -20,7 +20,7 @@ const DECODE = {
   identity: (bytes: Buffer) => bytes,
 } as const;
 
-/** Asks without the client's own decoding. */
+/** Requests a path without decoding the response. */
 async function get(t: Parameters<typeof connectRaw>[0], server: TestServer, path: string, ...headers: string[]) {
   const raw = await connectRaw(t, server);
   await raw.write(`GET ${path} HTTP/1.1`, "host: 127.0.0.1", ...headers, "", "");
@@ -191,7 +191,7 @@ test("embed=1 alone selects the embedded page", async (t) => {
   }
 });
 
-// The open endpoints, and what every answer carries.
+// The open endpoints, and headers of every response.
 
 const read = async (url: string) => JSON.parse(await (await fetch(url)).text());
 

@@ -1,6 +1,6 @@
 /**
- * What the Chat Completions door has said to OpenAI's package, kept in test/fixtures/doors: it says the same today, and a package that
- * is newer understands it. Written by: FRAMES=write node --import tsx --test test/server/openai-frames.test.ts
+ * The Chat Completions door's recorded responses to OpenAI's package (test/fixtures/doors): they are the same today,
+ * and newer packages understand them. By: FRAMES=write node --import tsx --test test/server/openai-frames.test.ts
  */
 
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-/** What OpenAI's clients send and get: `/v1/models` and `/v1/chat/completions`. What all doors share is in doors.test.ts. */
+/** `/v1/models` and `/v1/chat/completions` for OpenAI's clients. doors.test.ts tests what all doors share. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -36,7 +36,7 @@ async function post({ url }: TestServer, body: Sent, headers: Record<string, str
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
-/** Asks a new server, whose answer is one body. */
+/** Sends a request to a new server, which responds with one JSON body. */
 async function ask(t: Cleanup, options: ServerOptions, body: Sent = {}, headers: Record<string, string> = {}) {
   const server = await start(t, { turns: [[say("Fine.")]], ...options });
   const { text, ...answer } = await post(server, body, headers);
@@ -582,7 +582,7 @@ test("the package openai lists the agent, streams, counts, runs its own tools lo
   const runner = client.chat.completions.runTools({ model, messages, tools: [own as never], stream: true });
   assert.deepEqual([await runner.finalContent(), calls], ["Without tools of yours.", 0]);
 
-  // Not tried again: a second request would get the next turn.
+  // Not retried: a second request would get the next turn.
   await assert.rejects(client.chat.completions.create({ model, messages }), {
     status: 502,
     code: "provider_auth",

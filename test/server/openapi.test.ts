@@ -1,4 +1,4 @@
-/** `GET /openapi.json`: what it says of a server and its agent. That what it says is so, `described.ts` holds in every test. */
+/** `GET /openapi.json` for a server and its agent. `described.ts` compares it with the responses of all tests. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import { call, say } from "../support/scripted-provider.ts";
 import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
 import { define } from "../support/test-tools.ts";
 
-/** The document of a server that is started so. */
+/** The OpenAPI document of a server with these options. */
 async function documentOf(t: Cleanup, options: ServerOptions = {}, path = "/openapi.json") {
   const server = await startServer(t, { turns: [], ...options });
   const response = await fetch(server.url + path);
@@ -27,7 +27,7 @@ async function documentOf(t: Cleanup, options: ServerOptions = {}, path = "/open
 
 const pathsOf = async (t: Cleanup, options?: ServerOptions) => Object.keys((await documentOf(t, options)).paths);
 
-/** Every operation of a document, with its address. */
+/** All operations of a document, by method and path. */
 function operationsOf({ paths }: { paths: Record<string, Record<string, object>> }): [string, Record<string, never>][] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]): [string, Record<string, never>][] =>
@@ -36,7 +36,7 @@ function operationsOf({ paths }: { paths: Record<string, Record<string, object>>
   );
 }
 
-/** Every setting and hook that opens a route, or changes what is said of the others. */
+/** Options that add every route, or change the description of others. */
 const EVERYTHING: ServerOptions = {
   agent: { agent: "Ada", onFeedback() {}, accepts: ["image/png"] },
   env: { PARLEY_API_KEY: "a-key-of-more-than-twenty-characters", PARLEY_MCP: "on", PARLEY_OPENAI_API: "on" },

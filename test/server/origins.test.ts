@@ -1,4 +1,4 @@
-/** Which web sites may use the server: one policy for CORS, the socket and frames. */
+/** Which web sites may use the server: one policy for CORS, WebSockets and frames. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ interface Rule {
   allowed: string[];
   refused: string[];
   ancestors: string;
-  /** What `access-control-allow-origin` says to an allowed site. */
+  /** Whether `access-control-allow-origin` is `*` for an allowed site. */
   wildcard: boolean;
 }
 
@@ -174,7 +174,7 @@ function preflight(url: string, origin: string): Promise<Response> {
   });
 }
 
-/** What the agent says to a page of this origin, or the code with which the socket is closed. */
+/** The agent's answer to a page of this origin, or the close code of its socket. */
 async function greet(t: Cleanup, url: string, origin: string): Promise<string | number> {
   const client = await connect(t, `${url}?key=key-of-a-test`, { origin });
   const last = (await client.run({ message: "Hi" })).at(-1);
@@ -265,7 +265,7 @@ for (const [what, options, more, others] of [
       }
     }
     for (const path of ["/health", "/health/ready", "/widget.js"]) assert.equal(await statusFor(path, rebound), 200);
-    // The element on a page that may use the server, which has a proxy of its own name before it.
+    // The element on an allowed page, behind a proxy with a name of its own.
     const origin = options === SHOP ? SITE : "http://localhost:3000";
     assert.equal(await statusFor("/api/info", "chat.example", `origin: ${origin}`), 200);
   });

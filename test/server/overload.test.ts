@@ -1,4 +1,4 @@
-/** More answers and sockets than there is room for: who waits, who is refused, and that the running ones go on. */
+/** More runs and sockets than allowed: which wait, which are refused, and that running ones continue. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ import { type Cleanup, startServer, type TestServer } from "../support/start-ser
 const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
 const KEYS = { PARLEY_API_KEY: "api-one,api-two", PARLEY_WIDGET_KEY: "widget-key" };
 
-/** A server whose model holds its first answers until the gate opens. */
+/** A server whose model delays its first answers until the gate opens. */
 async function startHeld(t: Cleanup, held: number, env: Record<string, string>) {
   const end = gate();
   t.after(() => end.open());
@@ -23,7 +23,7 @@ async function startHeld(t: Cleanup, held: number, env: Record<string, string>) 
   return { server: await startServer(t, { turns, env }), end };
 }
 
-/** One row: settings, who holds the room, who is then refused and how, and who is not. */
+/** Settings, the client that uses the limit up, a client that is then refused, and one that is not. */
 const SHARES: [name: string, env: Record<string, string>, holder: From, refused: From, other: From][] = [
   ["a key", { ...KEYS, PARLEY_MAX_RUNS_PER_KEY: "1" }, { key: "api-one" }, { key: "api-one" }, { key: "api-two" }],
   [
@@ -63,7 +63,7 @@ test("beyond all runs a message waits for its turn, and beyond the queue it is 5
   const { server, end } = await startHeld(t, 2, env);
   const running = askFrom(server);
   await server.model.nextAsked();
-  // Two come: one waits, and whichever was second is refused.
+  // Two requests: one waits in the queue, the other is refused.
   const both = [askFrom(server), askFrom(server)];
   const refused = await within(Promise.race(both), "the refusal");
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "60"]);
@@ -97,7 +97,7 @@ test("a shutdown sends away who waits in the queue", async (t) => {
   const running = askFrom(server);
   await server.model.nextAsked();
   const waiting = askFrom(server);
-  // Its place in the queue is what a third one would see; asking for health first lets it get there.
+  // Another request would reveal that it is queued; requests to /health give it time to get there.
   await (await fetch(`${server.url}/health`)).text();
   const closed = server.close();
   const answer = await within(waiting, "the refusal");
@@ -125,7 +125,7 @@ test("an address has a share of the sockets, and beyond all the upgrade itself i
   third.terminate();
   first.socket.close();
   await first.closed;
-  // The server hears of the end in its own time; from then on there is room.
+  // The server notices the end of the connection a little later.
   for (;;) {
     const next = await connect(t, server.socketUrl, from("203.0.113.1")).catch(() => undefined);
     if (next === undefined) continue;
@@ -145,7 +145,7 @@ test("with PARLEY_QUEUE_SECONDS=0 no message waits: beyond all runs it is 503 at
   assert.equal((await running).status, 200);
 });
 
-/** The head of a large message, whose bytes follow when the test wants: it has a slot, or waits for one. */
+/** Sends the head of a large message, whose body follows later: it then has a slot or waits for one. */
 async function beginLarge(t: Cleanup, server: TestServer, address: string) {
   const raw = await connectRaw(t, server);
   const body = JSON.stringify({ message: "Hi", stream: false, filler: "x".repeat(1_100_000) });
@@ -183,9 +183,9 @@ test("64 large messages may wait for a slot, and one more is 503", async (t) => 
   assert.equal(JSON.parse(answer.body).error.code, "overloaded");
 });
 
-// Pipelining: a request that comes before the answer to the one before it is over (RFC 9112, 9.3.2).
+// Pipelining: a request that arrives before the response to the previous one has ended (RFC 9112, 9.3.2).
 
-/** Beyond the deadline of a test: a run that is not let go holds the server up so long. */
+/** Longer than a test's deadline: the drain would wait this long for a run that was not released. */
 const PATIENT = { PARLEY_DRAIN_SECONDS: "30" };
 
 const requestsIn = ({ log }: TestServer) =>
@@ -233,7 +233,7 @@ test("an answer whose turn came is logged once, with the bytes that were its own
   assert.deepEqual(others, []);
 });
 
-// The memory that all messages may take together, from their first bytes until they are answered.
+// The memory limit of all messages together, from their first bytes until they are answered.
 
 const MEBIBYTE = 1024 * 1024;
 const ROOM = {
@@ -241,7 +241,7 @@ const ROOM = {
   PARLEY_MAX_REQUEST_BYTES_TOTAL: `${2 * MEBIBYTE}`,
 };
 
-/** In base64 two thirds of the room: there is no place for two. */
+/** Two thirds of the memory limit in base64: a second one does not fit. */
 const PDF = attachment("application/pdf", { bytes: MEBIBYTE });
 const LARGE = { message: "Look", attachments: [PDF] };
 
@@ -279,7 +279,7 @@ test("while large messages that are being answered fill the memory, others are 5
   assert.equal((await send.json(t, server, LARGE)).last.data, "Large", "there is room again");
 });
 
-/** One row: what becomes of a large message before it is answered. Whatever it is, its room is free again. */
+/** Ends of a large message before its answer is complete; each must release its memory. */
 const FATES: [name: string, meet: (t: Cleanup, server: TestServer) => Promise<unknown>][] = [
   ["no JSON", (_t, server) => post(server, "[".repeat(1_400_000))],
   [
@@ -343,7 +343,7 @@ for (const [name, meet] of FATES) {
   });
 }
 
-/** The server notices a lost line in its own time, so it is asked until it has room. */
+/** Retries, because the server notices a lost connection a little later. */
 async function freed(server: TestServer): Promise<void> {
   for (let asked = 0; asked < 500; asked++) {
     const { status } = await post(server, { ...LARGE, stream: false });

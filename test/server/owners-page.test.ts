@@ -1,4 +1,4 @@
-/** `chat` of an agent: how it is checked, and what is served of it. */
+/** `chat` of an agent: validation, and what the server returns of it. */
 
 import assert from "node:assert/strict";
 import { symlinkSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What running tools say that they do, and the steps of tools that run elsewhere. */
+/** Progress messages of running tools, and steps of tools that run elsewhere. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ const called = () => [[call("c1", "scan")], [say("Done")]];
 const textsOf = (events: readonly StreamEvent[]) =>
   events.flatMap((event) => (event.type === "tool_progress" ? [event.data.text] : []));
 
-/** Calls, results and progress, in one word each. */
+/** Calls, results and progress, each as one short text. */
 const rowsOf = (events: readonly StreamEvent[]): string[] =>
   events.flatMap((event) => {
     if (event.type === "tool_call") return [`${event.data.parent ?? ""}>${event.data.id}`];
@@ -54,7 +54,7 @@ test("clients get at most four texts of a call in a second", async (t) => {
   const { events } = await send.sse(t, server, { message: "Hi" });
   const texts = textsOf(events);
   assert.equal(texts.at(-1), "Page 60");
-  // One at the beginning, one each 250 ms, and the last one.
+  // One at the beginning, one every 250 ms, and the last one.
   assert.ok(texts.length >= 3 && texts.length <= 2 + ms / 250, `${texts.length} in ${ms} ms`);
 });
 

@@ -1,4 +1,4 @@
-/** A failing upstream: one proper end on each transport, the next message is answered, and no connection is left open. */
+/** Failing upstreams: one proper end on each transport, the next message is answered, and no connection stays open. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,17 +23,17 @@ import { CHAT_COMPLETIONS, RESPONSES, type UpstreamApi } from "../support/upstre
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 import { answerOf, FAULTS, joined, startFaultyUpstream } from "../support/wire-faults.ts";
 
-/** For the first chunk and for each after it: far longer than anything here takes. */
+/** Limit for the first chunk and between chunks: much longer than any step of these tests. */
 const LIMIT_MS = 20_000;
 
 for (const api of STREAMED_APIS) {
   const kind = api.contentType === "text/event-stream" ? "events" : "frames";
   const isFirst = STREAMED_APIS.find(({ contentType }) => contentType === api.contentType) === api;
-  // An answer without a byte of this API's own is read by what all of them share.
+  // Faults without any bytes of this API are tested once, because all APIs share the code.
   const faults = FAULTS.filter(({ only = kind, answer }) => only === kind && (isFirst || answer.length > 1));
   for (const [index, fault] of faults.entries()) {
     const { name, answer, end, tries = 1, hasBegun = false } = fault;
-    // In turns, for what leaves the run is the same on all.
+    // Alternates between transports, because what the provider yields does not depend on them.
     const transport = TRANSPORTS[index % TRANSPORTS.length] ?? "json";
     test(`${api.name} upstream that ${name}: one ${end} over ${transport}, and the next message is answered`, async (t) => {
       const upstream = await startFaultyUpstream(t);
@@ -58,7 +58,7 @@ for (const api of STREAMED_APIS) {
       const sent = send[transport](t, server, { message: "And?", state });
       if (clock !== undefined) {
         await within(faulted, "the request");
-        // What has been said by then comes as well; nothing that comes halfway makes the limit a longer one.
+        // Text sent before is delivered, and chunks that arrive halfway do not extend the limit.
         for (const half of [LIMIT_MS / 2, LIMIT_MS / 2]) {
           await turns();
           clock.tick(half);
@@ -85,7 +85,7 @@ for (const api of STREAMED_APIS) {
   }
 }
 
-// The built command with a project outside this repository, on OpenAI's APIs: as a user runs it.
+// The built command with a project outside this repository, on OpenAI's APIs, as users run it.
 
 const project = (model: string) => ({
   "agent.ts": `
@@ -112,7 +112,7 @@ const CALLS = [
 
 const TOLD = ["tool_call", "tool_call", "tool_result", "tool_result", "token", "done"];
 
-/** A conversation of two messages over each transport in turn: three model requests each. */
+/** A conversation of two messages over each transport: three model requests each. */
 async function converse(t: Cleanup, api: UpstreamApi) {
   const upstream = await startUpstream();
   t.after(() => upstream.close());
@@ -141,7 +141,7 @@ async function converse(t: Cleanup, api: UpstreamApi) {
   return { upstream, first: first.json.last, second: second.json.last };
 }
 
-/** What the three requests of one conversation were, three times alike. */
+/** The three requests of one conversation, which must be the same for all three transports. */
 function requests({ calls }: UpstreamServer, path: string): unknown[][] {
   assert.equal(calls.length, 9);
   for (const call of calls) {

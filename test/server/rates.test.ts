@@ -1,4 +1,4 @@
-/** Who sends too much waits: rates per key, per address and per socket, seen through a proxy that is trusted. */
+/** Rate limits per key, per address and per socket, behind a trusted proxy. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8" };
 const KEYS = { PARLEY_API_KEY: "api-one,api-two", PARLEY_WIDGET_KEY: "widget-key" };
 const turns = Array.from({ length: 12 }, () => [say("Fine")]);
 
-/** Each row: settings, then who asks and what he gets, in this order. */
+/** Settings, then requests in order: the sender and the expected status. */
 const CASES: [name: string, env: Record<string, string>, asks: [From, number][]][] = [
   [
     "a key has its own bucket",
@@ -103,7 +103,7 @@ test("Retry-After is exact: a token is there then, and not before", () => {
   let now = 1_000;
   const rates = new MemoryRates(() => now);
   const take = () => rates.take([{ name: "a", perMinute: 4 }]);
-  // Four a minute: four at once, then one each 15 seconds.
+  // Four per minute: four at once, then one every 15 seconds.
   assert.deepEqual([1, 2, 3, 4, 5].map(take), [0, 0, 0, 0, 15_000]);
   now += 14_999;
   assert.equal(Math.round(take()), 1);
@@ -196,7 +196,7 @@ test("callers that wait for a slot get it in the order in which they came", asyn
   assert.deepEqual(order, [0, 1, 2, 3, 4]);
 });
 
-// Where a client is: which headers of which proxies are believed, and how far.
+// The address of a client: which headers of which proxies are trusted.
 
 const PROXIES = "10.0.0.0/8, fd00::/8, 2001:db8::1";
 const XFF = readSettings({ PARLEY_TRUSTED_PROXIES: PROXIES });

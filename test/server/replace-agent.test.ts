@@ -1,4 +1,4 @@
-/** An agent that is replaced while the server runs: what has begun ends with the old one, what comes next meets the new one. */
+/** Replacing the agent of a running server: started runs finish with the old agent, later messages get the new one. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { call, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 
-/** An agent whose one tool answers with `output`. */
+/** An agent whose only tool returns `output()`. */
 function agent(name: string, output: () => unknown, more: Partial<AgentDefinition> = {}): AgentDefinition {
   const look = { name: "look", description: "d", parameters: { type: "object" as const }, execute: output };
   return { name, model: "demo", tools: [look], ...more };

@@ -1,4 +1,4 @@
-/** How bodies arrive: their size, their pieces, and who is asked before they are read. */
+/** How request bodies arrive: their size, their chunks, and what is checked before they are read. */
 
 import assert from "node:assert/strict";
 import { IncomingMessage, ServerResponse } from "node:http";
@@ -110,7 +110,7 @@ test("a client that leaves in the middle of its body starts no run", async (t) =
 
 const MIB = 1024 * 1024;
 
-/** A client that goes on sending what is refused already, and wants its connection closed with the answer. */
+/** A client that keeps sending a refused body, and asked to close the connection after the response. */
 async function refusedWhileItSends(t: TestContext, lingerMs: number) {
   const { raw } = await startWithRaw(t, { turns: [], env: LIMIT, lingerMs });
   const errors: unknown[] = [];
@@ -179,15 +179,15 @@ test("a message that breaks off while it waits for its slot frees that when it c
   assert.equal(freed, 1);
 });
 
-// Large messages that come too slowly: others wait for their slots.
+// Large messages that arrive too slowly, while others wait for their slots.
 
-/** Bytes of the messages here, far above what is large. */
+/** Size of the messages here in bytes, far above the threshold of large ones. */
 const SIZE = 3 * MIB;
 
-/** The beginning of a message, which is enough for its slot. */
+/** Size of the first part of a message, which is enough to occupy a slot. */
 const BEGUN = 2 * MIB;
 
-/** Starts a message of blanks, and sends the beginning of it. */
+/** Each starts a message of spaces and sends its first part. */
 const BEGIN: readonly ((raw: RawConnection) => Promise<void>)[] = [
   (raw) => raw.write(...CHAT_HEAD, `content-length: ${SIZE}`, "", " ".repeat(BEGUN)),
   (raw) => raw.write(...CHAT_HEAD, "transfer-encoding: chunked", "", `${SIZE.toString(16)}\r\n${" ".repeat(BEGUN)}`),
@@ -202,14 +202,14 @@ async function beginFrame(raw: RawConnection): Promise<void> {
   raw.socket.write(Buffer.concat([head, Buffer.alloc(BEGUN, 0x20)]));
 }
 
-/** The server has read what was sent before. */
+/** Waits until the server has read all that was sent before. */
 async function hasRead({ url }: TestServer): Promise<void> {
   for (let round = 0; round < 5; round++) await (await fetch(`${url}/health`)).text();
 }
 
 test("a large message that is not there in time loses its slot, and the one that waits for it is served, whatever brings it", async (t) => {
   const env = { PARLEY_MAX_LARGE_BODIES: "1", PARLEY_HEADER_SECONDS: "2", PARLEY_BODY_SECONDS: "2" };
-  // At once, for each of them takes that long.
+  // In parallel, because each takes that long.
   const served = BEGIN.map(async (begin) => {
     const server = await startServer(t, { turns: [[say("Fine")]], env });
     const slow = await connectRaw(t, server);
@@ -229,7 +229,7 @@ test("control frames are no payload: a socket that only pings is no upload", asy
   const clock = stopClock(t);
   const pinging = await connectRawSocket(t, server);
   const ping = Buffer.concat([Buffer.from([0x89, 0x80 | 120, 0, 0, 0, 0]), Buffer.alloc(120, 0x20)]);
-  // Together more than what is large.
+  // Together larger than the threshold of large messages.
   const pings = Buffer.concat(Array<Buffer>(500).fill(ping));
   for (let sent = 0; sent < 20; sent++) {
     pinging.socket.write(pings);
@@ -243,18 +243,18 @@ test("control frames are no payload: a socket that only pings is no upload", asy
   await pinging.until("cleared");
 });
 
-// Messages over 1 MiB: read in turns and in a thread of their own, without holding up what runs.
+// Messages over 1 MiB: read one at a time and parsed in a thread, without blocking other runs.
 
 const PDF = attachment("application/pdf", { bytes: 2 * MIB });
 const ONE_AT_A_TIME = { PARLEY_MAX_LARGE_BODIES: "1" };
 
 const LARGE_HEAD = [...CHAT_HEAD, `content-length: ${3 * MIB}`, "expect: 100-continue", "", ""];
 
-/** Begins a large message and does not end it: it has the only turn once the server has read this much. */
+/** Begins a large message and does not end it: it occupies the only slot once the server has read this part. */
 const HOLD: Record<"body" | "frame", (raw: RawConnection) => Promise<void>> = {
   async body(raw) {
     await raw.write(...LARGE_HEAD);
-    // It is asked for its body: its turn has come.
+    // The server asks for the body: the message has its slot.
     assert.equal((await raw.answer()).status, 100);
   },
   frame: beginFrame,
@@ -285,7 +285,7 @@ for (const holder of ["body", "frame"] as const) {
   });
 }
 
-/** A body that says "Expect: 100-continue" is asked for when its turn comes: none is asked for any more. */
+/** Waits until the slot is occupied: then a request with "Expect: 100-continue" gets no "100 Continue". */
 async function turnTaken(t: Cleanup, server: TestServer): Promise<void> {
   for (;;) {
     const probe = await connectRaw(t, server);

@@ -1,4 +1,4 @@
-/** Runs that outlive the line they were started on, over SSE and WebSocket. */
+/** Runs that outlive the connection that started them, over SSE and WebSocket. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 
-/** Thinking, two tools at once, and text that comes in pieces. */
+/** Thinking, two parallel tool calls, and text in several pieces. */
 const TURNS: Turn[] = [
   [think("Hm"), think("m."), say("Let me see."), call("c1", "echo", { text: "a" }), call("c2", "echo", { text: "b" })],
   [say("It "), say("is “a”"), say(" and b 👋.")],
@@ -168,9 +168,9 @@ test("pages of other sites may send Last-Event-ID and read x-run-id", async (t) 
   assert.deepEqual([head.status, head.headers.get("x-run-id")], [200, run]);
 });
 
-// Who may not read a run, and what is no longer there to read.
+// Who may not read a run, and what can no longer be read.
 
-/** Asks over both, and returns the one code that both refuse it with. */
+/** Sends the request over SSE and WebSocket; returns the error that both give. */
 async function refusalOf(
   t: Cleanup,
   server: TestServer,
@@ -188,7 +188,7 @@ async function refusalOf(
   return [answer.status, error.code];
 }
 
-/** A run of one token that has not ended. */
+/** Starts a run that has produced one token and does not end. */
 async function startHalf(t: Cleanup, server: TestServer, key?: string): Promise<string> {
   const run = newRun();
   const options = key === undefined ? {} : { key };
@@ -273,7 +273,7 @@ test("what was let go of a long answer is run_expired, and the rest is still the
   const again = { message: "Hi", run };
   assert.deepEqual(await refusalOf(t, server, { ...again, stream: true }), [409, "run_expired"]);
   const rest = await openLine.socket(t, server, { resume: run, after: 49 });
-  // The line is read by now; the end, which repeats the whole answer, lets go of all that came before it.
+  // The first connection has read all; the final event contains the whole answer, so the log drops all before it.
   const next = await rest.next();
   held.open();
   assert.deepEqual(
@@ -288,7 +288,7 @@ test("what was let go of a long answer is run_expired, and the rest is still the
 
 test("the logs of ended runs make room for others, the oldest first", async (t) => {
   const turns = Array.from({ length: 3 }, () => [say("x".repeat(4000))]);
-  // Two of these fit: text, state and what an event takes beside them.
+  // Two of these fit, including text, state and the overhead per event.
   const env = { PARLEY_RESUME_TOTAL_BYTES: "30000" };
   const server = await startServer(t, { turns, env });
   const runs = [newRun(), newRun(), newRun()];
@@ -380,7 +380,7 @@ for (const bytes of [1000, 1024 * 1024]) {
   });
 }
 
-// The log of one run: what its readers get, when the run has to wait, and what is dropped.
+// The event log of one run: what readers get, when the run pauses, and what is dropped.
 
 const KIB = 1024;
 
@@ -390,7 +390,7 @@ function createLog({ maxBytes = 100 * KIB, keptBytes = 0, budget = new LogBudget
   return new EventLog({ maxBytes, keptBytes, budget });
 }
 
-/** The numbers of the next batch. */
+/** The event ids of the next batch. */
 async function next(reader: Reader): Promise<number[]> {
   const { value = [] } = await within(reader.next(), "the next batch");
   return value.map(({ id }) => id);

@@ -1,4 +1,4 @@
-/** Draining: running answers finish, new ones are refused, and then nothing is left open. */
+/** Draining: running answers finish, new ones are refused, and no connection stays open. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -104,7 +104,7 @@ test("a long answer is sent whole before its connection is closed", async (t) =>
   raw.socket.pause();
   const closed = server.close();
   held.open();
-  // A round trip while the answer waits for its reader.
+  // A round trip, while the response waits for its reader.
   await fetch(`${server.url}/health`).catch(() => {});
   raw.socket.resume();
   const answer = await raw.answer();
@@ -141,7 +141,7 @@ test("a message whose name is still being claimed when the server stops is waite
   const store = createMemoryRunStore();
   const runs = new RunRegistry({
     settings: readSettings({}),
-    // As in Redis, which is asked over the network.
+    // Asynchronous, like Redis over the network.
     store: { ...store, claim: (...claim) => claimed.opened.then(() => store.claim(...claim)) },
     limits: { admitRun: () => Promise.reject(refused) } as unknown as MessageLimits,
     observeRun: () => assert.fail("the run was refused"),

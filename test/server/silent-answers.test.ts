@@ -1,4 +1,4 @@
-/** A model that says nothing after its tools have run: the run is done, nothing runs twice, and the conversation goes on. */
+/** A model that says nothing after tool calls: the run ends, no tool runs twice, and the conversation continues. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ test("a first turn of thoughts alone, which did nothing, is an error to be tried
   assert.deepEqual(sse.last.type === "error" && [sse.last.code, sse.last.retryable], ["provider_error", true]);
 });
 
-// On each wire: a call of a tool, nothing, and the next message, whose request must be one that the API takes.
+// For each API: a tool call, an empty answer, and the next message, whose request must be valid for the API.
 
 interface Wire {
   agent: Partial<AgentDefinition>;
@@ -42,9 +42,9 @@ interface Wire {
   call: UpstreamReply;
   silence: UpstreamReply;
   answer: UpstreamReply;
-  /** The same of a request that goes on from the results of calls: without a message, and with one that follows them. */
+  /** Like `sent`, for requests that continue from tool results: without a message, and with one. */
   goesOn: [alone: unknown[], withMessage: unknown[]];
-  /** What each message of the last request is. */
+  /** A short form of each message in a request. */
   // biome-ignore lint/suspicious/noExplicitAny: each API has a body of its own.
   shape(body: any): unknown[];
   sent: unknown[];

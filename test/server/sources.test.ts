@@ -1,4 +1,4 @@
-/** What answers rest on: of the three providers' wires, of tools and of agents elsewhere, in events, states and doors. */
+/** Sources of answers, from the three providers' APIs, tools and hosted agents, in events, states and doors. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,7 +25,7 @@ type SourceData = Extract<StreamEvent, { type: "source" }>["data"];
 const sourcesIn = (events: readonly StreamEvent[]): SourceData[] =>
   events.flatMap((event) => (event.type === "source" ? [event.data] : []));
 
-/** A text with `⟦id⟧` at each place; places count from the left, as clients have them. */
+/** Inserts `⟦id⟧` at each position, counted from the beginning of the text as in clients. */
 function withMarks(text: string, marks: readonly { id: number; at: number }[]): string {
   return [...marks]
     .reverse()
@@ -33,7 +33,7 @@ function withMarks(text: string, marks: readonly { id: number; at: number }[]): 
     .reduce((all, { id, at }) => `${all.slice(0, at)}⟦${id}⟧${all.slice(at)}`, text);
 }
 
-/** The texts between tools with their places, as a client counts them. Each mark must come after what it marks. */
+/** The texts between tool calls with their marks, positioned as in a client. Asserts that marks follow their text. */
 function readMarked(events: readonly StreamEvent[]): string[] {
   const parts: { text: string; marks: { id: number; at: number }[] }[] = [{ text: "", marks: [] }];
   for (const event of events) {
@@ -50,7 +50,7 @@ function readMarked(events: readonly StreamEvent[]): string[] {
   return parts.filter(({ text }) => text !== "").map(({ text, marks }) => withMarks(text, marks));
 }
 
-/** The same of `done`. */
+/** The text of `done` with its marks. */
 function doneMarked(events: readonly StreamEvent[]): string {
   const done = events.at(-1);
   assert.ok(done?.type === "done");
@@ -60,7 +60,7 @@ function doneMarked(events: readonly StreamEvent[]): string {
   );
 }
 
-/** A mark of the ends that others have is one of the same place, whatever its order. */
+/** Ignores the order of marks at the same position. */
 const alike = (marked: string) => marked.replace(/(?:⟦\d⟧)+/g, (ids) => (ids.match(/\d/g) ?? []).sort().join());
 
 const hosted = { settings: { hostedTools: [{ type: "web_search" as const }] } };
@@ -159,7 +159,7 @@ test("however a text is cut, its marks are gone, nothing else is, and a place st
         (sum, { 0: mark, index }) => sum - Math.min(mark.length, Math.max(0, at - index)),
         at,
       );
-      // What may be the beginning of a mark has not been said yet when the source comes.
+      // A text that may be the beginning of a mark is still withheld when the source arrives.
       assert.equal(found[0], Math.min(before, found[1] ?? Number.NaN));
     }),
     { numRuns: 3000 },
@@ -317,7 +317,7 @@ test("whatever is said and thought, and whatever tools part it, each place stays
           if (step.type === "text") text += step.delta;
           continue;
         }
-        // A source marks what was said.
+        // Sources without any text before them mark nothing.
         if (text === "") continue;
         const [back, url] = [Math.min(step.back, text.length), `https://a.example/${step.page}`];
         const id = numbers.get(url) ?? numbers.size + 1;

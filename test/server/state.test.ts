@@ -1,4 +1,4 @@
-/** State comes from the client, so nothing in it is trusted. */
+/** State comes from the client, so it is never trusted. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -67,7 +67,7 @@ const FORGED: [name: string, history: unknown, param: string][] = [
   ["one of two calls answered", [calling("a", "b"), result("a"), user], at(2)],
 ];
 
-/** It refuses all of these. */
+/** One server for all invalid states. */
 const refusing = await startServer({ after } as Cleanup, { turns: [] });
 
 for (const [name, history, param] of FORGED) {
@@ -209,10 +209,10 @@ const KINDS = ["conversation_history", "previous_response_id"] as const;
 
 type SignedServers = Map<string, Promise<TestServer>>;
 
-/** The servers of one test: one for each secret and name. */
+/** The servers of one test: one per secret and name. */
 const servers = new WeakMap<Cleanup, SignedServers>();
 
-/** Says "Hi" to a server of this kind, secret and name. */
+/** Sends "Hi" to a server of this kind, secret and name. */
 async function ask(t: Cleanup, stateKind: StateKind, env: object, name: string, state?: unknown) {
   const own: SignedServers = servers.get(t) ?? new Map();
   servers.set(t, own);
@@ -223,14 +223,14 @@ async function ask(t: Cleanup, stateKind: StateKind, env: object, name: string, 
   return send.json(t, await server, { message: "Hi", state });
 }
 
-/** The state that a server with this secret hands out after one message. */
+/** The state that a server with this secret returns after one message. */
 async function issue(t: Cleanup, stateKind: StateKind, env: object, name = "Acme"): Promise<unknown> {
   const { last } = await ask(t, stateKind, env, name);
   assert.equal(last.type, "done");
   return last.state;
 }
 
-/** The code of the refusal, or `undefined` where the state is taken. */
+/** The error code, or `undefined` if the state is accepted. */
 async function judge(t: Cleanup, stateKind: StateKind, env: object, state: unknown, name = "Acme") {
   const { last, status } = await ask(t, stateKind, env, name, state);
   if (last.type === "error") assert.equal(status, 400);
@@ -277,7 +277,7 @@ for (const kind of KINDS) {
     });
   }
 
-  /** The first secret of a setting signs from now on, and the one that signed until then goes on verifying in this process. */
+  /** Adds the first configured secret: it signs from now on, and this process still accepts its earlier signatures. */
   const bringFirstSecret = async (t: Cleanup, env: Record<string, string> = {}) => {
     const turns = Array.from({ length: 4 }, () => [say("Fine")]);
     const options = { turns, stateKind: kind, authenticate: () => ({ id: "ada" }) };
@@ -341,12 +341,12 @@ const BINDING = {
 const CONVERSATION = "0123456789abcdef";
 const LIMITS = { maxHistoryItems: 100, maxHistoryBytes: 1_000_000 };
 
-/** Everything that a signed history may hold. */
+/** All kinds of values that a signed history may contain. */
 const SIGNED_HISTORY = [
   { role: "user", content: [{ type: "text", text: "Grüße 🙂" }, ...image(PIXEL).content] },
   { ...calling("a"), thinking_blocks: [{ thinking: "Hm", index: 0, weight: -1.5e-7, ok: true, none: null, list: [] }] },
   { ...result("a"), is_error: true },
-  // Longer than what is hashed in one go, and half a pair of surrogates.
+  // Longer than one step of hashing, and with a lone surrogate.
   { role: "assistant", content: "x".repeat(20_000), reasoning_content: "\ud83d", extra: ["ab", "c", {}] },
 ] as unknown as HistoryMessage[];
 
@@ -360,14 +360,14 @@ function withKeysReversed(value: unknown): unknown {
 test("a signature holds whatever the order of keys, and for no other value of any field", () => {
   const binding = { ...BINDING, limits: LIMITS };
   const history = JSON.parse(JSON.stringify(SIGNED_HISTORY));
-  // Without the digests beside files, which a client may leave out.
+  // Without the digests beside files, which clients may omit.
   const sealed = {
     ...sealState({ conversation_history: history }, CONVERSATION, binding),
     conversation_history: history,
   };
   for (const state of [sealed, withKeysReversed(sealed)]) assert.ok(readState(state, binding).conversation_history);
   const changes = [
-    // A field that no state has is passed over.
+    // Skips the first change, an unknown field, which is ignored.
     ...[...changesOf(sealed)].slice(1),
     { ...sealed, conversation_history: history.with(3, { ...history[3], extra: ["a", "bc", {}] }) },
     { ...sealed, conversation_history: history.toReversed() },
@@ -455,11 +455,11 @@ test("a signed history of another provider is refused, although its form would d
   assert.equal(await judge(t, "conversation_history", OLD, last.state), "invalid_state");
 });
 
-// What sockets remember of their conversations is bounded in sum: the oldest is dropped, and its client is told.
+// The memory for conversations of sockets is limited in total: the oldest is dropped, and its client is notified.
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Room for three conversations of 600 kB beside one message of that size, and for no fourth. */
+/** Memory for three conversations of 600 kB and one message of that size, but not for a fourth. */
 const ROOM = {
   PARLEY_MAX_BODY_BYTES: `${MEBIBYTE}`,
   PARLEY_MAX_REQUEST_BYTES_TOTAL: `${2.5 * MEBIBYTE}`,
@@ -471,7 +471,7 @@ async function startRoom(t: TestContext, runs: number, env = {}) {
   return startServer(t, { turns, env: { ...ROOM, ...env } });
 }
 
-/** Says it and returns the run's last event. */
+/** Sends a message and returns the run's last event. */
 async function tell(client: SocketClient, message: object) {
   const last = (await client.run(message)).at(-1);
   assert.ok(last?.type === "done" || last?.type === "error");

@@ -1,4 +1,4 @@
-/** States that earlier builds have handed out (`test/fixtures/stored`): each goes on with this one. */
+/** States issued by earlier builds (`test/fixtures/stored`): this build can continue each. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ const ANSWERS: Record<string, UpstreamReply> = {
   bedrock: bedrockStream("text"),
 };
 
-/** An agent like the one whose state it is, and what its model, or its own `run`, is asked. */
+/** An agent like the one that issued the state; records the requests to its model or to its own `run`. */
 async function serve(t: TestContext, { served, isSigned }: StoredState, options: ServerOptions = {}) {
   const asked: unknown[] = [];
   const answer = ANSWERS[served.replace(", hidden", "")];
@@ -50,7 +50,7 @@ async function serve(t: TestContext, { served, isSigned }: StoredState, options:
   return { ask, lastAsked: () => asked.at(-1) ?? upstream.calls.at(-1)?.json };
 }
 
-/** A model of the AI SDK of the same provider as the one that was asked then. */
+/** An AI SDK model of the same provider as in the stored state. */
 function modelObject(asked: unknown[]) {
   const parts = [
     { type: "text-start", id: "1" },
@@ -74,10 +74,10 @@ function modelObject(asked: unknown[]) {
   } as const;
 }
 
-/** What the agent of a framework had kept for its own calls, in their order. */
+/** The `kept` values of a hosted agent's calls, in order. */
 const keptOf = ({ calls, kept }: WaitingCalls) => calls.map((call) => call.kept ?? kept);
 
-/** Whether the texts stand in what was asked, one behind the other. */
+/** Asserts that the texts occur in the request, in this order. */
 function assertSees(asked: unknown, sees: readonly string[]): void {
   let rest = JSON.stringify(asked).replaceAll("\\", "");
   for (const text of sees) {
@@ -99,7 +99,7 @@ for (const stored of STORED) {
       const late = await ask({ approvals, state }, user);
       assert.deepEqual([late.status, late.code], [409, "approval_expired"]);
       if (stored.served === "run") {
-        // What an agent keeps was signed in clear, and leaves sealed.
+        // An earlier build stored the agent's `kept` in clear text; this build seals it.
         assert.deepEqual([JSON.stringify(state.open).includes("kept"), late.text.includes("kept")], [true, false]);
         bodies.push({ message: "And now?", state: late.state });
       }
@@ -125,7 +125,7 @@ for (const stored of STORED) {
   });
 }
 
-/** One change within each field. */
+/** One variant per field, with a changed value. */
 const withChangedFields = (it: object): object[] =>
   Object.entries(it).flatMap(([key, value]) => [...changesOf(value)].slice(-1).map((one) => ({ ...it, [key]: one })));
 
@@ -144,7 +144,7 @@ test("a signed state of an earlier build is refused with any of its fields chang
     ];
     await Promise.all(forged.map((one) => refused(one)));
     if (user !== undefined) await refused(state, "eve");
-    // What nobody owns becomes that of who goes on with it.
+    // A conversation without an owner belongs to the user who continues it.
     else assert.equal((await ask({ message: "And now?", state }, "eve")).status, 200);
   }
 });

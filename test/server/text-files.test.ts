@@ -1,4 +1,4 @@
-/** Text files that people send, and `accepts`: on REST and on the socket alike. */
+/** Text files from users, and `accepts`, over REST and WebSocket. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** Pictures in the results of tools: what clients, states and models get of them. */
+/** Pictures in tool results: what clients, states and models get. */
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -15,7 +15,7 @@ const MEBIBYTE = 1024 * 1024;
 const RED = RED_PIXEL.toString("base64");
 const PNG = { data: RED, mimeType: "image/png" } as const;
 
-/** A PNG of so many bytes. */
+/** A PNG of this size. */
 const png = (bytes: number) => {
   const { data } = attachment("image/png", { bytes });
   return { data: String(data), mimeType: "image/png" } as const;
@@ -222,7 +222,7 @@ for (const [what, content, status] of FROM_CLIENT) {
   });
 }
 
-// An agent that is written elsewhere.
+// Hosted agents.
 
 const hosted = (...events: unknown[]): ServerOptions => ({
   agent: {

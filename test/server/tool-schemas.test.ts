@@ -1,4 +1,4 @@
-/** Checks of a tool's arguments: no schema and no argument keeps the server from its other work, and what does not fit is said. */
+/** Validation of tool arguments: no schema or argument blocks the server, and mismatches are reported. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -34,7 +34,7 @@ const SENTENCE = `${"a ".repeat(MB / 2)}!`;
 const SELF = { $ref: "#/properties/value/$defs/part" };
 const itself = (keywords: object) => ({ ...SELF, $defs: { part: keywords } });
 
-/** A schema of the argument `value`, and values that make its keywords work hard. */
+/** Schemas of the argument `value`, and values that are expensive to validate. */
 const HOSTILE: Record<string, [schema: object, ...values: unknown[]][]> = {
   type: [[{ type: ["string", "null"] }, ONES, LISTS]],
   const: [[{ const: OBJECTS }, many(70_000, (index) => ({ a: index + 1 })), LISTS, TREE]],
@@ -133,7 +133,7 @@ const UNITS = [
   "😀",
 ];
 
-/** The most time of the processor that went by between two ticks. */
+/** The most processor time between two ticks of the event loop, in milliseconds. */
 async function longestTick(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let before = cpuMs();
@@ -148,7 +148,7 @@ async function longestTick(work: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-/** Checks all values at once. None may cost more than the limit, with a generous margin for a machine that is busy. */
+/** Validates all values concurrently. None may take longer than the limit, with a generous margin for busy machines. */
 async function checkAll(schema: object, values: readonly unknown[]) {
   const { check } = readParameters({ type: "object", properties: { value: schema } }, "t");
   const checked: Awaited<ReturnType<typeof check>>[] = [];
@@ -188,7 +188,7 @@ test("100 kB of ordinary arguments, and a text of 1 MB, fit", async () => {
   const row = { type: "object", properties, required: ["id", "name"], additionalProperties: false };
   const rows = many(1_400, (id) => ({ id, name: `The name of number ${id}`, tags: ["red", "green"], ok: true }));
   const schema = { type: "array", items: row };
-  // The code is slow until it has run for a while.
+  // Warm-up: the code is slow until it has been optimized.
   await checkAll(
     schema,
     many(20, () => rows.slice(0, 200)),
@@ -267,7 +267,7 @@ test("what does not fit is said of each part, at most eight times", async () => 
   assert.ok(length > 0 && length <= 8);
 });
 
-// The author's own checks.
+// Validators of the agent's author.
 
 test("arguments do not fit where the author's own check backtracks, and the log says of which tool", async () => {
   const parameters = z.object({ text: z.string().regex(/^(a+)+$/) });
@@ -294,7 +294,7 @@ test("arguments do not fit where the author's own check takes longer than ten se
   assert.match(!checked.ok ? String(checked.failure?.message) : "", /tool "t" .* took longer than 10 seconds/);
 });
 
-// What clients and models read.
+// What clients and models get.
 
 const SCHEMAS: [name: string, schema: JsonSchema, value: unknown][] = [
   ["300,000 wrong items", { items: { type: "string" } }, many(300_000, () => 1)],

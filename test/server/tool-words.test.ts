@@ -1,4 +1,4 @@
-/** What people read of tool calls, and what of them never leaves the server. */
+/** Texts about tool calls for people, and data of calls that never leave the server. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -143,7 +143,7 @@ test("what is wrong with a tool's words stops the start with a sentence", () => 
   }
 });
 
-// What no client may read.
+// Values that no client may read.
 const ARGUMENT = "secret-argument";
 const OUTPUT = "secret-output";
 const NAME = "secret_tool";
@@ -159,7 +159,7 @@ interface Ending {
   turns: Turn[];
   execute?: AnyToolDefinition["execute"];
   maxTurns?: number;
-  /** The client stops the run when the tool has begun. */
+  /** The client stops the run once the tool has started. */
   stop?: true;
 }
 
@@ -179,7 +179,7 @@ const ENDINGS: Record<string, Ending> = {
   "more calls than may be made": { turns: [calls, [say("No.")]] },
 };
 
-/** What a client of a fresh server reads, and whether the title is in it. */
+/** All bytes that a client of a new server reads. */
 async function readAll(t: Cleanup, transport: TransportName, expose: string, ending: Ending): Promise<string> {
   const { turns, execute = () => OUTPUT, maxTurns = 10, stop } = ending;
   const run = newRun();
@@ -217,7 +217,7 @@ test("a hidden call is whole for the model, for hooks and for the log, and the s
     const records: RunRecord[] = [];
     const server = await startServer(t, {
       turns: [[say("Wait."), ...useBoth], [say("Here.")], [say("Again.")], [say("Anew.")]],
-      // A state that is so large is opened in the thread that parses it.
+      // A large state is unsealed in the thread that parses it.
       agent: { tools: [open, secret(expose, () => long)], onRunEnd: (record) => records.push(record) },
       env: { PARLEY_MAX_TOOL_OUTPUT_CHARS: "300000" },
     });
@@ -235,7 +235,7 @@ test("a hidden call is whole for the model, for hooks and for the log, and the s
       [NAME, long],
     ]);
     assert.match(await (await fetch(`${server.url}/metrics`)).text(), new RegExp(`tool="${NAME}"`));
-    // An earlier message can be asked again: what a later state begins with is what was signed before.
+    // Earlier messages can be repeated: a later state begins with what was signed before.
     const history = Object(second.last.state).conversation_history;
     assert.deepEqual(history.slice(0, 5), Object(first.last.state).conversation_history);
     const again = { ...first.last.state, conversation_history: history.slice(0, 5) };
@@ -391,7 +391,7 @@ test("with ids of OpenAI, no state has anything of a hidden call", async (t) => 
   assert.deepEqual(Object.keys(Object(last.state)).sort(), ["conversation", "previous_response_id"]);
 });
 
-// `toolTexts`: what people read of tools that run in an agent that is written elsewhere.
+// `toolTexts`: texts for people about tools of hosted agents.
 
 const called = (id: string, tool: string, args: object = { order: "A1" }) => ({
   type: "tool_call",
@@ -458,7 +458,7 @@ test("what a tool that runs elsewhere hides leaves neither in events nor in the 
     yield { type: "tool_approval", data: { id: "c3", tool: "cancel", arguments: { order: "A2" }, text: "Sure?" } };
   } as never);
   const { events, last } = await send.sse(t, server, { message: "Hi" });
-  // What nobody has listed is not hidden: a person would decide on what they cannot read.
+  // Calls without texts are not hidden: otherwise people would decide on what they cannot read.
   const [{ tool, arguments: args } = {} as ToolApproval] = (last.type === "done" && last.approvals) || [];
   assert.deepEqual([tool, args], ["cancel", '{"order":"A2"}']);
   assert.doesNotMatch(JSON.stringify([events, last]), /secret-|spy|look/);

@@ -196,7 +196,7 @@ test("a tool that says nothing of it has 30 seconds", async (t) => {
   assert.equal(result?.output, "Timed out after 30000 ms.");
 });
 
-// Tools of odd names, of endless output, and called for ever.
+// Tools with unusual names, with endless output, and called endlessly.
 
 const ODD_NAMES = ["__proto__", "constructor", "hasOwnProperty", "toString"];
 
@@ -238,7 +238,7 @@ test("a model that makes the same call for ever is ended at the turn limit, with
   assert.equal(roles.filter((role) => role === "tool").length, 4);
 });
 
-// Tools that throw, hang, return too much or what is no JSON, and calls of what is no tool.
+// Tools that throw, hang, return too much or invalid JSON, and calls of unknown tools.
 
 const HIDDEN = /^The tool failed\.$/;
 const NO_MESSAGE = /^The tool failed without a message\.$/;
@@ -253,7 +253,7 @@ const picky = tool({
 
 type Failure = [name: string, tool: AnyToolDefinition, called: Step, output: RegExp, shown?: RegExp];
 
-/** What was called, what the model is told, and what clients are told, which is the same where it is not written. */
+/** A call, the output for the model, and the output for clients if it differs. */
 const CALLS: Failure[] = [
   ["has a schema that throws", picky, call("c1", "picky", { text: "a" }), /^in a refine$/, HIDDEN],
   ["does not exist", echo, call("c1", "nowhere"), /^There is no tool named "nowhere"\.$/],
@@ -293,7 +293,7 @@ const noClass = Object.assign(new Error("no class"), { constructor: undefined })
 const SOLD_OUT = "There are no more wheels of this size.";
 const CUT = /^x{100000}\n\[cut: 4900000 more characters\]$/;
 
-/** What a tool does when it is called, and what is told of it. */
+/** A tool's implementation, the output for the model, and the output for clients if it differs. */
 const EXECUTIONS: [name: string, execute: AnyToolDefinition["execute"], output: RegExp, shown?: RegExp][] = [
   ["throws", throwing(new Error("The shelf is empty.")), /^The shelf is empty\.$/, HIDDEN],
   ["throws a ToolError", throwing(new ToolError(SOLD_OUT)), new RegExp(`^${SOLD_OUT}$`)],
@@ -364,11 +364,11 @@ for (const [name, called, turn, output, shown = output] of FAILURES) {
   });
 }
 
-// What a tool throws is for the model and the log: no client may read it.
+// What a tool throws is for the model and the log; clients must not get it.
 
 const SECRET = "postgres://shop:hunter2@db.internal/orders";
 
-/** Throws what a database's driver would. */
+/** Throws an error like a database driver's. */
 const leaky = define("leaky", () => {
   throw new Error(`cannot connect to ${SECRET}`, { cause: new Error("hunter2 was refused") });
 });

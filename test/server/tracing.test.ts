@@ -1,4 +1,4 @@
-/** What a collector of OpenTelemetry is told of runs: a tree of spans, facts of known names, no contents. */
+/** What an OpenTelemetry collector receives about runs: a tree of spans with known attributes, without contents. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -108,7 +108,7 @@ function start(t: TestContext, turns: Step[][], options: { deaf?: boolean } = {}
   return startServer(t, { agent, turns, openTelemetry, ...options });
 }
 
-/** The spans by name, once the server has closed; none of them holds anybody's words. */
+/** The spans by name, read after the server has closed; asserts that none contains texts of users. */
 async function spansOf(server: TestServer): Promise<Map<string, ReadableSpan[]>> {
   await server.close();
   const spans = exporter.getFinishedSpans();
@@ -264,7 +264,7 @@ test("a model that stands in for another is named by its own span", async (t) =>
   }
 });
 
-/** What an SDK may throw in: at the start of a run, of each span, in what is said of one, at its end. */
+/** Methods in which an OpenTelemetry SDK may throw: when a run starts, when a span starts, changes or ends. */
 const BREAKING: [what: string, breaks: (t: TestContext) => void][] = [
   ["getTracer", (t) => void t.mock.method(trace, "getTracer", outOfOrder)],
   ...(["setAttribute", "setAttributes", "end", "spanContext"] as const).map((method): (typeof BREAKING)[number] => [

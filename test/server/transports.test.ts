@@ -1,4 +1,4 @@
-/** The same runs over JSON, SSE and WebSocket: whatever one says, the others say too. */
+/** The same runs over JSON, SSE and WebSocket, which must give the same results. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ interface Case {
   name: string;
   turns: readonly Turn[];
   agent?: ServerOptions["agent"];
-  /** The whole run as a stream tells it, without how long tools took. */
+  /** All events of a stream, without durations of tools. */
   events: unknown[];
 }
 

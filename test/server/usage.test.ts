@@ -1,4 +1,4 @@
-/** What requests to models took: each API and each framework counts in its own words, and clients read one meaning. */
+/** Token usage: each API and framework has its own fields, which clients get in one form. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { echo } from "../support/test-tools.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
 import { eventStream, fixture, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
-/** What a row reports, and what clients read: input, output, cached, written, reasoning. */
+/** Token counts as clients read them: input, output, cached, cache writes, reasoning. */
 type Count = number | undefined;
 type Counts = readonly [input: number, output: number, cached?: Count, written?: Count, reasoning?: Count];
 
@@ -35,7 +35,7 @@ type Env = (url: string) => Record<string, string>;
 interface Wire {
   model: string;
   env: Env;
-  /** An answer that reports this. */
+  /** An answer with this usage. */
   reply(usage: object): UpstreamReply;
 }
 
@@ -99,7 +99,7 @@ const WIRES = {
   compatible: { model: "compatible/qwen3-8b", env: (url) => ({ COMPATIBLE_BASE_URL: url }), reply: chat },
 } satisfies Record<string, Wire>;
 
-/** What each API's documentation shows of its usage, or what was recorded from it, and what clients read. */
+/** Usage reported by an API, from its documentation or recorded, and what clients read. */
 const REPORTS: [wire: keyof typeof WIRES, what: string, reported: object, read: Counts][] = [
   [
     "openai",
@@ -244,7 +244,7 @@ test("Anthropic's recorded answer from a cache", async (t) => {
   assert.deepEqual(last.type === "done" && last.usage, usageOf([2003, 6, 1800, 200]));
 });
 
-/** What packages of the AI SDK say at the end of an answer. */
+/** Usage at the end of an answer, from packages of the AI SDK. */
 const FINISHES: [what: string, version: string, finish: object, read: Counts][] = [
   [
     "v2: OpenAI's package",
@@ -328,7 +328,7 @@ const responseDone = (usage: object) => ({
   data: { type: "response_done", response: { output: [], usage } },
 });
 
-/** What frameworks report: two of each add up. */
+/** Usage reported by frameworks; two reports add up. */
 const HOSTED: [framework: string, items: (which: 0 | 1) => unknown[], read: Counts][] = [
   [
     "its own events",

@@ -1,4 +1,4 @@
-/** Who is asking: what `authenticate` gets, what its answer opens, and what stays closed to every other user. */
+/** Users: the input of `authenticate`, what a user may access, and what stays closed to all others. */
 
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
@@ -16,7 +16,7 @@ import { hang, say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect, type SocketClient } from "../support/socket-client.ts";
 import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 
-/** The token is the user's id; some tokens are not. */
+/** The token is the user's id; some tokens are invalid. */
 const byToken: Authenticate = ({ token }) => {
   if (token === undefined) return undefined;
   if (token === "expired") throw new Unauthorized("Your session has ended. Please sign in again.");
@@ -42,7 +42,7 @@ interface Asking {
 
 type Ended = DoneEvent | ErrorEvent;
 
-/** One message over each transport, with the token as that carries it; HTTP errors as the event that they would have been. */
+/** Sends one message over a transport with a token; HTTP errors are returned as error events. */
 async function ask(t: TestContext, how: TransportName, server: TestServer, { token, ...rest }: Asking): Promise<Ended> {
   const message = { message: "Hi", ...rest };
   if (how === "socket") {
@@ -69,7 +69,7 @@ function lastOf(events: readonly SocketEvent[]): Ended {
   return last;
 }
 
-/** The error's code, or what the run ended with. */
+/** The error's code, or the run's finish reason. */
 const endOf = (last: Ended): string => (last.type === "error" ? last.code : last.finish_reason);
 
 for (const how of TRANSPORTS) {
@@ -185,9 +185,9 @@ test("the token stands in no log", async (t) => {
   assert.doesNotMatch(server.log.join(""), /a-secret-token/);
 });
 
-// What authenticate gets
+// What `authenticate` gets
 
-/** Records what it gets, and knows everybody by one name. */
+/** Records its input, and returns the same user for everybody. */
 function recording(): { seen: AuthRequest[]; authenticate: Authenticate } {
   const seen: AuthRequest[] = [];
   const authenticate: Authenticate = (request) => {
@@ -415,7 +415,7 @@ test("with authenticate, only sites that are named may frame the page, and a pag
 
 const KINDS: readonly StateKind[] = ["conversation_history", "previous_response_id"];
 
-/** Whose state, who continues it, and what comes of it. */
+/** The owner of a state, the user who continues it, and the result. */
 const STATES: [owner: string | undefined, reader: string | undefined, end: string][] = [
   ["ada", "ada", "stop"],
   ["ada", "bob", "invalid_state"],
@@ -527,7 +527,7 @@ test("a cancel that comes before its message ends only the same user's", async (
   assert.equal(endOf(await ask(t, "sse", server, { token: "bob", run })), "stopped");
 });
 
-/** Sends a token, which is not answered. */
+/** Sends a token, which gets no response. */
 const signIn = (client: SocketClient, token: string) => client.send({ type: "authenticate", token });
 
 test("on a socket, the next user continues nothing of the one before, and what nobody began goes on", async (t) => {
@@ -724,7 +724,7 @@ test("/api/info asks who is there within a rate of its own, which takes nothing 
     return [name, typeof user, user_pending];
   };
   const pending = ["Acme Support", "undefined", true];
-  // An image on a page of another site, which could otherwise use up the rate of each of its visitors.
+  // Sent by an image on another site, which could otherwise use up the rate limit of its visitors.
   for (const site of ["cross-site", "same-site", "anything"]) {
     for (let round = 0; round < 3; round++) assert.deepEqual(await infoFor({ "sec-fetch-site": site }), pending);
   }

@@ -1,4 +1,4 @@
-/** Limits of several servers with one Redis are counted together, and what a dead server held becomes free. */
+/** Several servers with one Redis share limits, and what a dead server occupied becomes free. */
 
 import assert from "node:assert/strict";
 import { post } from "../support/chat-transports.ts";
@@ -8,7 +8,7 @@ import { hang, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 
-/** Behind a proxy, so that a test can be any client. */
+/** Behind a proxy, so that a test can use any client address. */
 const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
 const from = (address: string, headers: Record<string, string> = {}) => ({
   headers: { "x-forwarded-for": address, ...headers },
@@ -23,7 +23,7 @@ testWithRedis("messages of one address are counted together, and the wait is nam
     const response = await post(server, { message: "Hi", stream: false }, from("203.0.113.1"));
     statuses.push(response.status);
     if (response.status !== 429) continue;
-    // A quarter of a minute after the first one, of which some has passed.
+    // A quarter of a minute after the first one, minus the time that has passed.
     const [wait, passed] = [Number(response.headers.get("retry-after")), (performance.now() - startedAt) / 1000];
     assert.ok(wait <= 15 && wait >= Math.floor(15 - passed), `${wait} s, after ${passed} s`);
   }
@@ -44,7 +44,7 @@ testWithRedis("answers at once with one key are counted together, and a slot is 
   assert.equal(await ask(), 429);
   await fetch(`${other.url}/api/chat/runs/${run}/cancel`, { method: "POST", headers });
   await first.rest();
-  // Its process gives the slot back after the last event.
+  // The process releases the slot after the last event.
   let status = await ask();
   while (status === 429) status = await ask();
   assert.equal(status, 200);
@@ -75,7 +75,7 @@ testWithRedis("sockets of one address are counted together", async (t, redis) =>
   assert.equal((await third.closed).code, 4429);
   clients[0]?.socket.close();
   await clients[0]?.closed;
-  // Its server hears of the end, and gives the place back, in its own time.
+  // The server notices the end, and releases the slot, a little later.
   for (;;) {
     const fourth = await connect(t, other.socketUrl, { headers });
     fourth.send({ type: "clear" });

@@ -1,4 +1,4 @@
-/** The parts that speak with Redis, by themselves. */
+/** Unit tests of the parts that use Redis. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -60,7 +60,7 @@ testWithRedis("a large state comes in pieces, between which other commands have 
   const connection = await connected(t, redis);
   const store = new RedisStateStore(connection);
   const seen = await redis.monitor(t);
-  // One character of two UTF-16 units, so that a piece may not end anywhere.
+  // A character of two UTF-16 units, so that a piece must not end anywhere.
   const large = `"${"👋".repeat(1_000_000)}"`;
   let isSaving = true;
   const saving = store.save("a", large).finally(() => {
@@ -76,7 +76,7 @@ testWithRedis("a large state comes in pieces, between which other commands have 
     .filter((line) => /"SET" "parley:/.test(line)).length;
   assert.ok(others > pieces / 2 && pieces > 5, `${others} commands beside ${pieces} pieces`);
   assert.equal(await store.save("a", "{}", version), true);
-  // What is left of the one before goes soon.
+  // The rest of the previous state expires soon.
   const keys = (await redis.command("KEYS", "parley:*state*:*:*")).match(/parley:\S+/g) ?? [];
   const times = await Promise.all(keys.map((key) => redis.command("PTTL", key)));
   assert.ok(times.every((time) => Number(time.slice(1)) <= 10_000));
@@ -106,7 +106,7 @@ test("runs that have more to write each time do not keep others from being writt
   const written = new Set<string>();
   const token = (id: number): NumberedEvent => ({ type: "token", data: "x", id });
   let last = 1;
-  // While a command is under way, the runs before the others have said more, and it is time to write that, too.
+  // While a command runs, the first runs get more events, which could be written next, too.
   const busy = {
     async script(_source: string, keys: readonly string[]): Promise<number[][]> {
       for (const [index, key] of keys.entries()) if (index % 2 === 0) written.add(key);
@@ -129,7 +129,7 @@ test("runs that have more to write each time do not keep others from being writt
 
 test("a run that is over is written without waiting for others that go on", async () => {
   let commands = 0;
-  // While a command is under way, the other run has said more.
+  // While a command runs, the other run gets more events.
   const busy = {
     async script(): Promise<number[][]> {
       if (++commands < 20) {
@@ -246,7 +246,7 @@ testWithRedis(
 
 const APPROVALS: MarkKind = { purpose: "approvals", max: 30, alone: "refuse" };
 
-/** The stores of two processes. */
+/** The run stores of two processes. */
 async function twoStores(t: Cleanup, redis: RedisServer): Promise<[RedisRunStore, RedisRunStore]> {
   const open = async () => new RedisRunStore(await connected(t, redis), { graceMs: 60_000, maxBytes: 1000 });
   return [await open(), await open()];

@@ -1,4 +1,4 @@
-/** What becomes of rows that fail in CI. */
+/** How failed tests are handled in CI. */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -10,7 +10,7 @@ import { REPOSITORY } from "../support/command.ts";
 
 const FAILS_ONCE = `test("fails once? (yes)", (t) => t.test("inside", () => first && fail("Not yet")));\n`;
 
-/** Rows of a file by what stands beside a row that fails once. `first` is true in its first run. */
+/** Tests of a file, in addition to one that fails once. `first` is true in the first run. */
 const FAILURES = {
   "a row that fails twice": `test("always", () => fail("Never"));\n`,
   "a row that fails twice inside of another one": `test("outside", (t) => t.test("deep", () => fail("Never")));\n`,
@@ -28,7 +28,7 @@ const FILES = { passes: `test("passes", () => {});\n`, "fails then": FAILS_THEN,
 const folder = mkdtempSync(join(tmpdir(), "parley-run-tests-"));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Code and output of each file, run as `.ci/run` does: one after the other by one program. */
+/** Exit code and output of each file, run as in `.ci/run`: one after the other, by one process. */
 const outcomes = run();
 
 function run(): Record<string, { code: number; printed: string }> {

@@ -1,4 +1,4 @@
-/** Runs of several servers with one Redis: a client reads on anywhere, each event once and in order. */
+/** Runs of several servers with one Redis: a client can resume at any server, and gets each event once and in order. */
 
 import assert from "node:assert/strict";
 import type { RunRecord } from "../../server/agent/run-record.ts";
@@ -13,7 +13,7 @@ import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { define, echo } from "../support/test-tools.ts";
 
-/** Thinking, two tools at once, and text that comes in pieces. */
+/** Thinking, two parallel tool calls, and text in several pieces. */
 const TURNS: Turn[] = [
   [think("Hm"), think("m."), say("Let me see."), call("c1", "echo", { text: "a" }), call("c2", "echo", { text: "b" })],
   [say("It "), say("is “a”"), say(" and b 👋.")],
@@ -57,7 +57,7 @@ testWithRedis("a reader at another server gets tokens as they come, and keeps th
   const second = await openLine.socket(t, other, { resume: run, after: 0 });
   assert.equal((await second.next()).data, "A");
   await first.cut();
-  // Longer than a run without readers lives.
+  // Longer than a run without readers is kept.
   await new Promise((resolve) => setTimeout(resolve, 2500));
   held.open();
   assert.deepEqual(fieldOf(await second.rest(), "data"), ["B", "AB"]);
@@ -97,7 +97,7 @@ testWithRedis(
     const unread = await post(owner, { message: "Hi", stream: true, run });
     t.after(() => unread.body?.cancel());
     const paused = await settled(taken, owner);
-    // Each piece is an event. Its answer may be `run_expired`: a model as quick as this one drops them before they are read.
+    // Each piece is an event. The response may be `run_expired`, because such a fast model's events are soon dropped.
     await ask(t, other, { resume: run, after: paused });
     while (taken() === paused) await new Promise(setImmediate);
   },

@@ -1,6 +1,6 @@
 /**
- * A model for the test of kills, on both of OpenAI's APIs: it answers at random, and refuses a request that the API would refuse,
- * because a call has no result, two, or one that nobody asked for.
+ * A model for the kill test, with both of OpenAI's APIs: it answers at random, and rejects requests that the API would reject
+ * because a call has no result, two, or an unknown one.
  */
 
 import { once } from "node:events";
@@ -15,7 +15,7 @@ interface Call {
   arguments: string;
 }
 
-/** A response that the API keeps: the calls that wait for results there, and all that have one. */
+/** A response stored by the API: its calls without results, and all calls with one. */
 interface Kept {
   waiting: ReadonlySet<string>;
   answered: ReadonlySet<string>;
@@ -23,9 +23,9 @@ interface Kept {
 
 export class CallingUpstream {
   readonly #random: () => number;
-  /** All calls that were made, by id. */
+  /** All calls so far, by id. */
   readonly calls = new Map<string, Call>();
-  /** What requests the API would have refused, and why. */
+  /** Requests that the API would have rejected, with the reasons. */
   readonly refused: string[] = [];
   readonly #kept = new Map<string, Kept>();
   #requests = 0;
@@ -48,7 +48,7 @@ export class CallingUpstream {
     this.#server.close().closeAllConnections();
   }
 
-  /** The ids of the calls whose results a model that goes on from this state has. */
+  /** Ids of the calls whose results a model has when it continues from this state. */
   resultsIn({
     conversation_history: history = [],
     previous_response_id: id = "",
@@ -83,7 +83,7 @@ export class CallingUpstream {
       await pause(this.#random() * 8);
     }
     if (what > 0.95) return void res.end();
-    // Before the end is written: whoever reads it may go on at once.
+    // Before the end is written, because its reader may continue at once.
     if (isResponses) {
       const waiting = calls.map(({ id }) => id);
       this.#kept.set(`resp_${number}`, { waiting: new Set(waiting), answered });
@@ -129,7 +129,7 @@ function checkMessages(messages: any[]): Set<string> | string {
 
 const frame = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 
-/** Both end at the token limit where they are cut, within their last call. */
+/** Both formats end at the token limit if they are cut, inside their last call. */
 class ChatCompletions {
   text(content: string): string {
     return this.#chunk({ content });

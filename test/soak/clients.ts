@@ -1,4 +1,4 @@
-/** What the soak's clients do, each with its own proof that nothing was lost and nothing came twice. */
+/** Actions of the soak test's clients, each of which verifies that nothing was lost or duplicated. */
 
 import { randomUUID } from "node:crypto";
 import { Agent, type IncomingMessage, request } from "node:http";
@@ -7,12 +7,12 @@ import { WebSocket } from "ws";
 import type { NumberedEvent, SocketEvent } from "../../server/protocol/events.ts";
 import { answerTo, CALLED, type Kind, messageOf, type Order } from "./upstream.ts";
 
-/** A PNG as far as anybody looks at it, of about a megabyte. */
+/** A PNG of about a megabyte, of which only the header is valid. */
 const FILE = Buffer.alloc(1024 * 1024);
 Buffer.from("89504e470d0a1a0a0000000d49484452", "hex").copy(FILE);
 const attachments = [{ type: "image", name: "a.png", mime_type: "image/png", data: FILE.toString("base64") }];
 
-/** How a message of each kind must end. */
+/** Expected end of each kind of message. */
 const ENDS: Record<Kind, string> = {
   text: "done",
   tools: "done",
@@ -26,7 +26,7 @@ const ENDS: Record<Kind, string> = {
   silent: "provider_timeout",
 };
 
-/** Follows the events of one run, over however many lines they come. */
+/** Follows the events of one run, over any number of connections. */
 class Following {
   after = 0;
   #text = "";
@@ -52,7 +52,7 @@ class Following {
     if (event.type === "error") this.#end = event.code;
   }
 
-  /** Throws where the answer is not the one that was ordered. */
+  /** Throws if the answer is not the expected one. */
   prove(): void {
     const { kind } = this.#order;
     if (this.#end !== ENDS[kind]) throw new Error(`${kind} ended with ${this.#end ?? "nothing"}`);
@@ -65,7 +65,7 @@ class Following {
 
 export type Action = (server: string, order: Order) => Promise<void>;
 
-// A connection each, so that descriptors tell of leaks and not of pools.
+// No connection reuse, so that the number of descriptors shows leaks rather than pools.
 const agent = new Agent({ keepAlive: false });
 
 function open(server: string, method: string, path: string, body?: unknown, headers = {}) {
@@ -86,7 +86,7 @@ export async function json(server: string, order: Order, more = {}): Promise<voi
   if (end === "done" && response !== answerTo(order)) throw new Error("another answer");
 }
 
-/** Reads until the end, or drops the line once `isEnough`. */
+/** Reads until the end, or disconnects once `isEnough`. */
 async function readStream(answer: IncomingMessage, run: Following, isEnough = () => false) {
   if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`);
   const parser = createParser({ onEvent: ({ data }) => run.take(JSON.parse(data)) });
@@ -109,14 +109,14 @@ export async function sse(server: string, order: Order, more = {}): Promise<void
 
 export const upload: Action = (server, order) => (order.id % 2 === 0 ? json : sse)(server, order, { attachments });
 
-/** Goes away in the middle and never comes back. */
+/** Disconnects in the middle and never returns. */
 export const drop: Action = async (server, order) => {
   const run = new Following(order);
   const answer = await open(server, "POST", "/api/chat", { message: messageOf(order), stream: true });
   await readStream(answer, run, () => run.after > 3);
 };
 
-/** Loses its line again and again, and goes on over the other transport each time. */
+/** Loses its connection repeatedly, and resumes over the other transport each time. */
 export const resume: Action = async (server, order) => {
   const run = new Following(order);
   const id = randomUUID();
@@ -143,7 +143,7 @@ export const socket: Action = async (server, order) => {
   run.prove();
 };
 
-/** Sends one message on a socket of its own, and reads until the run ends or it has enough. */
+/** Sends one message on a new socket, and reads until the run ends or `isEnough`. */
 function follow(server: string, message: unknown, run: Following, isEnough: () => boolean) {
   return new Promise<void>((resolve, reject) => {
     const line = new WebSocket(`${server.replace("http", "ws")}/ws/chat`);

@@ -18,7 +18,7 @@ const EDITS = Number(process.argv[2] ?? 10);
 const CLIENTS = 4;
 const WORDS = 20;
 
-/** A model that says its instructions and then so many words, slowly enough for edits to come in between. */
+/** A model that says its instructions and then `words` words, slowly enough for edits in between. */
 const upstream = createServer(async (req, res) => {
   const { messages } = JSON.parse(Buffer.concat(await req.toArray()).toString());
   const [{ content: instructions }, question] = [messages[0], messages.at(-1)];
@@ -65,7 +65,7 @@ async function ask(message: string, stream: boolean): Promise<string> {
 let isOver = false;
 let answers = 0;
 
-/** Answers that begin before an edit and end after it are whole, and of one agent. */
+/** Answers that begin before an edit and end after it must be complete and come from one agent. */
 async function chat(): Promise<void> {
   const rest = Array.from({ length: WORDS }, (_, at) => ` ${at}`).join("");
   while (!isOver) {

@@ -1,7 +1,7 @@
 /**
- * `npm run test:kills -- SCRIPTS SEED`: people who decide on tool calls in any order, twice, in two tabs, from states that they
- * kept, over connections that are lost, while processes and Redis are killed. No call may run twice or without a yes, and
- * nothing that was done may be missing in what the model gets. 100 scripts in each scene unless it says otherwise.
+ * `npm run test:kills -- SCRIPTS SEED`: users decide on tool calls in any order, twice, in two tabs, from stored states, over
+ * connections that break, while processes and Redis are killed. No call may run twice or without approval, and nothing that was
+ * done may be missing in the model's request. Default: 100 scripts per scene.
  */
 
 import assert from "node:assert/strict";
@@ -25,7 +25,7 @@ const [SCRIPTS = 100, SEED = randomInt(1_000_000)] = process.argv.slice(2).map(N
 const AT_ONCE = 8;
 const STEPS = 10;
 
-/** `charge` asks, `look` does not. Each call writes down that it begins, and that it has ended. */
+/** `charge` needs approval, `look` does not. Each call records its begin and its end. */
 const AGENT = `import { appendFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 const write = (...line) => appendFileSync(process.env.DONE, JSON.stringify(line) + "\\n");
@@ -60,11 +60,11 @@ const ENV = {
   PARLEY_DRAIN_SECONDS: "1",
 };
 
-/** What may become of a message that was not malformed, if something fails. */
+/** Possible errors for a well-formed message if something fails. */
 const FAILURES =
   /^(?:approval_used|approval_expired|overloaded|run_lost|run_expired|run_not_found|shutting_down|provider_\w+)$/;
 
-/** What one client has: a state, and what it knows to have been done until then. */
+/** One client's state, and the calls that it knows to be done. */
 interface Known {
   state: ConversationState;
   done: ReadonlySet<string>;
@@ -72,11 +72,11 @@ interface Known {
   canContinue: boolean;
 }
 
-/** All that the people of a scene have said to each call and each question. */
+/** All decisions of a scene's users, per call and question. */
 class Decisions {
-  /** Arguments to which somebody has said yes, by call. */
+  /** Approved arguments, by call. */
   readonly yes = new Map<string, Set<string>>();
-  /** How often it was answered, in whatever way. */
+  /** How often each question was answered, in whatever way. */
   readonly answered = new Map<string, number>();
 
   answer({ open }: ConversationState): void {
@@ -95,9 +95,9 @@ interface Scene {
   servers: StartedCommand[];
   upstream: CallingUpstream;
   decisions: Decisions;
-  /** Settles when a server that is alone has come back. */
+  /** Resolves when a single server is up again. */
   ready?: Promise<unknown>;
-  /** Whether nothing is killed. */
+  /** Whether nothing is killed in the scene. */
   isCalm: boolean;
   counts: Record<string, number>;
 }
@@ -143,9 +143,9 @@ const FAULTS: Record<string, readonly Fault[]> = {
 const pick = <Item>(items: readonly Item[], random: () => number): Item =>
   items[Math.floor(random() * items.length)] as Item;
 
-// A client.
+// One client.
 
-/** What a person says to the calls that wait, as a part of a message. */
+/** A user's decisions on waiting calls, as a part of a message. */
 function decide({ state, approvals }: Known, { random, decisions }: Scene): object {
   const said = approvals.map(({ id, arguments: args }) => {
     if (random() < 0.35) return { id, approved: false, reason: random() < 0.5 ? "No." : undefined };
@@ -157,7 +157,7 @@ function decide({ state, approvals }: Known, { random, decisions }: Scene): obje
   return { approvals: said, ...(random() < 0.2 ? { message: "And then?" } : {}) };
 }
 
-/** What is malformed changes nothing: it can be decided afterwards. */
+/** Malformed decisions change nothing: valid ones are still possible afterwards. */
 async function sendMalformed({ state, approvals }: Known, scene: Scene): Promise<void> {
   const yes = approvals.map(({ id }) => ({ id, approved: true }));
   const wrong = [
@@ -182,7 +182,7 @@ function nextMessage(known: Known, scene: Scene): object {
   return { message: "Go on." };
 }
 
-/** `undefined`: the connection was lost. */
+/** Returns `undefined` if the connection was lost. */
 async function tell({ t, random, servers, isCalm, ready }: Scene, message: object): Promise<Outcome | undefined> {
   await ready;
   const transport = pick(TRANSPORTS, random);
@@ -195,7 +195,7 @@ async function tell({ t, random, servers, isCalm, ready }: Scene, message: objec
   }
 }
 
-/** Sends it and goes away, at once or soon. */
+/** Sends a message and disconnects, at once or soon. */
 async function leave({ t, random, servers }: Scene, message: object): Promise<void> {
   const server = pick(servers, random);
   const ms = random() * 80;
@@ -213,7 +213,7 @@ async function leave({ t, random, servers }: Scene, message: object): Promise<vo
   }
 }
 
-/** Sends a message once or several times, and gives what the client has afterwards. */
+/** Sends a message once or several times; returns the client's data afterwards. */
 async function perform(known: Known, scene: Scene): Promise<Known[]> {
   const { random, counts } = scene;
   const { state } = known;
@@ -223,12 +223,12 @@ async function perform(known: Known, scene: Scene): Promise<Known[]> {
   const outcomes: (Outcome | undefined)[] = [];
   if (way < 0.25) {
     await leave(scene, message);
-    // Under the same name it is the same run; without one, or under another, it is another message.
+    // With the same run id it is the same run; without one, or with another, it is another message.
     const again = random() < 0.5 ? message : { ...message, run: newRun() };
     if (known.approvals.length > 0) scene.decisions.answer(state);
     outcomes.push(await tell(scene, again));
   } else if (way < 0.45) {
-    // Two tabs, of which the other has perhaps decided in another way.
+    // Two tabs, one of which may have decided otherwise.
     const other = random() < 0.5 ? { ...message } : { ...nextMessage(known, scene), state };
     if (known.approvals.length > 0) scene.decisions.answer(state);
     outcomes.push(...(await Promise.all([tell(scene, message), tell(scene, other)])));
@@ -240,7 +240,7 @@ async function perform(known: Known, scene: Scene): Promise<Known[]> {
   });
 }
 
-/** What the client knows after a run, and whether the state has all of it. */
+/** The client's data after a run; asserts that the state contains all of it. */
 function learn({ last, events, toolCalls = [] }: Outcome, { state: before, done }: Known, scene: Scene): Known[] {
   const { upstream, decisions, isCalm } = scene;
   assert.deepEqual(upstream.refused, []);
@@ -253,7 +253,7 @@ function learn({ last, events, toolCalls = [] }: Outcome, { state: before, done 
     assert.match(last.code, isCalm ? /^approval_used$|^run_expired$|^provider_/ : FAILURES, JSON.stringify(last));
     assert.ok(last.continue !== true || last.retryable === false);
   }
-  // Whoever has no state goes on from the one before, with what was known there.
+  // Without a state, the client continues from the one before, with what it knew then.
   const { state } = last;
   if (state === undefined) {
     assert.ok(last.type === "error" && (ids.length === 0 || last.code === "run_lost"), JSON.stringify(last));
@@ -264,7 +264,7 @@ function learn({ last, events, toolCalls = [] }: Outcome, { state: before, done 
   const approvals = last.type === "done" ? (last.approvals ?? []) : [];
   const isCut = last.type === "done" && ["length", "stopped", "max_turns"].includes(last.finish_reason);
   const hasState = Object.keys(state).length > 0;
-  // The state of an error may still wait.
+  // The state of an error may still wait for decisions.
   if (last.type === "error" && state.open?.waiting !== undefined) return [];
   return [
     {
@@ -280,7 +280,7 @@ async function converse(scene: Scene): Promise<void> {
   const { random } = scene;
   const states: Known[] = [{ state: {}, done: new Set(), approvals: [], canContinue: false }];
   for (let step = 0; step < STEPS; step++) {
-    // Sometimes a page is loaded that was kept long ago, often one that asks.
+    // Sometimes uses an old state, often one that waits for decisions.
     const asking = states.filter(({ approvals }) => approvals.length > 0);
     const kept = pick(random() < 0.7 && asking.length > 0 ? asking : states, random);
     const known = random() < 0.6 ? (states.at(-1) ?? kept) : kept;
@@ -288,7 +288,7 @@ async function converse(scene: Scene): Promise<void> {
   }
 }
 
-// What was done in the end.
+// Checks what was done in the end.
 
 function checkDone(file: string, { upstream, decisions }: Scene): number {
   const lines: [what: string, id: string, ms: number][] = existsSync(file)

@@ -1,4 +1,4 @@
-/** Loaded into the server's process before it: tells its parent, when asked, what the process holds. */
+/** Preloaded into the server's process: reports the process's memory and descriptors to its parent on request. */
 
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -7,7 +7,7 @@ const delay = monitorEventLoopDelay({ resolution: 5 });
 delay.enable();
 
 process.on("message", (wish) => {
-  // Twice: what finalizers let go of is only free after the second time.
+  // Twice: memory released by finalizers is only free after the second time.
   if (wish === "settled") for (let round = 0; round < 2; round++) globalThis.gc?.();
   const { rss, heapUsed, external } = process.memoryUsage();
   process.send?.({
@@ -20,5 +20,5 @@ process.on("message", (wish) => {
   });
   delay.reset();
 });
-// The channel alone must not keep a server alive that was told to stop.
+// The channel must not keep a stopped server alive.
 process.channel?.unref();

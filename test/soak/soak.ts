@@ -1,7 +1,7 @@
 /**
- * `npm run soak -- --minutes N`: the built server in a process of its own under everything at once: chats on three
- * transports, uploads, clients that go away, runs that are resumed, providers and tools that fail. Ends with
- * exit code 1 when an answer was lost, doubled or wrong, or when the process holds more at the end than after the warm-up.
+ * `npm run soak -- --minutes N`: the built server in a separate process under all kinds of load at once: chats on three
+ * transports, uploads, clients that leave, resumed runs, failing providers and tools. Exit code 1 if an answer was lost,
+ * duplicated or wrong, or if the process holds more at the end than after the warm-up.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -18,7 +18,7 @@ const CLIENTS = 12;
 const RESUME_SECONDS = 2;
 const MIB = 1024 * 1024;
 
-/** Most growth from the end of the warm-up to the end: far below what one leaked run per thousand would add. */
+/** Maximum growth from the end of the warm-up to the end: far below that of one leaked run per thousand. */
 const BOUNDS = { heapUsed: 8 * MIB, external: 8 * MIB, rss: 64 * MIB, descriptors: 3 };
 
 interface Sample {
@@ -26,7 +26,7 @@ interface Sample {
   heapUsed: number;
   external: number;
   descriptors: number;
-  /** Milliseconds since the sample before. */
+  /** Event loop delay in milliseconds since the previous sample. */
   delayP99: number;
   delayMax: number;
 }
@@ -70,7 +70,7 @@ class Clients {
     return this.#orders;
   }
 
-  /** All clients at work until then; resolves when the last one has its answer. */
+  /** Runs all clients until then; resolves when the last one has its answer. */
   async work(until: number): Promise<void> {
     const one = async () => {
       while (performance.now() < until) await this.#order(this.#orders++);
@@ -78,7 +78,7 @@ class Clients {
     await Promise.all(Array.from({ length: CLIENTS }, one));
   }
 
-  /** Each action with each kind in turn. */
+  /** Combines each action with each kind in turn. */
   async #order(id: number): Promise<void> {
     const action = ACTIONS[id % ACTIONS.length] ?? json;
     const kind = KINDS[Math.floor(id / ACTIONS.length) % KINDS.length] ?? "text";
@@ -113,7 +113,7 @@ async function ask(child: ChildProcess, wish: "now" | "settled"): Promise<Sample
   return (await answer)[0] as Sample;
 }
 
-/** After everything that ends by itself has ended: runs that could be resumed, connections that are kept. */
+/** Samples after everything temporary has ended: resumable runs and kept-alive connections. */
 async function settled(child: ChildProcess): Promise<Sample> {
   const connectionsKept = 6_000;
   await delay(RESUME_SECONDS * 1000 + connectionsKept);

@@ -1,4 +1,4 @@
-/** A Chat Completions server for the soak: each message names how it is answered, and what must arrive. */
+/** A Chat Completions server for the soak test: each message determines its answer, and what must arrive. */
 
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -20,7 +20,7 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What a message asks for. */
+/** The answer that a message asks for. */
 export interface Order {
   id: number;
   kind: Kind;
@@ -29,11 +29,11 @@ export interface Order {
 
 export const messageOf = ({ id, kind, words }: Order): string => `order ${id} ${kind} ${words}`;
 
-/** The text of a whole answer. Each word is another one, so that none can be lost or doubled unseen. */
+/** The text of a whole answer. Each word is unique, so that a lost or duplicated one is noticed. */
 export const answerTo = ({ id, words }: Order): string =>
   Array.from({ length: words }, (_, at) => `${id}.${at} `).join("");
 
-/** Starts it; resolves with its base URL. */
+/** Starts the server; resolves with its base URL. */
 export async function startUpstream(): Promise<{ url: string; close(): void }> {
   const refused = new Set<number>();
   const server = createServer(async (req, res) => {
@@ -86,7 +86,7 @@ async function reply(res: ServerResponse, order: Order, hasResults: boolean, ref
   }
 }
 
-/** One tool that works, one that throws, one that hangs, one that returns a megabyte, one that is not there. */
+/** One tool that works, one that throws, one that hangs, one that returns a megabyte, one that does not exist. */
 export const CALLED = ["echo", "boom", "hang", "huge", "nowhere"] as const;
 
 function callsOf(id: number): string {
@@ -103,7 +103,7 @@ async function sayAll(res: ServerResponse, order: Order): Promise<void> {
   res.end('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n');
 }
 
-/** Ten words at a time, with pauses in which clients go and come. */
+/** Ten words at a time, with pauses in which clients connect and disconnect. */
 async function say(res: ServerResponse, text: string): Promise<void> {
   res.writeHead(200, { "content-type": "text/event-stream" });
   const words = text.split(/(?<= )/);

@@ -6,9 +6,9 @@ import type { Provider } from "../../server/providers/provider.ts";
 import { ask, open, setupOf, type TestProvider } from "./upstream-conversation.ts";
 import { fixture, startUpstream, type UpstreamReply, type UpstreamServer } from "./upstream-server.ts";
 
-/** A model that thinks without being asked to, so that thinking goes back, unless told otherwise. */
+/** By default a model that thinks without being asked, so that requests carry earlier thinking. */
 export function claude(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
-  // `/v1` is not part of the base URL.
+  // `ANTHROPIC_BASE_URL` has no `/v1`.
   const env = { ANTHROPIC_API_KEY: "sk-ant-test", ANTHROPIC_BASE_URL: upstream.url.replace(/\/v1$/, "") };
   return createAnthropic(setupOf("anthropic", env, { model: "claude-sonnet-5", ...options }));
 }
@@ -28,7 +28,7 @@ interface Sending extends TestProvider {
   tools?: (typeof WEATHER)[];
 }
 
-/** The body that goes up for this history and the message "Next", without its cache points. */
+/** The request body for this history and the message "Next", without its cache points. */
 export async function sentWith(history: HistoryMessage[], sending: Sending = {}) {
   const { tools = [WEATHER], ...options } = sending;
   await using upstream = await startUpstream(stream("text"));

@@ -1,4 +1,4 @@
-/** A chat whose agent asks before it acts, as a test scripts it: the element on a page of a site. */
+/** Serves a page with the chat element, whose scripted agent asks for approval before it acts. */
 
 import type { TestContext } from "node:test";
 import type { ToolApproval } from "../../server/protocol/chat.ts";
@@ -29,7 +29,7 @@ export async function startAskingSite(
   return { agent, url: site.url };
 }
 
-/** A call that waits for an hour, and the end of the run that it waits for. */
+/** A `tool_approval` event that expires in an hour. */
 export function approval(id: string, text: string, args: object = {}, more: Partial<ToolApproval> = {}): StreamEvent {
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const data: ToolApproval = { id, tool: "cancel_order", arguments: JSON.stringify(args), text, expires_at, ...more };

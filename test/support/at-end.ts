@@ -1,4 +1,4 @@
-/** What a test, or a file of tests, gives to whoever opens something for it. */
+/** The part of a test context, or of `node:test`, that clean-up needs. */
 export interface TestEnd {
   after(close: () => Promise<void>): void;
 }
@@ -6,8 +6,8 @@ export interface TestEnd {
 const opened = new WeakMap<TestEnd, (() => unknown)[]>();
 
 /**
- * Closes something at the end of a test, what was opened last first: `t.after` goes the other way, and a page that is
- * still there when its server goes complains of it.
+ * Runs clean-ups at the end of a test in reverse order. `t.after` runs them in order of registration, and a page that
+ * is open when its server closes logs errors.
  */
 export function atEnd(t: TestEnd, close: () => unknown): void {
   const known = opened.get(t);
@@ -20,7 +20,7 @@ export function atEnd(t: TestEnd, close: () => unknown): void {
   t.after(() => closeAll(all.reverse()));
 }
 
-/** Closes one after the other. What fails keeps nothing else open; the first failure is thrown in the end. */
+/** Closes one after the other. After a failure the rest is still closed; then the first failure is thrown. */
 export async function closeAll(closers: Iterable<() => unknown>): Promise<void> {
   const failures: unknown[] = [];
   for (const close of closers) {

@@ -6,19 +6,19 @@ import type { Page } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What a colour scheme may break. */
+/** Rules that a colour scheme can violate. */
 export const OF_COLOURS = ["color-contrast", "link-in-text-block"];
 
-/** As "rule: element: why", by all rules or by some. */
+/** Violations as "rule: element: reason", of all rules or only of `some`. */
 export async function axeFindings(page: Page, some?: readonly string[]): Promise<string[]> {
-  // It is long to read: once for each document is enough.
+  // The script is large: load it only once per document.
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
   return page.evaluate(
     async (values) => {
       const { violations } = await window.axe.run(document, {
         resultTypes: ["violations"],
         ...(values && { runOnly: { type: "rule", values } }),
-        // Of WCAG 2.2; off by default.
+        // A rule of WCAG 2.2, off by default.
         rules: { "target-size": { enabled: true } },
       });
       return violations.flatMap(({ id, nodes }) =>

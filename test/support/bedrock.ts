@@ -13,19 +13,19 @@ interface TestBedrock extends TestProvider {
 
 export const CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
-/** Claude with an API key of Bedrock, unless told otherwise. */
+/** By default Claude with a Bedrock API key. */
 export function bedrock(upstream: Pick<UpstreamServer, "url">, options: TestBedrock = {}): Promise<Provider> {
   const env = {
     AWS_REGION: "us-east-1",
     AWS_BEARER_TOKEN_BEDROCK: "bedrock-api-key-test",
-    // The package adds the path itself.
+    // The package itself appends the path.
     BEDROCK_BASE_URL: upstream.url.replace(/\/v1$/, ""),
     ...options.env,
   };
   return createBedrock(setupOf("bedrock", env, { model: CLAUDE, ...options }));
 }
 
-/** One frame: `{"messageStart": {...}}`, or an exception, which ends in that word. */
+/** One frame: `{"messageStart": {...}}`, or an exception, whose name ends in "Exception". */
 export type Frame = Readonly<Record<string, unknown>>;
 
 /** An answer with the frames of `test/fixtures/providers/bedrock/<name>.jsonl`. */
@@ -33,7 +33,7 @@ export function stream(name: string): UpstreamReply {
   return frames(...fixtureFrames(name));
 }
 
-/** The frames of a fixture, to be changed or cut; lines that begin with "#" name the source. */
+/** The frames of a fixture, for tests that change or truncate them; lines that begin with "#" name the source. */
 export function fixtureFrames(name: string): Frame[] {
   const url = new URL(`../fixtures/providers/bedrock/${name}.jsonl`, import.meta.url);
   const lines = readFileSync(url, "utf8").split("\n");
@@ -47,7 +47,7 @@ export function frames(...list: readonly Frame[]): UpstreamReply {
 
 export const EVENT_STREAM = { "content-type": "application/vnd.amazon.eventstream" };
 
-/** How Bedrock refuses over HTTP. */
+/** An HTTP error response of Bedrock. */
 export function refuse(status: number, type: string, message: string, headers = {}): UpstreamReply {
   return {
     status,
@@ -68,7 +68,7 @@ export function encodeFrame(frame: Frame): Buffer {
 }
 
 /**
- * Total length, length of the headers, their checksum; headers of strings, after `others`; the payload; a checksum over all.
+ * Total length, length of headers, checksum of both; headers: `others`, then strings; payload; checksum of all.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
  */
 export function frameOf(strings: Record<string, string>, payload: string, others = Buffer.alloc(0)): Buffer {

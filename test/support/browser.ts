@@ -1,4 +1,4 @@
-/** A real Chromium for tests: the system's where there is one, else the one of `@sparticuz/chromium`. */
+/** A real Chromium for tests: the system's if there is one, else the one of `@sparticuz/chromium`. */
 
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { DEADLINE_MS } from "./deadline.ts";
 
 const SYSTEM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** Unpacked once and kept between runs, since it takes seconds. */
+/** Unpacked once and kept between runs, because unpacking takes seconds. */
 const CACHE = "node_modules/.cache/parley-chromium";
 
 async function executable(): Promise<string> {
@@ -16,12 +16,12 @@ async function executable(): Promise<string> {
   return system ?? join(await unpacked(), "chromium");
 }
 
-/** Test files run at the same time: each unpacks into a folder of its own, and the first to finish wins. */
+/** Test files run in parallel: each unpacks into a folder of its own, and the first to finish renames it to `CACHE`. */
 async function unpacked(): Promise<string> {
   if (existsSync(CACHE)) return CACHE;
   mkdirSync("node_modules/.cache", { recursive: true });
   const folder = mkdtempSync(`${CACHE}-`);
-  // The package unpacks into the folder for temporary files.
+  // The package unpacks into `TMPDIR`.
   const before = process.env.TMPDIR;
   process.env.TMPDIR = folder;
   try {
@@ -34,21 +34,21 @@ async function unpacked(): Promise<string> {
   try {
     renameSync(folder, CACHE);
   } catch {
-    // Somebody else was first; theirs is as good.
+    // Another process was first; use its copy.
     rmSync(folder, { recursive: true, force: true });
   }
   return CACHE;
 }
 
-/** Every name under `.example` is this machine, so that pages come from origins that are not loopback ones. */
+/** Resolves every name under `.example` to this machine, so that tests can load pages from non-loopback origins. */
 const OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1";
 
-/** The one of this process, and how many tests or files use it. */
+/** The browser that tests and files of this process share, and the number of its users. */
 let shared: { readonly browser: Promise<Browser>; users: number } | undefined;
 
 /**
- * A browser until the end of the test, or of the file for `{ after }` of `node:test`. Files that run in one process share
- * one: what must be apart is in profiles (`openPage`).
+ * Returns a browser until the end of the test, or of the file if `t` is `{ after }` of `node:test`. Files in one
+ * process share the browser; `openPage` isolates them by profile.
  */
 export function launchBrowser(t: TestEnd): Promise<Browser> {
   const mine = shared ?? { browser: launch(), users: 0 };
@@ -71,20 +71,20 @@ async function launch(): Promise<Browser> {
       "--disable-gpu",
       "--disable-dev-shm-usage",
       "--disable-background-networking",
-      // A scroll by keyboard is then over when it has begun.
+      // A scroll by keyboard then completes at once.
       "--disable-smooth-scrolling",
       OTHER_SITES,
     ],
   });
 }
 
-/** What a page complained of: script errors, console errors, refusals by its Content-Security-Policy. */
+/** A page and its complaints: script errors, console errors, and Content-Security-Policy violations. */
 export interface WatchedPage {
   page: Page;
   complaints: string[];
 }
 
-/** Opens a page in a fresh profile, and gathers its complaints. */
+/** Opens a page in a fresh profile and collects its complaints. */
 export async function openPage(
   t: TestEnd,
   browser: Browser,
@@ -103,16 +103,16 @@ export async function openPage(
   return { page, complaints };
 }
 
-/** With `SLOW=6` in the environment a page has a sixth of the processor: it loses the races that it loses on a slow machine. */
+/** `SLOW=6` in the environment slows a page's processor down sixfold, to provoke race conditions of slow machines. */
 function slowDown(page: Page): void {
   const rate = Number(process.env.SLOW);
   if (!rate) return;
   const slow = async () => (await page.context().newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate });
-  // A page that has been closed by then needs it no more.
+  // Fails if the page is closed already, which does not matter.
   slow().catch(() => {});
 }
 
-/** Waits until the page has complained so. The console reaches a test by another way than what is shown, and may come later. */
+/** Waits for a complaint that matches. Console messages may arrive later than changes to the page. */
 export async function complained({ page, complaints }: WatchedPage, text: RegExp): Promise<void> {
   if (complaints.some((it) => text.test(it))) return;
   await page.waitForEvent("console", { predicate: (message) => text.test(message.text()) });

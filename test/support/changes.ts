@@ -1,4 +1,4 @@
-/** Each value with another one in its place, or without one of its fields or items. */
+/** Yields variants of a JSON value in which one value is changed or one field or item is missing. */
 export function* changesOf(value: unknown): Generator<unknown> {
   if (typeof value === "string") yield* [`${value}x`, value.slice(1), `${value.slice(0, -1)}\ud83e`];
   else if (typeof value === "number") yield* [value + 1, String(value)];

@@ -12,7 +12,7 @@ import { eventStream, fixture, type UpstreamReply } from "./upstream-server.ts";
 
 type Env = Record<string, string | undefined>;
 
-/** The provider of a model string, with time limits that no test reaches. */
+/** The provider of a model string, with time limits longer than any test. */
 export function serve(
   model: string,
   env: Env,
@@ -28,10 +28,10 @@ export const WEATHER = {
   parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 };
 
-/** The bytes of a recorded stream as an answer. */
+/** A response with the bytes of a recorded stream. */
 export const stream = (name: string): UpstreamReply => ({ body: [fixture(name)] });
 
-/** The shortest answer: the text "ok". */
+/** The shortest response: the text "ok". */
 export function ok(): UpstreamReply {
   const choice = { index: 0, delta: { content: "ok" }, finish_reason: "stop" };
   return { body: [eventStream({ choices: [choice] }, "[DONE]")] };
@@ -51,7 +51,7 @@ export function historyOf(state: ConversationState): HistoryMessage[] {
   return state.conversation_history as HistoryMessage[];
 }
 
-/** A history whose last turn another model made: text, a call with all kinds of extra fields, a GIF. */
+/** A history whose last turn is of another model: text, a call with all kinds of extra fields, a GIF. */
 export const FOREIGN_HISTORY: HistoryMessage[] = [
   {
     role: "user",

@@ -1,4 +1,4 @@
-/** The same message over JSON, SSE and WebSocket, read by clients that know nothing of our code. */
+/** Sends the same message over JSON, SSE and WebSocket, with clients that share no code with the server. */
 
 import assert from "node:assert/strict";
 import { createParser } from "eventsource-parser";
@@ -22,11 +22,11 @@ export interface ChatMessage {
   metadata?: unknown;
 }
 
-/** What a client learned of one run. */
+/** The result of one run, as a client saw it. */
 export interface Outcome {
-  /** Of the HTTP answer; 101 on the socket. */
+  /** HTTP status; 101 for the WebSocket. */
   status: number;
-  /** As on the wire; for JSON only the last one, rebuilt from the body. */
+  /** All events as sent; for JSON only the last event, rebuilt from the body. */
   events: StreamEvent[];
   last: DoneEvent | ErrorEvent;
   headers: Headers;
@@ -34,14 +34,14 @@ export interface Outcome {
   toolCalls?: unknown[];
 }
 
-/** Where a server is, whoever started it. */
+/** The addresses of a server. */
 export type Address = Pick<TestServer, "url" | "socketUrl">;
 
 type Send = (t: Cleanup, server: Address, message: ChatMessage) => Promise<Outcome>;
 
 export const send: Record<TransportName, Send> = { json, sse, socket };
 
-/** Posts a chat request; whatever is not a string goes out as JSON. */
+/** Posts a chat request; a body that is not a string is sent as JSON. */
 export function post(
   server: Pick<Address, "url">,
   body: unknown,
@@ -56,7 +56,7 @@ export function post(
   });
 }
 
-/** Who asks: a page with this key, through a proxy that names this address. */
+/** The sender: a page with this key, behind a proxy that forwards this address. */
 export interface From {
   key?: string;
   address?: string;
@@ -70,7 +70,7 @@ export function askFrom(server: Pick<Address, "url">, { key, address }: From = {
   return post(server, { message: "Hi", stream: false }, { headers });
 }
 
-/** `send.json`, also with another time limit than `DEADLINE_MS`. */
+/** Like `send.json`, but accepts another time limit than `DEADLINE_MS`. */
 export async function json(
   _t: Cleanup,
   server: Address,
@@ -90,7 +90,7 @@ export async function json(
   return { status, events: [last], last, headers, toolCalls };
 }
 
-/** An HTTP error as the event that it would have been. */
+/** Converts an HTTP error to the event that a stream would have sent. */
 function refusal({ error: { message, ...error }, ...beside }: ErrorBody): ErrorEvent {
   return { type: "error", data: message, ...error, ...beside };
 }
@@ -121,8 +121,8 @@ async function socket(t: Cleanup, server: Address, message: ChatMessage): Promis
 }
 
 /**
- * Decodes a whole stream, which may begin after the event `after`. The lines `event:` and `id:` must say what
- * the JSON says, and the ids must count; they are left out of what is returned.
+ * Decodes a whole stream that begins after the event `after`. Asserts that the fields `event` and `id` match the JSON
+ * and that the ids count up; returns the events without ids.
  */
 export function readEventStream(text: string, after = 0): StreamEvent[] {
   const events: StreamEvent[] = [];
@@ -141,21 +141,21 @@ export function readEventStream(text: string, after = 0): StreamEvent[] {
   return events;
 }
 
-/** Proves an event's number, and takes it off. An error that answers a command has none. */
+/** Asserts an event's number and removes it. An error in reply to a command has none. */
 function numbered(event: StreamEvent & { id?: number }, expected: number | undefined): StreamEvent {
   const { id, ...rest } = event;
   assert.equal(id, expected, "events are numbered 1, 2, 3 and so on");
   return rest;
 }
 
-/** One field of each. */
+/** The values of one field. */
 export function fieldOf<Item, Key extends keyof Item>(items: readonly Item[], key: Key): Item[Key][] {
   return items.map((item) => item[key]);
 }
 
 export const typesOf = (events: readonly { type: string }[]): string[] => fieldOf(events, "type");
 
-/** Exactly one `done` or `error`, and nothing after it. */
+/** Returns the only `done` or `error`, which must be the last event. */
 export function terminal(events: readonly StreamEvent[]): DoneEvent | ErrorEvent {
   const last = events.at(-1);
   const ends = events.filter(({ type }) => type === "done" || type === "error");
@@ -165,8 +165,8 @@ export function terminal(events: readonly StreamEvent[]): DoneEvent | ErrorEvent
 }
 
 /**
- * Sends one message on each transport, each time to a fresh server that is set up alike, proves that all
- * three told the client the same, and returns what the stream told.
+ * Sends one message over each transport, each time to a new server with the same setup. Asserts that all three
+ * transports gave the client the same; returns the outcomes.
  */
 export async function onEveryTransport(
   t: Cleanup,
@@ -195,7 +195,7 @@ export function assertSame({ json, sse, socket }: Record<TransportName, Outcome>
   assert.deepEqual(failureOf(json), failureOf(socket));
 }
 
-/** What `tool_call` and `tool_result` say, joined by call: `tool_calls` of the JSON form. */
+/** The `tool_call` and `tool_result` events joined by call, like `tool_calls` of the JSON form. */
 function joinedCalls(events: readonly StreamEvent[]): object[] {
   const calls = new Map<string, object>();
   for (const event of events) {
@@ -207,10 +207,10 @@ function joinedCalls(events: readonly StreamEvent[]): object[] {
 
 const timelessCall = (call: unknown) => ({ title: undefined, ...(call as object), duration_ms: undefined });
 
-/** What differs each time in what waits for approval. */
+/** Fields of a waiting approval that differ on each run. */
 const UNTIMED = { nonce: "", ledger: "", expires_at: "" };
 
-/** How long a tool took differs each time, and so does the conversation's id. */
+/** Events without values that differ on each run: durations, expiry times and the conversation's id. */
 export function timeless(events: readonly StreamEvent[]): unknown[] {
   return events.map((event) => {
     if (event.type === "tool_approval") return { ...event, data: without(event.data, "expires_at") };
@@ -218,14 +218,14 @@ export function timeless(events: readonly StreamEvent[]): unknown[] {
   });
 }
 
-/** An event whose state does not name its conversation, nor has the signature that covers its name. */
+/** An event whose state lacks its conversation id and its signature. */
 function unnamed<Event extends StreamEvent>(event: Event): Event {
   if (!("state" in event) || event.state === undefined) return event;
   const approvals = "approvals" in event ? event.approvals?.map((one) => without(one, "expires_at")) : undefined;
   return { ...event, ...(approvals && { approvals }), state: without(stateOf(event) ?? {}, "signature") };
 }
 
-/** What an event's state continues, without the id of its conversation and the signature of what is open, which differ each time. */
+/** The state of an event, without values that differ on each run: the conversation's id and the signature of `open`. */
 export function stateOf({ state }: { state?: ConversationState }): ConversationState | undefined {
   if (state === undefined) return undefined;
   const { conversation, ...rest } = state;

@@ -1,4 +1,4 @@
-/** The built command, in a process of its own, with no settings but those of the test. */
+/** Runs the built command in a process of its own, with only the settings of the test. */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,12 +12,12 @@ import { temporaryProject } from "./temporary-project.ts";
 
 export const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What the build has made; the variable names another folder for it. */
+/** The output folder of the build; the variable `OUT` names another one. */
 export const DIST = resolve(REPOSITORY, process.env.OUT ?? "dist");
 
 const COMMAND = join(REPOSITORY, "dist/cli.js");
 
-/** Parley as npm installs it, without the packages that are optional, and with these files; returns the path of its command. */
+/** Parley as npm installs it, without optional packages, plus these files; returns the path of its command. */
 export function installed(t: Cleanup, files: Readonly<Record<string, string>> = {}): string {
   const manifest = readFileSync(join(REPOSITORY, "package.json"), "utf8");
   const folder = temporaryProject(t, { "package.json": manifest, ...files });
@@ -32,19 +32,19 @@ export function installed(t: Cleanup, files: Readonly<Record<string, string>> = 
 
 export interface CommandOptions {
   env?: Readonly<Record<string, string>>;
-  /** Working directory; by default one that holds no project, and that nobody else writes to. */
+  /** Working directory. Default: a folder without a project that nothing else writes to. */
   cwd?: string;
-  /** What nobody reads, from the start on. */
+  /** An output that is never read and whose pipe is closed. */
   unread?: "stdout" | "stderr";
-  /** What has a reader that takes nothing. */
+  /** An output whose pipe stays open but is never read. */
   stalled?: "stdout" | "stderr";
-  /** Path of the command, for one that is installed elsewhere. */
+  /** Path of the command, if not the built one. */
   cli?: string;
-  /** Path of another Node than the one that runs the test. */
+  /** Path of the Node to run with, if not the one that runs the test. */
   node?: string;
-  /** Milliseconds that a server may take until it listens; by default `PROCESS_MS`. */
+  /** Time that a server may take until it listens, in milliseconds. Default: `PROCESS_MS`. */
   startMs?: number;
-  /** The largest file that it can write, in kilobytes: as if the disk were full behind it. */
+  /** Maximum size of a file that the command can write, in kilobytes: simulates a full disk. */
   maxFileKilobytes?: number;
 }
 
@@ -65,7 +65,7 @@ export class Command {
     const { env = {}, cwd = join(REPOSITORY, "test"), cli = COMMAND, unread, stalled } = options;
     const { maxFileKilobytes } = options;
     const node = [options.node ?? process.execPath, cli, ...args];
-    // In POSIX's units of 512 bytes.
+    // `ulimit -f` counts units of 512 bytes.
     const limit = maxFileKilobytes && `ulimit -f ${2 * maxFileKilobytes} && exec "$@"`;
     const [program = "", ...rest] = limit ? ["sh", "-c", limit, "sh", ...node] : node;
     this.#child = spawn(program, rest, {
@@ -95,12 +95,12 @@ export class Command {
     return this.#output.stderr;
   }
 
-  /** How it ends, whenever that is. */
+  /** Resolves when the command ends, without a time limit. */
   get ended(): Promise<CommandEnd> {
     return this.#ended;
   }
 
-  /** How it ended, by itself or by a signal; one that does not is killed. */
+  /** Waits until the command ends; kills it after `PROCESS_MS`. */
   async end(): Promise<CommandEnd> {
     try {
       return await within(this.#ended, "the end of the command", PROCESS_MS);
@@ -113,7 +113,7 @@ export class Command {
     this.#child.kill(signal);
   }
 
-  /** The first match in what it prints; fails when it ends without one. */
+  /** Waits for a match in the output; fails if the command ends without one. */
   async printed(name: "stdout" | "stderr", pattern: RegExp, ms = PROCESS_MS): Promise<string> {
     for (;;) {
       const match = pattern.exec(this.#output[name]);
@@ -143,7 +143,7 @@ export interface StartedCommand {
   socketUrl: string;
 }
 
-/** Starts a server on a free port and waits until it listens; it is killed with the test. */
+/** Starts a server on a free port and waits until it listens; it is killed at the end of the test. */
 export async function start(
   t: Cleanup,
   args: readonly string[],
@@ -159,7 +159,7 @@ export async function start(
   return { command, url, host, socketUrl: `ws://${host}/ws/chat` };
 }
 
-/** `parley dev` on a free port, when it listens; it is killed with the test. */
+/** Starts `parley dev` on a free port and waits until it listens; it is killed at the end of the test. */
 export async function startDev(
   t: Cleanup,
   folder: string,
@@ -193,7 +193,7 @@ _, status = os.waitpid(pid, 0)
 print(output.decode(), "ended with", os.waitstatus_to_exitcode(status))
 `;
 
-/** Starts it in a terminal of its own, and closes that when it listens. Resolves with its output and its end. */
+/** Starts the command in its own terminal, which closes once it listens. Resolves with the output and exit code. */
 export async function startInATerminal(args: readonly string[], env: CommandOptions["env"] = {}): Promise<string> {
   const command = [process.execPath, COMMAND, "start", "--port", "0", ...args];
   const options = { env: { PATH: process.env.PATH ?? "", ...env }, timeout: 60_000 };

@@ -1,17 +1,17 @@
-// The real ones also where a test holds the clock.
+// Real timers, even where a test replaces the global ones.
 import { clearTimeout, setTimeout } from "node:timers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 /**
- * Far longer than anything here takes, and less than the 20 seconds that tests give what must not end by itself: a wait
- * that fails tells more than a test that hangs.
+ * Much longer than any step of a test takes, but below the limit of 20 seconds per test: a failed wait says more than a
+ * test that times out.
  */
 export const DEADLINE_MS = 15_000;
 
-/** For what a process does that has to be started first, or ends: with many others beside it that takes far longer. */
+/** For waits on a process that starts or ends, which take far longer on a busy machine. */
 export const PROCESS_MS = 60_000;
 
-/** The promise's value, or a failure that says what did not come. */
+/** Returns the promise's value; after `ms` milliseconds, rejects with an error that names `what`. */
 export async function within<Value>(promise: Promise<Value>, what: string, ms = DEADLINE_MS): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -24,13 +24,13 @@ export async function within<Value>(promise: Promise<Value>, what: string, ms = 
   }
 }
 
-/** A promise and what settles it. */
+/** A promise and the function that resolves it. */
 export interface Gate {
   readonly opened: Promise<void>;
   open(): void;
 }
 
-/** Holds something back until the test lets it go. */
+/** A gate at which code can wait until the test opens it. */
 export function gate(): Gate {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
@@ -39,7 +39,7 @@ export function gate(): Gate {
   return { opened, open: () => open() };
 }
 
-/** Lets so many turns of the event loop pass: what one side of this process has written, the other side has read by then. */
+/** Waits for a number of turns of the event loop: enough for data written in this process to arrive in this process. */
 export async function turns(count = 10): Promise<void> {
   for (let turn = 0; turn < count; turn++) await nextTurn();
 }

@@ -1,6 +1,6 @@
 /**
- * What the servers of a test take and say, held against what `GET /openapi.json` says of it: each request that is taken, and each
- * answer, fits its schema, and no answer has a field that is not described.
+ * Checks the requests and responses of test servers against `GET /openapi.json`: each accepted request and each
+ * response must match its schema, and responses may have no undescribed fields.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ export interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
 }
 
-/** With every route, and limits that no test reaches. */
+/** Describes every route, with limits higher than any test reaches. */
 const DOCUMENT = openApi({
   title: "Any",
   version: "1",
@@ -37,7 +37,7 @@ const DOCUMENT = openApi({
   },
 }) as Document;
 
-/** A client ignores fields that it does not know. Here each one has to be described. */
+/** Clients ignore unknown fields. Here each field has to be described. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== "object" || schema === null) return schema;
@@ -53,7 +53,7 @@ const ANSWERS = Object.fromEntries(
   Object.entries(schemas).map(([name, schema]) => [name, REQUESTS.includes(name) ? schema : closed(schema)]),
 );
 
-/** The schemas refer to each other in a document that is not here any more. */
+/** Rewrites references between schemas, which are validated outside of their document. */
 const inDefinitions = <Value>(value: Value): Value =>
   JSON.parse(JSON.stringify(value).replaceAll("#/components/schemas/", "#/$defs/"));
 
@@ -77,10 +77,10 @@ function hold(what: string, schema: object, value: unknown, definitions: object 
   if (problem !== undefined) problems.add(`${what}: ${problem}`);
 }
 
-/** Larger texts are of tests that have other worries. */
+/** Larger texts are not checked, to save time. */
 const MOST_CHARS = 64 * 1024;
 
-/** Holds an event against its schema. `seen` counts those of each type: the first few of them show all. */
+/** Validates an event. `seen` counts the events per type: only the first few of each are checked. */
 export function holdEvent(text: string, seen: Map<string, number>): void {
   if (text.length > MOST_CHARS) return;
   const event = JSON.parse(text);
@@ -91,12 +91,12 @@ export function holdEvent(text: string, seen: Map<string, number>): void {
 
 const named = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
-/** Media types in capitals are taken, and not promised. */
+/** The server accepts media types in upper case, but the document describes only lower case. */
 const inSmallLetters = (key: string, value: unknown) =>
   key === "mime_type" && typeof value === "string" ? value.toLowerCase() : value;
 const promised = (body: unknown) => JSON.parse(JSON.stringify(body, inSmallLetters));
 
-// Whatever the parsers take.
+// Checks each request that the parsers accept.
 const { chat, socket } = PARSERS;
 Object.assign(PARSERS, {
   chat(...args: Parameters<typeof chat>) {
@@ -111,7 +111,7 @@ Object.assign(PARSERS, {
   },
 });
 
-/** Holds the answers of a server against the document, and fails the test at its end. */
+/** Checks a server's responses against the document; fails at the end of the test if one does not match. */
 export function holdToDescription(t: Cleanup, http: Server, basePath: string): void {
   http.prependListener("request", (req: IncomingMessage, res: ServerResponse) => {
     const [path = ""] = (req.url ?? "").slice(basePath.length).split("?");
@@ -133,7 +133,7 @@ function operationOf(method: string, path: string): Operation | undefined {
   return undefined;
 }
 
-/** Sees what is written, without changing it. */
+/** Reads the response as it is written, without changing it. */
 function readAnswer(res: ServerResponse, operation: Operation, path: string): void {
   const seen = new Map<string, number>();
   const { write, end } = res;
@@ -144,9 +144,9 @@ function readAnswer(res: ServerResponse, operation: Operation, path: string): vo
     const answer = operation.responses[status] ?? operation.responses[`${String(status)[0]}XX`];
     if (answer === undefined) problems.add(`${path} has no answer of status ${status}`);
     else if (type.startsWith("text/event-stream")) {
-      // A door has events of its own.
+      // Doors have event types of their own.
       if (!path.startsWith("/api/")) return;
-      // A text may hold other line ends.
+      // Splits at "\n" only: JSON texts may contain other line separators.
       for (const line of chunk.split("\n")) if (line.startsWith("data: ")) holdEvent(line.slice(6), seen);
     } else if (type.startsWith("application/json")) {
       const schema = answer.content?.["application/json"]?.schema;

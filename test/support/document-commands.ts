@@ -1,4 +1,4 @@
-/** Runs shell blocks of the documents as a newcomer does: in a folder of their own, with this repository as the package. */
+/** Runs shell blocks of the documents in a new folder, with this repository in place of the published package. */
 
 import { execFile, spawn } from "node:child_process";
 import { chmodSync } from "node:fs";
@@ -14,13 +14,13 @@ const execute = promisify(execFile);
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Runs a block to its end and returns what it prints. It fails with the first command that fails. */
+/** Runs a block to its end and returns its output. Fails at the first command that fails. */
 export async function shell(text: string, options: { cwd?: string; env?: Environment } = {}): Promise<string> {
   const { cwd = REPOSITORY, env = environment() } = options;
   return (await execute("bash", ["--norc", "-ec", text], { cwd, env })).stdout;
 }
 
-/** Runs a block whose last command is a server, on a free port, and returns what it has printed when it listens. */
+/** Runs a block whose last command is a server, on a free port; returns the output so far once it listens. */
 export async function serve(t: Cleanup, text: string, cwd: string = REPOSITORY, env = environment()): Promise<Served> {
   const child = spawn("bash", ["--norc", "-ec", text], {
     cwd,
@@ -40,7 +40,7 @@ export async function serve(t: Cleanup, text: string, cwd: string = REPOSITORY, 
     child.once("close", () => reject(new Error(`the command ended: ${printed}`)));
   });
   t.after(() => {
-    // Of the shell and all that it has started.
+    // Kills the shell and all its child processes.
     if (child.exitCode === null) process.kill(-(child.pid ?? 0), "SIGKILL");
   });
   return { url: await within(url, "the server's URL", PROCESS_MS), printed };
@@ -52,17 +52,17 @@ interface Served {
   printed: string;
 }
 
-/** What a command inherits: nothing of what the tests' runner has set. */
+/** The environment of a command, without the test runner's variables. */
 function environment(tools?: string): Record<string, string> {
   const { PATH = "", HOME = "" } = process.env;
   return { PATH: tools === undefined ? PATH : `${tools}:${PATH}`, HOME };
 }
 
-/** A newcomer's folder, where `npm install` brings the packages of this repository and `xdg-open` says what it opens. */
+/** A new folder in which `npm install` links the packages of this repository and `xdg-open` records its argument. */
 export interface NewFolder {
   path: string;
   env: Record<string, string>;
-  /** What a browser was opened with. */
+  /** The address that a browser was opened with. */
   opened(): Promise<string>;
 }
 
@@ -83,7 +83,7 @@ export async function newFolder(t: Cleanup, files: Readonly<Record<string, strin
   };
 }
 
-/** Asks the agent of a server and returns its answer as it was sent. */
+/** Sends the agent a message and returns the response. */
 export async function ask(url: string, message: string, headers: Record<string, string> = {}): Promise<Response> {
   return post({ url }, { message, stream: false }, { headers });
 }

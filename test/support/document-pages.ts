@@ -25,7 +25,7 @@ export interface DocumentedPage {
   policy?: string;
   /** Other files of the site, by path. */
   files?: Readonly<Record<string, string>>;
-  /** What the model says. */
+  /** The turns of the scripted model. */
   turns?: readonly Turn[];
 }
 
@@ -38,7 +38,7 @@ export interface OpenedPage extends ChatElement {
 const order = define("show_order", () => ({ order: "1007", state: "on its way" }));
 const weather = define("get_weather", () => ({ city: "Paris", celsius: 21 }));
 
-/** Opens a page with that content. Where it has the key of the documents, the server asks for it. */
+/** Opens a page with that content. If the content has the documents' example key, the server requires it. */
 export async function openDocumented(t: TestContext, browser: Browser, options: DocumentedPage): Promise<OpenedPage> {
   const { body, head = "", policy = "", files = {}, turns = [[say("Hi.")]] } = options;
   const env: Record<string, string> = body.includes("YOUR_WIDGET_KEY") ? { PARLEY_WIDGET_KEY: "YOUR_WIDGET_KEY" } : {};
@@ -62,7 +62,7 @@ export async function openDocumented(t: TestContext, browser: Browser, options: 
 const TAGS = `<script src="https://chat.example.com/widget.js" async></script>
 <agent-chat server="https://chat.example.com" style="height: 500px"></agent-chat>`;
 
-/** A page of HTML: its button opens a chat, or its chat or frame is there at once, and the agent answers. */
+/** Opens a page from its HTML: opens the chat by button or launcher if needed, and checks that the agent answers. */
 export async function opensInABrowser(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
   const opened = await openDocumented(t, browser, { body: text, files: { "/logo.svg": LOGO } });
   const { page } = opened;
@@ -85,7 +85,7 @@ export async function opensInABrowser(t: TestContext, browser: Browser, { text }
 
 const LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>';
 
-/** The policy of a page, with all that it shall allow and nothing else. */
+/** Checks that a documented Content-Security-Policy allows all that the chat needs. */
 export async function isEnoughOfAPolicy(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
   const policy = `default-src 'none'; ${text.replaceAll("\n", " ")}`;
   const answer = `**Hi** ![dot](data:image/png;base64,${RED_PIXEL.toString("base64")})\n\n\`\`\`js\nlet a;\n\`\`\``;
@@ -107,7 +107,7 @@ export async function isEnoughOfAPolicy(t: TestContext, browser: Browser, { text
 
 const AVATAR = { "/ada.svg": '<svg xmlns="http://www.w3.org/2000/svg"/>' };
 
-/** What a style sheet of the page changes: what stands above answers, or the background of header or messages. */
+/** Checks a style sheet of the page: it changes what is above answers, or the background of header or messages. */
 export async function coloursTheChat(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
   const { page, ask } = await openDocumented(t, browser, {
     body: TAGS,
@@ -129,7 +129,7 @@ export async function coloursTheChat(t: TestContext, browser: Browser, { text }:
   assert.equal(await page.locator(where).evaluate((it) => getComputedStyle(it).backgroundColor), colour);
 }
 
-/** The chat has these colours, in which everything can be read, light and dark. */
+/** Checks that the chat has these colours and that all text is readable, in light and dark mode. */
 export async function isReadable(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
   const { page, ask } = await openDocumented(t, browser, {
     body: TAGS,
@@ -152,7 +152,7 @@ export async function isReadable(t: TestContext, browser: Browser, { text }: Cod
   }
 }
 
-/** The package's element in a bundle with chunks, on a page without our script tag. */
+/** Bundles the package's element with code splitting, and opens it on a page without our script tag. */
 export async function isBundled(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
   const { outputFiles } = await build({
     stdin: { contents: text, resolveDir: REPOSITORY },
@@ -169,7 +169,7 @@ export async function isBundled(t: TestContext, browser: Browser, { text }: Code
   await ask("Hello", "Hi.");
 }
 
-/** Scripts of a page with a chat, by a text that they contain: what the model says, and what the user then sees. */
+/** Scripts of a page with a chat, keyed by a text that they contain: the model's turns, and what the user then sees. */
 const SCRIPTS: Record<string, Omit<DocumentedPage, "body"> & { check(opened: OpenedPage): Promise<void> }> = {
   "setDraft(": {
     async check({ input, page }) {
@@ -277,7 +277,7 @@ const SCRIPTS: Record<string, Omit<DocumentedPage, "body"> & { check(opened: Ope
   },
 };
 
-/** A script behind the chat of a page. */
+/** Runs a script that follows the chat on a page. */
 export async function runsInThePage(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
   const [, script] = Object.entries(SCRIPTS).find(([has]) => text.includes(has)) ?? [];
   assert.ok(script, "SCRIPTS does not say what the script does");
@@ -287,7 +287,7 @@ export async function runsInThePage(t: TestContext, browser: Browser, { text }: 
   await check(opened);
 }
 
-/** The server sends no such calls yet: the page's socket leads to one that does. */
+/** The server sends no such calls yet: the page's socket is replaced by one that does. */
 async function paysAfterApproval({ page, say: type, replies }: OpenedPage): Promise<void> {
   const done = { type: "done", data: "", state: {}, finish_reason: "approval_required" };
   const waiting = { id: "1", tool: "pay", arguments: "{}", text: "Pay 5 €?", expires_at: "2026-01-01T00:00:00Z" };

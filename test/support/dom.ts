@@ -5,7 +5,7 @@ import type { Window as HappyWindow } from "happy-dom";
 
 GlobalRegistrator.register({ url: "https://chat.example/" });
 
-// As when a tab is closed: what the page still waits for, such as a part of the script that is not there, ends with it.
+// Simulates closing the tab: cancels all that the page still waits for, such as a missing part of the script.
 after(() => (window as unknown as HappyWindow).happyDOM.abort());
 
 const climb = activeElementOf(ShadowRoot.prototype);
@@ -14,7 +14,7 @@ Object.defineProperty(ShadowRoot.prototype, "activeElement", {
     try {
       return climb.call(this);
     } catch (error) {
-      // The focus is in another shadow root: happy-dom looks for this one outside of the document, too.
+      // happy-dom throws if the focus is in another shadow root.
       if (error instanceof TypeError) return null;
       throw error;
     }

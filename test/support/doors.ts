@@ -1,4 +1,4 @@
-/** How clients ask at each door, and what they hear there: an object for each, which test/server/doors.test.ts tries alike. */
+/** One client per door: how it sends and what it receives. test/server/doors.test.ts runs the same tests on all. */
 
 import { WebSocket } from "ws";
 import type { StreamEvent } from "../../server/protocol/events.ts";
@@ -9,34 +9,34 @@ import type { Cleanup } from "./start-server.ts";
 
 export const KEY = "a-key-of-the-programs";
 
-/** Every door is open to this key. */
+/** Opens every door with this key. */
 export const DOOR_ENV = { PARLEY_API_KEY: KEY, PARLEY_OPENAI_API: "on", PARLEY_MCP: "on" };
 
-/** A message, or a text that is sent in its place as it is. */
+/** A message, or a text that is sent as the raw body. */
 export type Sent = string | { message: unknown; goesOn?: Heard["goesOn"]; name?: string };
 
-/** What names its sender. */
+/** Identifies the sender. */
 export interface Sender {
   key?: string;
   origin?: string;
 }
 
-/** What the client of a door has heard when the answer is over. */
+/** What the client of a door has received at the end of the answer. */
 export interface Heard {
-  /** The answer as the client has it to show. */
+  /** The answer's text, as the client shows it. */
   text: string;
   thoughts: string;
-  /** Names of the tools that have ended, sorted. */
+  /** Names of the tools that have finished, sorted. */
   tools: string[];
   finish: string | undefined;
-  /** Tokens of input and output. */
+  /** Input and output tokens. */
   usage: [number, number] | undefined;
   error: { code: string; message: string } | undefined;
-  /** With what the client sends its next message. */
+  /** Fields that the client sends with its next message to continue the conversation. */
   goesOn: object;
 }
 
-/** An answer that is on its way. */
+/** An answer in progress. */
 export interface OpenAnswer {
   heard: Promise<Heard>;
   leave(): void;
@@ -44,13 +44,13 @@ export interface OpenAnswer {
 }
 
 export interface TestedDoor {
-  /** Whether the client reads what is said while it is said; then it can stop the answer, and repeat a message that has a name. */
+  /** Whether the client receives the answer as a stream; only then can it stop it or repeat a named message. */
   isStreamed: boolean;
-  /** What the client reads of the texts of several turns. */
+  /** The client's text for an answer of several turns. */
   textOf(turns: string[]): string;
-  /** What it does not hear at all. */
+  /** Fields that the client never receives. */
   deafTo: readonly (keyof Heard)[];
-  /** How it names why an answer has ended, where that is not our name. */
+  /** The door's own names of finish reasons, where they differ from ours. */
   finishes: Readonly<Record<string, string>>;
   open(t: Cleanup, server: Address, sent: Sent, sender?: Sender): Promise<OpenAnswer>;
 }
@@ -58,7 +58,7 @@ export interface TestedDoor {
 const lastOf = (turns: string[]): string => turns.at(-1) ?? "";
 const allOf = (turns: string[]): string => turns.join("\n\n");
 
-/** How it is written, and how the answer is read. */
+/** How to write a request and read its response. */
 interface HttpDoor {
   path: string;
   body(message: Exclude<Sent, string>): object;
@@ -160,7 +160,7 @@ function heardOf(events: readonly StreamEvent[]): Heard {
   return heard;
 }
 
-/** What a socket says by its end. */
+/** Error codes by the close code of a WebSocket. */
 const CLOSED: Readonly<Record<number, string>> = { 1009: "request_too_large", 4403: "forbidden", 4429: "rate_limited" };
 
 const socket: TestedDoor = {
@@ -200,7 +200,7 @@ interface Completion {
   error?: { code: string; message: string };
 }
 
-/** Chat Completions, whole and streamed. */
+/** Chat Completions, as a whole response or streamed. */
 function openai(stream: boolean): TestedDoor {
   return {
     isStreamed: stream,
@@ -229,7 +229,7 @@ function openai(stream: boolean): TestedDoor {
   };
 }
 
-/** The lines of a stream, which has to end as OpenAI's do. */
+/** The chunks of a stream, which has to end with `[DONE]`. */
 export function readChunks(text: string): Completion[] {
   const frames = text.split("\n\n").filter((frame) => frame !== "" && !frame.startsWith(":"));
   if (frames.pop() !== "data: [DONE]") throw new Error(`the stream does not end with [DONE]: ${text.slice(-100)}`);
@@ -264,7 +264,7 @@ interface McpMessage {
 }
 
 const mcp: TestedDoor = {
-  // Its clients hear what is done, and the answer at its end.
+  // MCP clients receive progress, but the answer only at its end.
   isStreamed: false,
   textOf: lastOf,
   deafTo: ["thoughts", "usage", "finish"],

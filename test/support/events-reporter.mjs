@@ -1,4 +1,4 @@
-/** A reporter of Node's runner for programs: each event of a test as a line of JSON. */
+/** A machine-readable reporter for Node's test runner: one line of JSON per event. */
 export default async function* reportEvents(events) {
   for await (const { type, data } of events) {
     if (!["test:enqueue", "test:complete", "test:pass", "test:fail"].includes(type)) continue;

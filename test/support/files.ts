@@ -1,8 +1,8 @@
-/** The smallest files of each kind that may be attached, as attachments. */
+/** The smallest file of each type that may be attached. */
 
 import type { Attachment, AttachmentType, MediaType, ReceivedFile } from "../../server/protocol/attachments.ts";
 
-/** A red pixel, which a browser can show. */
+/** A red pixel that browsers can display. */
 export const RED_PIXEL: Buffer = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==",
   "base64",
@@ -16,7 +16,7 @@ const HEADS: Record<MediaType, { type: AttachmentType; name: string; head: strin
   "application/pdf": { type: "file", name: "offer.pdf", head: "%PDF-1.7\n" },
 };
 
-/** A file of that type, filled up with zeros to `bytes`. */
+/** An attachment of that type, padded with zeros to `bytes`. */
 export function attachment(
   mediaType: MediaType,
   changes: Partial<Record<keyof Attachment, unknown>> & { bytes?: number } = {},
@@ -28,12 +28,12 @@ export function attachment(
   return { type, name, mime_type: mediaType, data: content.toString("base64"), ...fields };
 }
 
-/** As a model is given it. */
+/** An attachment as the model receives it. */
 export function received({ data, ...about }: ReturnType<typeof attachment>) {
   return { ...about, url: `data:${about.mime_type};base64,${data}` };
 }
 
-/** A text file of a message, as a model's conversation begins with it. */
+/** A text file of a message, before it is formatted for the model. */
 export const TEXT_FILE: ReceivedFile = {
   type: "file",
   name: "notes.md",
@@ -41,10 +41,10 @@ export const TEXT_FILE: ReceivedFile = {
   text: "Say ```hello``` to Zoë 👋",
 };
 
-/** The same as models get it. */
+/** `TEXT_FILE` as text in the model's request. */
 export const SENT_TEXT_FILE = "notes.md\n````\nSay ```hello``` to Zoë 👋\n````";
 
-/** As a provider is given them: with addresses that hold their bytes. */
+/** Files as a provider receives them: with data URLs. */
 export const IMAGE_AND_PDF: readonly Extract<ReceivedFile, { url: string }>[] = [
   { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
   { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },

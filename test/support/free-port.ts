@@ -2,10 +2,10 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Systems give connections that go out a port from 32768 on, at any moment: a program started later may find such a one taken. */
+/** From port 32768 on, the system may at any moment assign a port to an outgoing connection. */
 const [FIRST, LAST] = [20_000, 32_767];
 
-/** A port of this machine that nobody listens on, and that no connection gets by itself: it stays free for a program, also when that starts again. */
+/** A port without a listener, which no outgoing connection gets: it stays free even while a program restarts. */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST + 1);

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 const collect: () => void = runInNewContext("gc");
 
-/** Collects what nothing holds, twice: what is freed after a turn of the event loop goes in the second round. */
+/** Collects garbage twice: the second round collects what is released only after a turn of the event loop. */
 export async function collectGarbage(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     collect();

@@ -1,4 +1,4 @@
-/** What a door has said to a client, kept in test/fixtures/doors: recorded from a real server, and played to the client again. */
+/** Responses of a door in test/fixtures/doors: recorded from a real server, and replayed to the client. */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
@@ -8,7 +8,7 @@ import { REPOSITORY } from "./command.ts";
 import { listen } from "./listen.ts";
 import type { Cleanup } from "./start-server.ts";
 
-/** A request of the client, and the answer. */
+/** A request of the client, and its response. */
 export interface Exchange {
   asked: string;
   status: number;
@@ -19,11 +19,11 @@ export interface Exchange {
 }
 
 export interface FramesOptions {
-  /** What a request is called: requests of one name are answered in their order. */
+  /** Names a request; requests with the same name are answered in order. */
   nameOf(message: IncomingMessage, body: string): string;
-  /** The answer without what differs each time. */
+  /** The response without values that differ on each run. */
   steady(answer: string): string;
-  /** Headers that the client reads, apart from the type. They are handed on, and kept unless they differ each time. */
+  /** Headers to pass on, apart from the content type; `handedOn` ones differ on each run and are not recorded. */
   kept?: readonly string[];
   handedOn?: readonly string[];
 }
@@ -31,17 +31,17 @@ export interface FramesOptions {
 const FOLDER = join(REPOSITORY, "test/fixtures/doors");
 const fileOf = (name: string) => join(FOLDER, `${name}.json`);
 
-/** What was said before. */
+/** The recorded exchanges. */
 export const framesOf = (name: string): Exchange[] => JSON.parse(readFileSync(fileOf(name), "utf8"));
 
-/** With `FRAMES=write`, what was said now is what is kept. */
+/** Records these exchanges if `FRAMES=write` is set. */
 export function keepFrames(name: string, said: readonly Exchange[]): void {
   if (process.env.FRAMES !== "write") return;
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(fileOf(name), `${JSON.stringify(said, null, 2)}\n`);
 }
 
-/** Stands between a client and the server on this port, and notes what is said. */
+/** A proxy in front of the server on this port that collects all exchanges. */
 export async function recordFrames(t: Cleanup, port: number, options: FramesOptions) {
   const { nameOf, steady, kept = [], handedOn = [] } = options;
   const said: Exchange[] = [];
@@ -63,7 +63,7 @@ export async function recordFrames(t: Cleanup, port: number, options: FramesOpti
   return { said, url: await listen(t, relay) };
 }
 
-/** Answers a client with what was said before. What was not asked then is 500. */
+/** Answers a client with the recorded responses; 500 if a request was not recorded. */
 export async function playFrames(t: Cleanup, name: string, { nameOf }: FramesOptions): Promise<string> {
   const left = framesOf(name);
   const player = createServer(async (req, res) => {

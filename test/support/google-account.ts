@@ -8,8 +8,8 @@ import type { Cleanup } from "./start-server.ts";
 const EMAIL = "parley@acme.iam.gserviceaccount.com";
 
 /**
- * Returns the JSON of a key file, as `GOOGLE_APPLICATION_CREDENTIALS` names one. Its server gives a token only
- * for an assertion that this key has signed (RFC 7523).
+ * Returns the content of a key file for `GOOGLE_APPLICATION_CREDENTIALS`. Its server issues a token only for an
+ * assertion that this key has signed (RFC 7523).
  */
 export async function startGoogleAccount(t: Cleanup): Promise<string> {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", {

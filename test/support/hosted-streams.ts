@@ -1,10 +1,10 @@
-/** What frameworks stream, as recorded from their packages and cut to what is read: test/agents has the packages themselves. */
+/** Streams of frameworks, recorded and cut to what Parley reads; test/agents runs the frameworks themselves. */
 
 import { readdirSync, readFileSync } from "node:fs";
 
 export type Items = readonly unknown[];
 
-/** How many shapes an item fits: the AI SDK and Mastra stream data parts alike. */
+/** Number of formats that an item matches: data parts look alike in the AI SDK and Mastra. */
 export const shapesOf = (item: unknown): number => (/^data-/.test(Object(item).type) ? 2 : 1);
 
 export const LOOKED = [
@@ -134,12 +134,12 @@ const CALLS = [
   { id: "c2", name: "read", args: { b: 2 } },
 ];
 
-/** What a tool returns to change the state of its graph. */
+/** A tool's result that changes the state of its graph. */
 const command = (update: unknown) => ({ lg_name: "Command", lc_direct_tool_output: true, update, goto: [], secret: 1 });
 
 const NAMELESS_CALLS = { type: "ai", content: "Two.", tool_calls: CALLS.map(({ name, args }) => ({ name, args })) };
 
-/** What the mode "messages" has, as [message, metadata]. */
+/** Items of the stream mode "messages", as [message, metadata]. */
 const GRAPH_MESSAGES: [object, object][] = [
   [{ type: "human", content: "Hi", id: "h" }, AGENT],
   [chunk("m1", { additional_kwargs: { reasoning_content: "Hm." } }), AGENT],
@@ -219,13 +219,13 @@ const linesOf = (path: string) =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-/** The chunks of `fullStream` in `test/fixtures/agents/mastra-1.71/<name>.jsonl`, whose answers, stacks and ids are cut. */
+/** `fullStream` from `test/fixtures/agents/mastra-1.71/<name>.jsonl`, with answers, stacks and ids shortened. */
 export const recorded = (name: string): Items => linesOf(`mastra-1.71/${name}.jsonl`);
 
-/** Agents within tools, in `test/fixtures/agents/steps/<name>.jsonl`: with short ids, and without what nobody reads. */
+/** Agents within tools (`test/fixtures/agents/steps/<name>.jsonl`), with short ids and without ignored fields. */
 export const steps = (name: string): Items => linesOf(`steps/${name}.jsonl`);
 
-/** What servers in Python have streamed, over AG-UI and the Responses API: test/agents records it. */
+/** Streams of Python servers over AG-UI and the Responses API, recorded by test/agents. */
 export const RECORDED: Items[] = readdirSync(new URL("python/", AGENTS)).flatMap((name) => linesOf(`python/${name}`));
 
 export const mastra = (type: string, payload: object = {}) => ({ type, runId: "r", from: "AGENT", payload });
@@ -258,7 +258,7 @@ const agUiText = (messageId: string, delta: string): Items => [
   { type: "TEXT_MESSAGE_CONTENT", messageId, delta },
   { type: "TEXT_MESSAGE_END", messageId },
 ];
-/** Messages by id; those of the person have a "u" in theirs. */
+/** Messages by id; an id that begins with "u" is a user's message. */
 const agUiSnapshot = (...messages: [id: string, content: string][]) => ({
   type: "MESSAGES_SNAPSHOT",
   messages: messages.map(([id, content]) => ({ id, role: id.startsWith("u") ? "user" : "assistant", content })),
@@ -284,7 +284,7 @@ const AG_UI_EVENTS: Items = [
 ];
 
 const END = ["Here it is.", "stop: Here it is."];
-/** A call may still wait for a person: those that come at once are told with their results. */
+/** A call may still need approval: parallel calls are reported together with their results. */
 const withoutFailure = (...[first = "", second = ""]: string[]) => [
   ...["(Hm.)", "Let me look.", 'look{"a":1}', first, 'read{"b":2}', second],
   ...END,
@@ -513,7 +513,7 @@ const agUiFinished = (...interrupts: object[]) => ({
   type: "RUN_FINISHED",
   ...(interrupts.length === 0 ? {} : { outcome: { type: "interrupt", interrupts } }),
 });
-/** As LangGraph's servers say it by default. */
+/** An interrupt in the format of LangGraph's servers. */
 const onInterrupt = (id: string, value: unknown) => ({
   ...{ type: "CUSTOM", name: "on_interrupt", value: typeof value === "string" ? value : JSON.stringify(value) },
   rawEvent: { id, value },
@@ -534,7 +534,7 @@ const REFUND_EVENTS: Items = [
   event("on_chat_model_stream", { chunk: chunk("m2", { content: "Here it is." }) }),
 ];
 
-/** What a framework says when a person is to decide, what clients get of it, and what its second run says after a yes to all. */
+/** A framework's interrupt, the events that clients get for it, and the second run's stream after all was approved. */
 export const INTERRUPTS: [
   name: string,
   items: Items,

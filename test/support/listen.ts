@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Cleanup } from "./start-server.ts";
 
-/** Lets a fake listen on a free port of the loopback address until the test is over; its URL without a slash at the end. */
+/** Lets a fake server listen on a free loopback port until the test ends; returns its URL without a trailing slash. */
 export async function listen(t: Cleanup, server: Server): Promise<string> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -15,7 +15,7 @@ import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
 
 const WEATHER = { Lima: "mild", Oslo: "cold", Cairo: "hot" };
 
-/** An agent with one tool, which is told to think, unless `settings` says otherwise. */
+/** A project whose agent has one tool; the model thinks unless `settings` says otherwise. */
 export function weatherProject(
   t: Cleanup,
   model: string,
@@ -40,7 +40,7 @@ export function weatherProject(
   });
 }
 
-/** Starts the command, sends it one message and stops it: nothing but the state outlives this. */
+/** Starts the command, sends it one message and stops it: only the state survives. */
 export async function askOnce(
   project: string,
   { url, key }: LiteLlm,
@@ -56,7 +56,7 @@ export async function askOnce(
   }
 }
 
-/** What a client saw of a run, in order, with deltas joined and without ids and times. */
+/** The events of a run in order, with deltas joined and without ids and times. */
 export function seen({ events }: Outcome): unknown[] {
   const list: [type: string, ...data: unknown[]][] = [];
   for (const event of events) {
@@ -74,7 +74,7 @@ export function seen({ events }: Outcome): unknown[] {
   return list;
 }
 
-// Stands before a fake provider and keeps what it is asked, byte for byte: the fake's own journal drops attachments.
+// Records all requests to a fake provider byte for byte: the fake's own journal drops attachments.
 
 /** A request that reached the provider. */
 export interface RecordedCall {
@@ -87,11 +87,11 @@ export interface RecordedCall {
 export interface Recorder {
   /** Without a slash at the end. */
   readonly url: string;
-  /** The requests since the last call of this, in order. */
+  /** The requests since the last call of `take`, in order. */
   take(): RecordedCall[];
 }
 
-/** `rewrite` makes of a body what the fake can read; what is recorded is the body as it came. */
+/** `rewrite` changes a body into one that the fake can read; the recording keeps the original body. */
 export async function startRecorder(t: Cleanup, target: string, rewrite = (body: string) => body): Promise<Recorder> {
   let calls: RecordedCall[] = [];
   const server = createServer(async (req, res) => {
@@ -112,15 +112,15 @@ export async function startRecorder(t: Cleanup, target: string, rewrite = (body:
   };
 }
 
-// A LiteLLM proxy whose providers all are one server that says, byte by byte, what a test has scripted.
+// A LiteLLM proxy in front of one scripted server that plays all providers.
 
 export interface LiteLlmUpstream {
   litellm: LiteLlm;
-  /** What every provider behind it says, and was told. */
+  /** The scripted server behind LiteLLM. */
   upstream: UpstreamServer;
 }
 
-/** Starts both, with a model for each of `PROVIDER_ROWS`. `version` is Python's. */
+/** Starts both, with a model for each of `PROVIDER_ROWS`. `version` is the version of Python. */
 export async function startLiteLlmUpstream(t: Cleanup, version: string): Promise<LiteLlmUpstream> {
   const upstream = await startUpstream();
   t.after(() => upstream.close());

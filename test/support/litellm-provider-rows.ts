@@ -1,4 +1,4 @@
-/** The providers behind a LiteLLM proxy: how LiteLLM is set up for each, and how to read what each was told. */
+/** The providers behind a LiteLLM proxy: the LiteLLM configuration of each, and how to read the requests to each. */
 
 import type { ResponseOverrides } from "@copilotkit/aimock";
 import type { LiteLlmModel } from "./litellm-proxy.ts";
@@ -6,16 +6,16 @@ import type { LiteLlmModel } from "./litellm-proxy.ts";
 // biome-ignore lint/suspicious/noExplicitAny: a provider's own JSON; a wrong reading fails the test.
 type Json = any;
 
-/** A provider's request in words that are the same for all. */
+/** The parts of a provider's request that all providers have in common. */
 export interface Told {
   /** The content of images and PDFs, as base64. */
   files: string[];
-  /** What went back of earlier thinking. */
+  /** Earlier thinking that the request contains. */
   thoughts: unknown[];
   results: string[];
 }
 
-/** What stands where the provider would. */
+/** The fake behind LiteLLM. */
 export interface Behind {
   /** Without a path and without a slash at the end. */
   url: string;
@@ -24,25 +24,25 @@ export interface Behind {
 }
 
 export interface ProviderRow {
-  /** The name that Parley says to LiteLLM. */
+  /** The model name in requests to LiteLLM. */
   name: string;
-  /** What the name that LiteLLM says to the provider begins with. */
+  /** Prefix of the model name in LiteLLM's requests to the provider. */
   model: string;
   params(upstream: Behind): LiteLlmModel["litellm_params"];
   path: string;
   takesPdf: boolean;
-  /** Whether the model can be told how much to think; LiteLLM refuses the setting for the others. */
+  /** Whether the model's reasoning effort can be set; LiteLLM rejects the setting for the others. */
   takesEffort: boolean;
-  /** Whether aimock's thinking gets through LiteLLM. */
+  /** Whether aimock's thinking passes through LiteLLM. */
   thinks: boolean;
-  /** What aimock's thinking "Two cities." is when it comes back. */
+  /** aimock's thinking "Two cities." as it appears in the next request. */
   replayed: readonly unknown[];
-  /** In the names that aimock takes for this provider; it has none for Ollama. */
+  /** With the field names that aimock accepts for this provider; it has none for Ollama. */
   usage: NonNullable<ResponseOverrides["usage"]>;
   told(json: Json): Told;
 }
 
-/** Every value that a reader finds in the parts of all messages. */
+/** Collects the defined results of `read` over the parts of all messages. */
 function each<Value>(lists: Json[], read: (part: Json) => Value | undefined): Value[] {
   return lists.flat().flatMap((part) => {
     const value = read(part);
@@ -50,7 +50,7 @@ function each<Value>(lists: Json[], read: (part: Json) => Value | undefined): Va
   });
 }
 
-/** The content of a data URL; nothing for other URLs. */
+/** The content of a data URL; `undefined` for other URLs. */
 const base64Of = (url: string | undefined) => /^data:[^,]*;base64,(.*)$/.exec(url ?? "")?.[1];
 
 const OPENAI: ProviderRow = {
@@ -60,7 +60,7 @@ const OPENAI: ProviderRow = {
   path: "/v1/chat/completions",
   takesPdf: true,
   takesEffort: false,
-  // Chat Completions of OpenAI tell no thoughts.
+  // OpenAI's Chat Completions returns no thinking.
   thinks: false,
   replayed: [],
   usage: { prompt_tokens: 30, completion_tokens: 12, total_tokens: 42 },
@@ -74,7 +74,7 @@ const OPENAI: ProviderRow = {
   },
 };
 
-/** LiteLLM's way to the thoughts of OpenAI's models: it is told Chat Completions and asks for Responses. */
+/** Gets the thinking of OpenAI's models: LiteLLM translates Chat Completions to the Responses API. */
 const OPENAI_RESPONSES: ProviderRow = {
   name: "gpt-responses",
   model: "gpt-5.2",
@@ -83,7 +83,7 @@ const OPENAI_RESPONSES: ProviderRow = {
   takesPdf: true,
   takesEffort: true,
   thinks: true,
-  // aimock leaves its thinking out of the whole response, and LiteLLM takes from there what is to come back.
+  // aimock omits its thinking from the final response, which is where LiteLLM reads it for the next request.
   replayed: [],
   usage: { input_tokens: 30, output_tokens: 12 },
   told({ input }) {
@@ -163,7 +163,7 @@ const BEDROCK: ProviderRow = {
   takesPdf: true,
   takesEffort: true,
   thinks: true,
-  // aimock signs no thinking of Bedrock, and LiteLLM turns what is not signed into text.
+  // aimock does not sign Bedrock's thinking, and LiteLLM turns unsigned thinking into text.
   replayed: [],
   usage: { input_tokens: 30, output_tokens: 12 },
   told({ messages }) {
@@ -183,7 +183,7 @@ const OLLAMA: ProviderRow = {
   path: "/api/chat",
   takesPdf: false,
   takesEffort: true,
-  // aimock says `reasoning_content`, which LiteLLM does not know: Ollama itself says `thinking`.
+  // aimock sends `reasoning_content`, which LiteLLM does not read here: Ollama itself sends `thinking`.
   thinks: false,
   replayed: [],
   usage: {},

@@ -1,4 +1,4 @@
-/** A LiteLLM proxy as its own process, configured as its documentation says. */
+/** A LiteLLM proxy in its own process, configured as in its documentation. */
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,14 +11,14 @@ import { within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
 import { twice } from "./twice.ts";
 
-/** A row of `model_list`: the name that clients say, and what LiteLLM makes of it. */
+/** A row of `model_list`: the model name for clients, and LiteLLM's parameters. */
 export interface LiteLlmModel {
   model_name: string;
   litellm_params: Readonly<Record<string, unknown>>;
 }
 
 export interface LiteLlm {
-  /** As `LITELLM_BASE_URL` takes it. */
+  /** In the form of `LITELLM_BASE_URL`. */
   readonly url: string;
   readonly key: string;
 }
@@ -26,10 +26,10 @@ export interface LiteLlm {
 const START_MS = 180_000;
 const KEY = "sk-parley-test";
 
-/** The command's entry point; its script in `bin` would hold the path of where it was installed. */
+/** Calls the entry point directly: the script in `bin` contains the path of its original installation. */
 const COMMAND = "from litellm import run_server; run_server()";
 
-/** What keeps it on this machine: it would fetch prices and header names, and send telemetry. */
+/** Keeps LiteLLM offline: otherwise it fetches prices and header names, and sends telemetry. */
 const OFFLINE = {
   LITELLM_LOCAL_MODEL_COST_MAP: "True",
   LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS: "True",
@@ -37,7 +37,7 @@ const OFFLINE = {
   AWS_EC2_METADATA_DISABLED: "true",
 };
 
-/** Starts the proxy on a free port of the loopback address; it is gone after the test, in any case. */
+/** Starts the proxy on a free loopback port; it is always stopped at the end of the test. */
 export async function startLiteLlm(t: Cleanup, python: string, models: readonly LiteLlmModel[]): Promise<LiteLlm> {
   const folder = mkdtempSync(join(tmpdir(), "parley-litellm-"));
   const config = join(folder, "config.yaml");
@@ -45,7 +45,7 @@ export async function startLiteLlm(t: Cleanup, python: string, models: readonly 
   const args = ["-c", COMMAND, "--config", config, "--host", "127.0.0.1", "--port", "0"];
   const child = spawn(python, [...args, "--telemetry", "False"], {
     cwd: folder,
-    // Nothing of the developer's own settings: no keys, no proxies, no home with a `.aws` in it.
+    // Excludes the developer's own settings: no keys, no proxies, no home folder with `.aws`.
     env: { PATH: process.env.PATH ?? "", HOME: folder, ...OFFLINE },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -73,22 +73,21 @@ export async function startLiteLlm(t: Cleanup, python: string, models: readonly 
   return { url: `${url}/v1`, key: KEY };
 }
 
-/** JSON is YAML, too. */
+/** JSON is also valid YAML. */
 function configOf(models: readonly LiteLlmModel[]): string {
   return JSON.stringify({
     model_list: models,
-    // A request that fails must be seen to fail, not be tried again behind our back.
-    // OpenAI tells its models' thoughts, as summaries, only where they are asked for.
+    // No retries, so that failures are visible. OpenAI's models return reasoning summaries only on request.
     litellm_settings: { num_retries: 0, telemetry: false, reasoning_auto_summary: true },
     router_settings: { num_retries: 0, disable_cooldowns: true },
-    // It would ask OpenAI's models for their limits, now and then, among the requests that tests count.
+    // Otherwise LiteLLM now and then asks OpenAI for model limits, which would disturb the tests' request counts.
     general_settings: { master_key: KEY, disable_model_info_refresh: true },
   });
 }
 
-// LiteLLM's proxy as PyPI has it, in a virtual environment that outlives the run.
+// LiteLLM's proxy from PyPI, in a virtual environment that is kept between runs.
 
-/** Pinned: what is proved is proved of this version, which docs/providers.md names. */
+/** Pinned: docs/providers.md names the version that the tests cover. */
 export const LITELLM_VERSION = "1.106.2";
 
 /** LiteLLM reaches Vertex AI only with google-auth. */
@@ -96,7 +95,7 @@ const PACKAGES = [`litellm[proxy]==${LITELLM_VERSION}`, "google-auth==2.62.2"];
 
 const INSTALL_MS = 10 * 60_000;
 
-/** "3.12", or `undefined` where there is no Python 3. */
+/** Such as "3.12"; `undefined` without Python 3. */
 export async function pythonVersion(): Promise<string | undefined> {
   const program = 'import sys; print(".".join(map(str, sys.version_info[:2])))';
   try {
@@ -109,8 +108,8 @@ export async function pythonVersion(): Promise<string | undefined> {
 }
 
 /**
- * Path of a Python that has LiteLLM. Installs it with the first call on a machine, which takes some minutes
- * and 750 MB in the user's cache folder, and says so.
+ * Path of a Python with LiteLLM. The first call on a machine installs it, which takes some minutes and 750 MB in the
+ * user's cache folder, and prints a message.
  */
 export async function installLiteLlm(version: string): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "parley-test");
@@ -119,7 +118,7 @@ export async function installLiteLlm(version: string): Promise<string> {
   const python = join(folder, "bin", "python");
   if (existsSync(python)) return python;
   console.log(`Installing ${names} into ${folder}, once: this can take some minutes.`);
-  // What is left when the Python that it was made with is gone.
+  // Removes an environment whose Python no longer exists.
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(cache, { recursive: true });
   const draft = `${folder}.${process.pid}`;
@@ -127,7 +126,7 @@ export async function installLiteLlm(version: string): Promise<string> {
     await run("python3", ["-m", "venv", draft]);
     const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...PACKAGES];
     await twice(() => run(join(draft, "bin", "python"), pip));
-    // Only a whole installation gets the name. Scripts in `bin` know the old one: use `python -m`.
+    // Only a complete installation gets the final name. Scripts in `bin` contain the old path: use `python -m`.
     moveInto(draft, folder);
   } finally {
     rmSync(draft, { recursive: true, force: true });
@@ -140,7 +139,7 @@ function moveInto(draft: string, folder: string): void {
   try {
     renameSync(draft, folder);
   } catch (error) {
-    // Another run may have been faster.
+    // Another run may have finished first.
     if (!existsSync(folder)) throw error;
   }
 }
@@ -156,9 +155,9 @@ function run(command: string, args: readonly string[]): Promise<void> {
   });
 }
 
-/** A lifetime that a test ends itself, for what takes a test's context to clean up with. */
+/** A clean-up context that the test ends itself, for helpers that expect a test context. */
 export interface Lifetime extends Cleanup {
-  /** Cleans up, the latest first, and goes on when something of it fails; then fails with the first failure. */
+  /** Runs clean-ups in reverse order, even after a failure; then throws the first failure. */
   end(): Promise<void>;
 }
 

@@ -1,10 +1,10 @@
-/** What the tests of the documentation read out of a Markdown file. */
+/** Parses Markdown files for the tests of the documentation. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { REPOSITORY } from "./command.ts";
 
-/** Every document of the project, by its path. */
+/** Paths of all documents of the project. */
 export const DOCUMENTS: readonly string[] = [
   ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"],
   ...readdirSync(join(REPOSITORY, "docs"), { recursive: true, encoding: "utf8" })
@@ -16,9 +16,9 @@ export const DOCUMENTS: readonly string[] = [
 export interface CodeBlock {
   language: string;
   text: string;
-  /** Line of the document in which it begins. */
+  /** Line of the document at which the block begins. */
   line: number;
-  /** The block that follows a command at once, with its answer. */
+  /** For a command: the block that follows it directly, with the command's answer. */
   answer?: CodeBlock;
 }
 
@@ -26,7 +26,7 @@ export function readMarkdown(path: string): string {
   return readFileSync(join(REPOSITORY, path), "utf8");
 }
 
-/** Fenced blocks, in order. */
+/** Fenced code blocks, in order. */
 export function codeBlocks(markdown: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
   let end = 0;
@@ -42,7 +42,7 @@ export function codeBlocks(markdown: string): CodeBlock[] {
   return blocks;
 }
 
-/** The one block of a language that holds a text. */
+/** The only block of a language that contains the text. */
 export function findBlock(markdown: string, language: string, holds: string): string {
   const found = codeBlocks(markdown).filter((block) => block.language === language && block.text.includes(holds));
   const [block] = found;
@@ -62,7 +62,7 @@ export function section(markdown: string, heading: string): string {
   return end === -1 ? body : body.slice(0, end);
 }
 
-/** Rows of the tables whose first header cell is `header`, without the header; back-quotes are taken away. */
+/** Rows, without the header, of the tables whose first header cell is `header`; backquotes are removed. */
 export function tableRows(markdown: string, header: string): string[][] {
   const tables = [...markdown.matchAll(/^\| (.+?) +\|.*\n\| ---.*\n((?:\|.*(?:\n|$))+)/gm)];
   const rows = tables.flatMap(([, first, body = ""]) =>

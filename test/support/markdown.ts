@@ -1,4 +1,4 @@
-/** Markdown streamed into an element. Needs a document (`dom.ts`). */
+/** Streams Markdown into an element. Needs a DOM (`dom.ts`). */
 
 import assert from "node:assert/strict";
 import "../../widget/ui/talk.ts";
@@ -15,7 +15,7 @@ export function newStream(
   return new MarkdownStream(root, context);
 }
 
-/** An element into which a text was streamed, so many characters at a time, but for the characters at its end. */
+/** Streams a text into an element, `step` characters at a time; the last `slow` characters one by one. */
 export function streamed(text: string, step = text.length, slow = 0): HTMLElement {
   const root = document.createElement("div");
   const stream = newStream(root);
@@ -26,7 +26,7 @@ export function streamed(text: string, step = text.length, slow = 0): HTMLElemen
   return root;
 }
 
-/** An element into which a text was streamed in these pieces. */
+/** Streams a text into an element in these pieces. */
 export function streamedInPieces(pieces: readonly string[]): HTMLElement {
   const root = document.createElement("div");
   const stream = newStream(root);
@@ -39,7 +39,7 @@ export function streamedInPieces(pieces: readonly string[]): HTMLElement {
   return root;
 }
 
-/** A DOM as text in which the order of attributes does not matter, but the cut between text nodes does. */
+/** Serializes a DOM: ignores the order of attributes, but distinguishes adjacent text nodes. */
 export function canonical(node: Node): string {
   if (node instanceof Text) return JSON.stringify(node.data);
   if (!(node instanceof Element)) return "";
@@ -47,7 +47,7 @@ export function canonical(node: Node): string {
   return `<${node.localName} ${attributes}>${[...node.childNodes].map(canonical).join("")}</>`;
 }
 
-/** Fails unless a text becomes this HTML, and the same at every cut. */
+/** Asserts that a text is rendered as this HTML, and the same no matter how the stream is cut. */
 export function assertDrawn(source: string, html: string): void {
   const whole = streamed(source);
   assert.equal(whole.innerHTML, html);

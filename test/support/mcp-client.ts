@@ -1,4 +1,4 @@
-/** The official client of MCP, at the door of a server of ours. */
+/** The official MCP client, connected to a server of ours. */
 
 import { Client, StreamableHTTPClientTransport, type VersionNegotiationMode } from "@modelcontextprotocol/client";
 import { atEnd } from "./at-end.ts";
@@ -6,10 +6,10 @@ import type { Cleanup } from "./start-server.ts";
 
 export const KEY = "a-key-of-more-than-twenty-characters";
 
-/** The door is open for this key. */
+/** Opens the MCP door with this key. */
 export const MCP_ENV = { PARLEY_MCP: "on", PARLEY_API_KEY: KEY };
 
-/** Both eras of the specification. */
+/** Both generations of the MCP specification. */
 export const ERAS = { "2025": "legacy", "2026": { pin: "2026-07-28" } } as const satisfies Record<
   string,
   VersionNegotiationMode
@@ -17,12 +17,12 @@ export const ERAS = { "2025": "legacy", "2026": { pin: "2026-07-28" } } as const
 
 export interface McpClientOptions {
   mode?: VersionNegotiationMode;
-  /** Beside the key. */
+  /** In addition to the key. */
   headers?: Record<string, string>;
   path?: string;
 }
 
-/** Connects, and closes with the test. */
+/** Connects; disconnects at the end of the test. */
 export async function connectMcp(
   t: Cleanup,
   { url }: { url: string },
@@ -35,7 +35,7 @@ export async function connectMcp(
   return client;
 }
 
-/** What a call of the tool has given. */
+/** The result of a tool call. */
 export interface ToolAnswer {
   text: string;
   isError: boolean;

@@ -1,4 +1,4 @@
-/** Stands for `npm install` in a test: the packages come from this repository, and must be of the version that is asked for. */
+/** Replaces `npm install` in a test: links this repository's packages; their versions must match the request. */
 
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,6 +1,6 @@
 import { within } from "./deadline.ts";
 
-/** A hook that keeps what it gets, and the next thing that it is given. */
+/** A hook that queues its arguments; `next` returns the next one, waiting for a call if needed. */
 export function onceCalled<Given>(): { hook(given: Given): void; next(): Promise<Given> } {
   const got: Given[] = [];
   let tell = () => {};

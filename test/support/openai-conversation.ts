@@ -1,4 +1,4 @@
-/** What a client of the Chat Completions door does, with whichever version of OpenAI's package, and what it hears. */
+/** A client of the Chat Completions door, with any version of OpenAI's package, and the results it should get. */
 
 import type { IncomingMessage } from "node:http";
 import type { OpenAI } from "openai";
@@ -17,7 +17,7 @@ interface OwnDelta {
   reasoning_content?: string;
 }
 
-/** What the client does: it lists the models, asks for a whole answer and a stream, and hears what waits, and two failures. */
+/** Lists models; requests a whole and a streamed answer, an approval, a loop with own tools, and two failures. */
 export async function converse(Client: typeof OpenAI, url: string): Promise<Record<string, unknown>> {
   const client = new Client({ baseURL: `${url}/v1`, apiKey: KEY });
   const asked = (content: string) => ({ model: "agent", messages: [{ role: "user", content }] satisfies Message[] });
@@ -53,7 +53,7 @@ export async function converse(Client: typeof OpenAI, url: string): Promise<Reco
   };
 }
 
-/** What it hears of it. */
+/** The expected results of `converse`. */
 export const HEARD = {
   models: [["agent", "model"]],
   whole: [["assistant", "Hello.", "stop"]],

@@ -1,4 +1,4 @@
-/** Each provider whose client keeps the conversation, with recorded answers. */
+/** Each provider for which the client keeps the conversation, with recorded answers. */
 
 import type { Provider } from "../../server/providers/provider.ts";
 import { claude, stream as claudeStream } from "./anthropic.ts";
@@ -10,10 +10,10 @@ import type { UpstreamReply, UpstreamServer } from "./upstream-server.ts";
 export interface ProviderRow {
   name: string;
   provider(upstream: UpstreamServer): Provider | Promise<Provider>;
-  /** Answers with calls: with thoughts or signatures, and in parallel. */
+  /** Answers with tool calls: some with thinking or signatures, some parallel. */
   calls: UpstreamReply[];
   text: UpstreamReply;
-  /** What of a body the prompt is made of, in the order in which the API reads it; the messages are the last. */
+  /** Fields of a body that make up the prompt, in the order in which the API reads them; messages are last. */
   prompt: readonly string[];
 }
 

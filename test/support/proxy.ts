@@ -1,4 +1,4 @@
-/** What may stand between a browser and the server: passes everything on, until the test says otherwise. */
+/** A proxy between a browser and the server: forwards everything until the test says otherwise. */
 
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
@@ -9,18 +9,18 @@ import { atEnd, type TestEnd } from "./at-end.ts";
 type Upgrades = "pass" | "refuse" | "swallow";
 
 export interface ProxyOptions {
-  /** Whether WebSockets get through; `swallow`: whoever opens one hears nothing. A function is asked each time. */
+  /** Whether WebSockets pass; `swallow`: the handshake is never answered. A function is called for each WebSocket. */
   upgrades?: Upgrades | (() => Upgrades);
-  /** The paths that it shows the server below, and takes off. There is nothing at others. */
+  /** Path prefixes under which the proxy serves the server, which it removes. Other paths get 404. */
   below?: readonly string[];
 }
 
 export interface TestProxy {
   /** Without a slash at the end. */
   readonly url: string;
-  /** Cuts every connection, as a network does that goes away. */
+  /** Cuts every connection, like a network failure. */
   cut(): void;
-  /** Cuts every connection and takes no new one. */
+  /** Cuts every connection and accepts no new ones. */
   down(): Promise<void>;
   /** Listens again, on the same port. */
   up(): Promise<void>;
@@ -33,7 +33,7 @@ export async function startProxy(
   { upgrades = "pass", below = [""] }: ProxyOptions = {},
 ): Promise<TestProxy> {
   const sockets = new Set<Socket>();
-  /** Whether the server gets the request, which has then lost the path. */
+  /** Removes the prefix from the request's path; `false` if there is none. */
   const strip = (req: IncomingMessage) => {
     const path = below.find((one) => req.url?.startsWith(`${one}/`));
     req.url = req.url?.slice(path?.length);
@@ -73,8 +73,8 @@ export async function startProxy(
 }
 
 /**
- * Below what systems give to those who ask for any port: nobody but another proxy takes it while this one is down. Browsers
- * refuse some of those below these, such as 10080.
+ * Below the range from which systems assign free ports: only another proxy could take the port while this one is down.
+ * Browsers block some ports below these, such as 10080.
  */
 const PORTS = { from: 11_000, to: 19_999 };
 
@@ -90,7 +90,7 @@ async function listenOnAny(listen: (port: number) => Promise<void>): Promise<num
   }
 }
 
-/** The request to the target, whose answer goes back; its body is still to be written. */
+/** Creates the request to the target and forwards its response; the caller still has to write the body. */
 export function passOn(req: IncomingMessage, res: ServerResponse, target: string): ClientRequest {
   const { method, headers, url = "" } = req;
   const onward = request(new URL(url, target), { method, headers, agent: false });

@@ -1,4 +1,4 @@
-/** TLS without certificates: a key that both sides know takes their place. */
+/** TLS without certificates: both sides share a key (PSK). */
 
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";

@@ -1,4 +1,4 @@
-/** Random numbers that a seed repeats. */
+/** Reproducible random numbers. */
 
 /** Mulberry32: the same numbers for the same seed. */
 export function randomFrom(seed: number): () => number {

@@ -1,4 +1,4 @@
-/** A TCP connection that sends exactly the bytes it is told: what no HTTP client would do. */
+/** A TCP connection that sends exactly the given bytes, including those that no HTTP client would send. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ export interface RawAnswer {
 export class RawConnection {
   readonly socket: Socket;
   readonly #closed: Promise<void>;
-  /** Bytes that nobody has taken yet, one character each. */
+  /** Received bytes that the test has not taken yet, one character each. */
   #text = "";
   #wake: (() => void) | undefined;
   #over = false;
@@ -27,7 +27,7 @@ export class RawConnection {
       this.#text += text;
       this.#wake?.();
     });
-    // A reset is an end like any other here.
+    // Treats a reset like any other end.
     socket.on("error", () => {});
     this.#closed = new Promise((resolve) => {
       socket.once("close", () => {
@@ -38,19 +38,19 @@ export class RawConnection {
     });
   }
 
-  /** Settles when the connection is over. */
+  /** Resolves when the connection is closed. */
   get closed(): Promise<void> {
     return within(this.#closed, "the end of the connection");
   }
 
-  /** Lines are joined with CRLF; resolves when the system took them. */
+  /** Joins lines with CRLF; resolves once the system has accepted them. */
   async write(...lines: string[]): Promise<void> {
     const { promise, settle } = written();
     this.socket.write(lines.join("\r\n"), "latin1", settle);
     await promise;
   }
 
-  /** Takes what comes up to and with the mark. */
+  /** Takes received bytes up to and including the mark. */
   async until(mark: string): Promise<string> {
     for (;;) {
       const at = this.#text.indexOf(mark);
@@ -60,7 +60,7 @@ export class RawConnection {
     }
   }
 
-  /** Takes one whole answer with a `content-length`, or the head of one without. */
+  /** Takes a whole response with `content-length`, or only the head if there is none. */
   async answer(): Promise<RawAnswer> {
     const head = (await this.until("\r\n\r\n")).trimEnd();
     const [statusLine = "", ...lines] = head.split("\r\n");
@@ -75,13 +75,13 @@ export class RawConnection {
     return { status: Number(statusLine.split(" ")[1]), headers, body };
   }
 
-  /** Takes so many bytes, or what there is of them where the connection ends. */
+  /** Takes so many bytes, or fewer if the connection ends before. */
   async bytes(length: number): Promise<string> {
     while (this.#text.length < length && !this.#over) await this.#more("the body");
     return this.#take(length);
   }
 
-  /** What has come and nobody has taken. */
+  /** Received bytes that the test has not taken yet. */
   get rest(): string {
     return this.#text;
   }
@@ -100,13 +100,13 @@ export class RawConnection {
   }
 }
 
-/** Starts a server, and connects to it. */
+/** Starts a server and connects to it. */
 export async function startWithRaw(t: Cleanup, options: ServerOptions) {
   const server = await startServer(t, options);
   return { server, raw: await connectRaw(t, server) };
 }
 
-/** The first lines of a chat request, as far as its body does not matter. */
+/** The first lines of a chat request, without the headers that depend on its body. */
 export const CHAT_HEAD = ["POST /api/chat HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"];
 
 /** The lines of a whole chat request. */
@@ -115,7 +115,7 @@ export function chatRequest(message: object, ...headers: string[]): string[] {
   return [...CHAT_HEAD, ...headers, `content-length: ${Buffer.byteLength(body)}`, "", body];
 }
 
-/** Connects, and speaks WebSocket from then on. */
+/** Connects and upgrades to WebSocket. */
 export async function connectRawSocket(t: Cleanup, server: Pick<TestServer, "port">): Promise<RawConnection> {
   const raw = await connectRaw(t, server);
   await raw.write(...upgrade());
@@ -123,7 +123,7 @@ export async function connectRawSocket(t: Cleanup, server: Pick<TestServer, "por
   return raw;
 }
 
-/** The lines of a request for a WebSocket. Its key is that of RFC 6455, so the answer's `sec-websocket-accept` is, too. */
+/** The lines of a WebSocket handshake, with the key of RFC 6455 so that `sec-websocket-accept` is known. */
 export function upgrade(path = "/ws/chat", ...more: string[]): string[] {
   return [
     `GET ${path} HTTP/1.1`,
@@ -138,7 +138,7 @@ export function upgrade(path = "/ws/chat", ...more: string[]): string[] {
   ];
 }
 
-/** Connects, and cuts the connection with the test. */
+/** Connects; destroys the connection at the end of the test. */
 export async function connectRaw(t: Cleanup, { port }: Pick<TestServer, "port">): Promise<RawConnection> {
   const socket = createConnection({ port, host: "127.0.0.1" });
   t.after(() => socket.destroy());

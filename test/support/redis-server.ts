@@ -7,21 +7,21 @@ import { type TestContext, test } from "node:test";
 import { freePort } from "./free-port.ts";
 import { type Cleanup, type ServerOptions, startServer, type TestServer } from "./start-server.ts";
 
-/** Why the tests are skipped, for the runner: there is no `redis-server` (Debian: `apt-get install redis-server`). */
+/** The reason why tests are skipped: there is no `redis-server` (Debian: `apt-get install redis-server`). */
 export const NO_REDIS = spawnSync("redis-server", ["--version"]).status !== 0 && "there is no redis-server here";
 
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
-  /** Ends it as a crash does; what it held is gone. */
+  /** Simulates a crash; all data are lost. */
   kill(): Promise<void>;
-  /** Starts it again, empty, at the same port. */
+  /** Starts Redis again, empty, on the same port. */
   restart(): Promise<void>;
-  /** It answers nothing until `thaw`. */
+  /** Stops all responses until `thaw`. */
   freeze(): void;
   thaw(): void;
   command(...args: readonly (string | number)[]): Promise<string>;
-  /** All that is sent to it from now on. */
+  /** Collects all commands that Redis receives from now on. */
   monitor(t: Cleanup): Promise<() => string>;
 }
 
@@ -55,7 +55,7 @@ export async function startRedis(t: Cleanup, ...settings: readonly string[]): Pr
   };
 }
 
-/** A test with a Redis of its own, which is skipped where there is none. */
+/** A test with a Redis of its own; skipped if there is no `redis-server`. */
 export function testWithRedis(
   name: string,
   run: (t: TestContext, redis: RedisServer) => Promise<void>,
@@ -74,7 +74,7 @@ export function startTwo(
   return Promise.all([startServer(t, shared), startServer(t, shared)]);
 }
 
-/** Whether it answers, and is this process: another test's could have the port. */
+/** Whether Redis answers and is this process: the Redis of another test could have the port. */
 async function answers(port: number, pid: number | undefined): Promise<boolean> {
   try {
     const isReady = (await send(port, ["PING"])).startsWith("+PONG");
@@ -96,7 +96,7 @@ async function monitor(t: Cleanup, port: number): Promise<() => string> {
   return () => seen;
 }
 
-/** One command, in Redis' own protocol. */
+/** Sends one command in Redis' own protocol. */
 function send(port: number, args: readonly (string | number)[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = createConnection(port, "127.0.0.1", () => socket.write(`${args.join(" ")}\r\n`));

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { ConfigError } from "../../server/errors.ts";
 
 /**
- * For `assert.throws` and `assert.rejects`: the mistake is one sentence on one line, below it only places in the project, and
- * no secret of a test is in it.
+ * For `assert.throws` and `assert.rejects`: the error's first line is one matching sentence, further lines are only
+ * places in the project, and the message contains no secret of a test.
  */
 export const refused = (sentence: RegExp) => (error: unknown) => {
   assert.ok(error instanceof ConfigError, String(error));

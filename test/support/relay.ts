@@ -1,4 +1,4 @@
-/** A network between a client and a server that passes every byte on, until the test freezes or cuts it. */
+/** A network between client and server that forwards every byte until the test freezes or cuts it. */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -8,16 +8,16 @@ import type { Cleanup } from "./start-server.ts";
 export interface Relay {
   /** Without a slash at the end. */
   readonly url: string;
-  /** Connections stay, and nothing moves on them: neither side hears of it. */
+  /** Connections stay open, but no data pass; neither side notices. */
   freeze(): void;
   thaw(): void;
-  /** From now on bytes arrive so much later, in both directions, and in their order. */
+  /** Delays all further bytes by `ms` milliseconds in both directions, in order. */
   delay(ms: number): void;
-  /** Ends every connection that is open, frozen ones too. */
+  /** Cuts all open connections, including frozen ones. */
   cut(): void;
 }
 
-/** Starts it on a free port of this machine, in front of a port of it. */
+/** Starts a relay on a free port of this machine, in front of the port `target`. */
 export async function startRelay(t: Cleanup, target: number): Promise<Relay> {
   const sockets = new Set<Socket>();
   let isFrozen = false;

@@ -1,4 +1,4 @@
-/** nginx, HAProxy and Caddy as processes of their own, with the configurations of `examples/deploy`. */
+/** nginx, HAProxy and Caddy in processes of their own, with the configurations of `examples/deploy`. */
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -13,26 +13,26 @@ import { freePort } from "./free-port.ts";
 import type { Cleanup } from "./start-server.ts";
 
 export interface ReverseProxy {
-  /** Where its configuration is. */
+  /** Folder of the configuration. */
   readonly folder: string;
-  /** Where it shows the server, without a slash at the end. */
+  /** Public URL of the server, without a trailing slash. */
   readonly url: string;
   readonly socketUrl: string;
-  /** Ends the process and every connection through it, and starts it again. */
+  /** Kills the process and all its connections, and starts it again. */
   restart(): Promise<void>;
-  /** Freezes it (SIGSTOP): connections stay, nothing moves. */
+  /** Freezes the process (SIGSTOP): connections stay open, no data pass. */
   freeze(): void;
   thaw(): void;
-  /** Its log of requests so far, with all else that it said. */
+  /** All output so far, including the request log. */
   log(): string;
 }
 
-/** Changes of a configuration for one test; each must hit. */
+/** Replacements in a configuration for one test; each text must occur. */
 export type Edits = readonly (readonly [what: string, by: string])[];
 
 type Configure = (folder: string, address: string, target: number, edits: Edits) => string[];
 
-/** The commands' arguments, after their configuration was written. */
+/** Writes the configuration and returns the command's arguments. */
 const CONFIGURE = {
   nginx(folder, address, target, edits) {
     const site = edited("nginx.conf", [
@@ -76,20 +76,20 @@ const CONFIGURE = {
 
 export type ProxyName = keyof typeof CONFIGURE;
 
-/** Why this proxy cannot be tested here; `false` if it can. */
+/** The reason why this proxy cannot be tested here; `false` if it can. */
 export function missing(name: ProxyName): string | false {
   const { error } = spawnSync(name, ["-v"], { stdio: "ignore", env: environment() });
   return error !== undefined && `${name} is not installed: apt-get install ${name}`;
 }
 
-/** An address of this machine that is no loopback one, if it has any. */
+/** A non-loopback address of this machine, if any. */
 export function outerAddress(): string | undefined {
   return Object.values(networkInterfaces())
     .flat()
     .find((one) => one !== undefined && one.family === "IPv4" && !one.internal)?.address;
 }
 
-/** Starts a proxy in front of a server's port on this machine; it is gone after the test, in any case. */
+/** Starts a proxy in front of a server's port on this machine; it is always stopped at the end of the test. */
 export async function startReverseProxy(
   t: Cleanup,
   name: ProxyName,
@@ -103,11 +103,11 @@ export async function startReverseProxy(
   let child: ChildProcess | undefined;
   let said = "";
   const begin = async () => {
-    // A group of its own: nginx's workers are stopped and ended with it.
+    // A process group of its own, so that nginx's workers are stopped and killed with it.
     child = spawn(command, args, {
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
-      // Caddy keeps its state there.
+      // Caddy keeps its state in these folders.
       env: { ...environment(), XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
     });
     for (const output of [child.stdout, child.stderr]) {
@@ -154,7 +154,7 @@ export async function startReverseProxy(
   };
 }
 
-/** Debian keeps both where only root looks. */
+/** On Debian, some of these commands are in folders that only root has in `PATH`. */
 function environment(): NodeJS.ProcessEnv {
   return { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
 }

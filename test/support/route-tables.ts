@@ -1,4 +1,4 @@
-/** The tables of routes, as their files have them. */
+/** Reads the route tables from their source files. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +10,6 @@ export function routesIn(...files: string[]): string[] {
   return [...text.matchAll(/^ {2,4}"((?:GET|POST|WS) \/[^"]*)"/gm)].map(([, route = ""]) => route);
 }
 
-/** The files of endpoints of other protocols. */
+/** Source files of the doors. */
 export const doorFiles = (): string[] =>
   readdirSync(join(REPOSITORY, "server/doors")).map((name) => `server/doors/${name}`);

@@ -1,6 +1,6 @@
 /**
- * Two words for a row: `test` is one of the main paths, which `npm test` runs, and `it` is what seldom happens, which the
- * thorough tests run. A file that is run by itself has both.
+ * Two names for a test: `test` for main paths, which `npm test` runs, and `it` for rare cases, which the thorough tests
+ * run. A test file that is run directly runs both.
  */
 
 import { test as row } from "node:test";

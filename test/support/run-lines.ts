@@ -1,4 +1,4 @@
-/** Lines to named runs, which a test may cut wherever it likes. */
+/** Connections to named runs, which a test can cut at any point. */
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -11,17 +11,17 @@ import type { Cleanup, TestServer } from "./start-server.ts";
 
 export type Address = Pick<TestServer, "url" | "socketUrl">;
 
-/** A line that a run's events come over. */
+/** A connection over which a run's events arrive. */
 export interface RunLine {
-  /** The next event; fails when the line ends before there is one. */
+  /** The next event; fails if the connection ends before. */
   next(): Promise<NumberedEvent>;
-  /** Every event up to and with the `done` or `error`. */
+  /** All events up to and including `done` or `error`. */
   rest(): Promise<NumberedEvent[]>;
-  /** Cuts the connection, as a lost network does. */
+  /** Cuts the connection, like a network failure. */
   cut(): Promise<void>;
 }
 
-/** What is asked of the server: a message, or the events of a run after one. */
+/** The request: a message, or the events of a run after the event `after`. */
 export type Wish = { message?: string; run?: string; [field: string]: unknown } | { resume: string; after: number };
 
 export interface LineOptions {
@@ -55,7 +55,7 @@ async function sse(t: Cleanup, server: Address, wish: Wish, options = {}): Promi
   );
 }
 
-/** The same request, for tests of what it is refused with. */
+/** The same request as `sse`, for tests of its error responses. */
 export async function ask(t: Cleanup, { url }: Address, wish: Wish, { key }: LineOptions = {}): Promise<Response> {
   const leaving = new AbortController();
   t.after(() => leaving.abort());
@@ -72,7 +72,7 @@ async function socket(t: Cleanup, server: Address, wish: Wish, { key }: LineOpti
   const query = key === undefined ? "" : `?key=${key}`;
   const client = await connect(t, `${server.socketUrl}${query}`);
   client.socket.on("error", (error: NodeJS.ErrnoException) => {
-    // A server or a proxy that is killed may reset what it had open in place of closing it.
+    // A server or proxy that is killed may reset its open connections instead of closing them.
     if (error.code !== "ECONNRESET" && error.code !== "EPIPE") throw error;
   });
   client.send("resume" in wish ? { type: "resume", run: wish.resume, after: wish.after } : wish);
@@ -112,7 +112,7 @@ function line(next: () => Promise<NumberedEvent | undefined>, cut: () => Promise
 
 type Read = (t: Cleanup, server: Address, wish: Wish & { run: string }) => Promise<string>;
 
-/** All bytes that a client gets of a run, and again when it comes back to it. */
+/** All bytes that a client receives of a run, including those after it resumes the run. */
 export const readBytes: Record<"json" | "sse" | "socket", Read> = {
   async json(_t, server, { run: _run, ...wish }) {
     const answer = await post(server, { ...wish, stream: false });

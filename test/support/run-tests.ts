@@ -1,6 +1,6 @@
 /**
- * Runs test files with Node's runner. With `RETRY` in the environment, as in `.ci/run`, files with a row that failed run once
- * more: where each row passes in one of the two runs, those that failed are named as flaky. Failures are printed in any case.
+ * Runs test files with Node's runner. With `RETRY` in the environment, as in `.ci/run`, files with a failed test run once more:
+ * if each test passes in one of the two runs, the failed ones are reported as flaky. Failures are always printed.
  * As a program it takes the files: `RETRY=1 node --import tsx test/support/run-tests.ts test/proxies/*.proxy.ts`.
  */
 
@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** More rows than this fail for a reason that they share. */
+/** More failures than this have a common cause. */
 const MOST_FLAKY = 5;
 
 const ALL_MINUTES = 20;
@@ -18,13 +18,13 @@ const ALL_MINUTES = 20;
 interface Event {
   readonly type: "test:enqueue" | "test:complete" | "test:pass" | "test:fail";
   readonly name: string;
-  /** 0 for a row: a test of a file, and none inside of another one. */
+  /** 0 for a top-level test of a file. */
   readonly nesting: number;
   readonly skip?: string | boolean;
   readonly error?: string;
 }
 
-/** Returns an exit code. `filesOf` says which of the files have these rows. */
+/** Returns an exit code. `filesOf` returns the files that contain these tests. */
 export function runTests(
   flags: readonly string[],
   files: readonly string[],
@@ -35,12 +35,12 @@ export function runTests(
   if (code === 0 || process.env.RETRY === undefined || !mayBeFlaky(events, failed)) return code;
   const suspects = filesOf(failed);
   if (suspects.length === 0) return code;
-  // Whole: a row that failed may have kept others from running at all.
+  // Runs whole files: the failed test may have kept others from running.
   console.log("\nOnce more, with all rows of the same files:");
   const again = runOnce(flags, suspects);
   const failedAgain = rowsOf(again.events, "test:fail").map(({ name }) => name);
   if (again.code !== 0 && !mayBeFlaky(again.events, failedAgain)) return code;
-  // A row that failed must have passed in the other run.
+  // Each failed test must have passed in the other run.
   if (!hasPassed(again.events, failed) || !hasPassed(events, failedAgain)) return code;
   for (const name of [...failed, ...failedAgain]) console.log(`FLAKY: this failed, and passed in another run: ${name}`);
   return 0;
@@ -56,9 +56,9 @@ function rowsOf(events: readonly Event[], type: Event["type"]): readonly Event[]
 }
 
 function mayBeFlaky(events: readonly Event[], failed: readonly string[]): boolean {
-  // A process that died has rows that did not end.
+  // If a process died, some of its tests did not complete.
   const isComplete = rowsOf(events, "test:enqueue").length === rowsOf(events, "test:complete").length;
-  // Orders that are made by chance: another run would have others.
+  // Tests with a random seed are never flaky: another run would use another seed.
   const hasSeed = events.some(({ name, error }) => error !== undefined && /\bseed\b/i.test(`${name} ${error}`));
   return failed.length > 0 && failed.length <= MOST_FLAKY && isComplete && !hasSeed;
 }
@@ -85,6 +85,6 @@ function runOnce(flags: readonly string[], files: readonly string[]): { code: nu
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const flags = ["--import", "tsx", "--import", "./test/support/css.mjs", "--test-concurrency=1"];
-  // Each by itself, since the events of a row do not say from which file it comes.
+  // One file at a time, since the events do not name the file of a test.
   for (const file of process.argv.slice(2)) process.exitCode = runTests(flags, [file]) || process.exitCode;
 }

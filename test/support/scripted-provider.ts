@@ -1,4 +1,4 @@
-/** Models that say what a test has scripted, and remember what they were asked. */
+/** Models that play a script and record their requests. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ExchangeStart } from "../../server/agent/exchange.ts";
@@ -19,7 +19,7 @@ import type {
 import { within } from "./deadline.ts";
 import type { TestServer } from "./start-server.ts";
 
-/** One thing that the model does. A turn whose last step ends nothing ends with `end()`. */
+/** One action of the model. A turn whose last step does not end it ends with `end()`. */
 export type Step =
   | Exclude<ModelEvent, { type: "end" }>
   | { type: "end"; finish: TurnFinish; usage?: Usage }
@@ -42,43 +42,43 @@ export const end = (finish: TurnFinish = "stop", usage?: Usage): Step => ({
   ...(usage === undefined ? {} : { usage }),
 });
 export const fail = (error: unknown): Step => ({ type: "throw", error });
-/** Holds the turn back until the promise settles. */
+/** Pauses the turn until the promise settles. */
 export const wait = (until: Promise<unknown>): Step => ({ type: "wait", for: until });
-/** Says nothing more until the request is aborted. */
+/** Sends nothing more until the request is aborted. */
 export const hang: Step = { type: "hang", quiet: false };
-/** The same, but the abort ends the stream without an exception. */
+/** Like `hang`, but an abort ends the stream without an exception. */
 export const hangQuietly: Step = { type: "hang", quiet: true };
 /** The stream ends without an `end`. */
 export const cut: Step = { type: "cut" };
 
-/** One model request, as the provider got it. */
+/** One model request, as the provider received it. */
 export interface Asked {
-  /** What the request's run began with. */
+  /** The input of the request's run. */
   start: ExchangeStart & { setup: ModelSetup };
   /** The whole conversation; empty for a provider that keeps it. */
   messages: ModelRequest["messages"];
-  /** The messages of the request: the whole conversation, or what such a provider does not have yet. */
+  /** Messages in the request: the whole conversation, or only the new ones for a provider that keeps it. */
   sent: ModelRequest["messages"];
   /** For a provider that keeps the conversation: the response that the request continues from. */
   previousId?: string | undefined;
-  /** Settles when the request's signal is aborted. */
+  /** Resolves when the request's signal is aborted. */
   readonly aborted: Promise<void>;
 }
 
 export interface ScriptedProvider extends AnswerSource {
   readonly asked: readonly Asked[];
-  /** The next request that `asked` does not hold yet. */
+  /** The next request that is not in `asked` yet. */
   nextAsked(): Promise<Asked>;
 }
 
 export interface ScriptedOptions {
   stateKind?: StateKind;
   mediaTypes?: readonly MediaType[];
-  /** Goes on talking after an abort, as a provider must not. */
+  /** Continues after an abort, which a provider must not do. */
   deaf?: boolean;
 }
 
-/** Plays one turn for each model request, in order; a request beyond the script fails as a bug would. */
+/** Plays one turn for each model request, in order; a request beyond the script throws like a bug would. */
 export function scriptedProvider(
   turns: readonly Turn[],
   { stateKind = "conversation_history", mediaTypes = ALL_MEDIA_TYPES, deaf = false }: ScriptedOptions = {},
@@ -117,7 +117,7 @@ export function scriptedProvider(
         if (event.type === "text") content += event.delta;
         if (event.type === "call") calls.push(event.call);
         if (event.type === "end") {
-          // Answers of different branches have different ids.
+          // Answers in different branches of a conversation get different ids.
           const number = Math.max(Number(previousId?.slice("resp_".length) ?? 0) + 1, ++kept);
           keep(assistantMessage(content, calls.map(toHistoryCall)), { id: `resp_${number}`, cutCalls: [] });
         }
@@ -163,15 +163,15 @@ async function* play(turn: Turn, signal: AbortSignal): AsyncGenerator<Played, vo
   yield { type: "end", finish: "stop" };
 }
 
-// A model that would talk for ever: for showing who holds it back.
+// A model that never ends, for tests of backpressure.
 
 export interface EndlessTurn {
   turn: Turn;
-  /** How many pieces of 64 KiB were taken from the model so far. */
+  /** Number of 64 KiB pieces read from the model so far. */
   taken(): number;
 }
 
-/** Far more than any buffer between server and client holds: a run that nothing holds back ends here. */
+/** Far more than all buffers between server and client: without backpressure, a run ends here. */
 const PIECES = 4000;
 
 export function endlessTurn(): EndlessTurn {
@@ -181,14 +181,14 @@ export function endlessTurn(): EndlessTurn {
     while (taken < PIECES) {
       taken++;
       yield piece;
-      // As a real model does, it lets the process do other things in between.
+      // Like a real model, lets the process do other work in between.
       yield wait(nextTurn());
     }
   })();
   return { turn, taken: () => taken };
 }
 
-/** The figure, once it has stopped growing while the server answered twenty other requests. */
+/** Waits until the figure no longer grows while the server answers twenty other requests. */
 export async function settled(figure: () => number, { url }: TestServer): Promise<number> {
   for (;;) {
     const before = figure();

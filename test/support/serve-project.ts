@@ -1,4 +1,4 @@
-/** A project that is served as `parley start` does it, but in this process: to start another one takes a second. */
+/** Serves a project like `parley start`, but in this process: starting another process takes a second. */
 
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -16,15 +16,15 @@ export interface ServedProject {
   url: string;
   host: string;
   socketUrl: string;
-  /** What the start prints of it. */
+  /** The summary that `parley start` prints. */
   summary: string;
-  /** What the start warns of. */
+  /** The warnings that `parley start` prints. */
   warnings: string[];
   /** The records that the server has logged. */
   log: readonly string[];
 }
 
-/** `project` is its files, its folder, or none: the demo. The environment is what is given, with the project's `.env`. */
+/** `project`: files, a folder, or none for the demo. The environment is `env` plus the project's `.env`. */
 export async function serveProject(
   t: Cleanup,
   project?: Readonly<Record<string, string>> | string,
@@ -33,7 +33,7 @@ export async function serveProject(
   const folder = typeof project === "object" ? temporaryProject(t, project) : project && findProject(project);
   const quiet = { PARLEY_DRAIN_SECONDS: "0", PARLEY_LOG: "json", ...env };
   const opened = openProject(folder, {}, () => readEnvironment(quiet, folder));
-  // The agent's module reads its own variables.
+  // The agent's module reads variables of its own.
   setEnvironment(t, opened.env as Record<string, string>);
   const loaded = folder === undefined ? { agent: demoAgent() } : await loadProject(folder);
   const log: string[] = [];

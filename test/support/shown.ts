@@ -1,10 +1,10 @@
-/** What a document shows of an answer, against the real one. */
+/** Compares responses shown in a document with real ones. */
 
 import assert from "node:assert/strict";
 
 /**
- * Whether a shown value is the real one, where "…" at the end of a text stands for the rest of it, as an
- * element alone for more elements, and times are not compared.
+ * Asserts that a shown value equals the real one. "…" at the end of a text, or as the last element of an array, stands
+ * for the rest; durations are not compared.
  */
 export function assertShown(real: unknown, shown: unknown, at = ""): void {
   if (typeof shown === "string" && shown.endsWith("…")) {
@@ -26,7 +26,7 @@ export function assertShown(real: unknown, shown: unknown, at = ""): void {
   }
 }
 
-/** Shown events must come in this order, and directly one after another where no "…" stands between. */
+/** Asserts that the events occur in this order, directly one after another where there is no "…" between them. */
 export function assertShownEvents(real: readonly unknown[], shown: readonly (string | unknown)[]): void {
   let next = 0;
   let skips = false;
@@ -45,12 +45,12 @@ export function assertShownEvents(real: readonly unknown[], shown: readonly (str
   if (!skips) assert.equal(real.length, next, "events after the last one that is shown");
 }
 
-/** The event's `type`, if it is an event at all. */
+/** The event's `type`, or `undefined` if the value is not an event. */
 export function typeOf(event: unknown): unknown {
   return typeof event === "object" && event !== null && "type" in event ? event.type : undefined;
 }
 
-/** The events of a stream as it is sent or, with "…" between them, as it is shown. */
+/** The events of a real stream, or of one in a document, where "…" may stand between events. */
 export function eventsOf(stream: string): unknown[] {
   return stream
     .split("\n")

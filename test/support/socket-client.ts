@@ -1,4 +1,4 @@
-/** A WebSocket client that hands over what the server says, one event at a time. */
+/** A WebSocket client that returns the server's events one at a time. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -18,7 +18,7 @@ export class SocketClient {
 
   readonly #closed: Promise<SocketEnd>;
   readonly #arrived: SocketEvent[] = [];
-  /** How many of each type have come. */
+  /** Number of received events per type. */
   readonly #seen = new Map<string, number>();
   #wake: (() => void) | undefined;
   #end: SocketEnd | undefined;
@@ -40,7 +40,7 @@ export class SocketClient {
     });
   }
 
-  /** Settles when the connection is closed, whoever closed it. */
+  /** Resolves when either side has closed the connection. */
   get closed(): Promise<SocketEnd> {
     return within(this.#closed, "the end of the socket");
   }
@@ -49,7 +49,7 @@ export class SocketClient {
     this.socket.send(JSON.stringify(message));
   }
 
-  /** The next event; fails when the connection closes before there is one. */
+  /** The next event; fails if the connection closes before. */
   async next(): Promise<SocketEvent> {
     while (this.#arrived.length === 0) {
       assert.equal(this.#end, undefined, `closed: ${JSON.stringify(this.#end)}`);
@@ -63,7 +63,7 @@ export class SocketClient {
     return event;
   }
 
-  /** Every event up to and with the first of these types. */
+  /** All events up to and including the first of these types. */
   async until(...types: SocketEvent["type"][]): Promise<SocketEvent[]> {
     const events: SocketEvent[] = [];
     for (;;) {
@@ -73,24 +73,24 @@ export class SocketClient {
     }
   }
 
-  /** Sends a message and gathers its whole run. */
+  /** Sends a message and collects all events of its run. */
   async run(message: unknown): Promise<SocketEvent[]> {
     this.send(message);
     return this.until("done", "error");
   }
 
-  /** Takes the events that are here already. */
+  /** Takes the events received so far. */
   takeArrived(): SocketEvent[] {
     return this.#arrived.splice(0);
   }
 
-  /** Events that are here already and that nobody has taken. */
+  /** Received events that the test has not taken yet. */
   get unread(): readonly SocketEvent[] {
     return this.#arrived;
   }
 }
 
-/** Connects, and closes with the test. */
+/** Connects; closes the connection at the end of the test. */
 export async function connect(t: Cleanup, url: string, options: ClientOptions = {}): Promise<SocketClient> {
   const socket = new WebSocket(url, options);
   const client = new SocketClient(socket);
@@ -99,7 +99,7 @@ export async function connect(t: Cleanup, url: string, options: ClientOptions = 
   return client;
 }
 
-/** Starts a server, and connects to it. */
+/** Starts a server and connects to it. */
 export async function startWithClient(t: Cleanup, options: ServerOptions) {
   const server = await startServer(t, options);
   return { server, client: await connect(t, server.socketUrl) };

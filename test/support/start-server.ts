@@ -1,4 +1,4 @@
-/** A real server in this process, on a free port, that closes itself with the test. */
+/** A real server in this process, on a free port; it closes at the end of the test. */
 
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -19,33 +19,33 @@ export type Cleanup = Pick<TestContext, "after">;
 
 export interface ServerOptions extends ScriptedOptions {
   agent?: Partial<AgentDefinition>;
-  /** What the scripted model says. Without it, `agent.model` is resolved as the command does. */
+  /** The turns of the scripted model. If absent, `agent.model` is resolved as in the command. */
   turns?: readonly Turn[];
-  /** A model that the test has made itself. */
+  /** A provider made by the test. */
   provider?: Provider | AnswerSource;
   env?: Readonly<Record<string, string | undefined>>;
-  /** The browser's files, in place of those of this build. */
+  /** Folder of the browser's files, in place of the build's. */
   publicFolder?: string | undefined;
   /** The worker that parses large messages, in place of the built file. */
   parseWorker?: string;
   /** Routes besides our own, such as a door's. */
   routes?: ParleyServerOptions["routes"];
-  /** With it, runs are traced. */
+  /** Enables tracing. */
   openTelemetry?: ParleyServerOptions["openTelemetry"];
-  /** The project's, with the images of its page. */
+  /** The project's folder, with the images of its page. */
   folder?: string;
-  /** Says who sends each message, within `authenticateMs`. */
+  /** Identifies the sender of each message, within `authenticateMs`. */
   authenticate?: Authenticate | undefined;
   authenticateMs?: number;
-  /** Closes what the agent's module has opened. */
+  /** Closes resources of the agent's module. */
   close?: () => unknown;
-  /** How long a hook may take. */
+  /** Time limit of a hook, in milliseconds. */
   hookMs?: number;
-  /** How long a client may stay after the server has said that the connection is over. */
+  /** Time in milliseconds that a client has to disconnect after the server has ended a connection. */
   lingerMs?: number;
   /** Address to listen on, as with `--host`. */
   host?: string;
-  /** 0, which is a free port, unless the test says otherwise. */
+  /** Default: 0, which is any free port. */
   port?: number;
 }
 
@@ -60,13 +60,13 @@ export interface TestServer {
   /** The model, for servers with `turns`. */
   readonly model: ScriptedProvider;
   readonly server: ParleyServer;
-  /** As a signal does: drains, then closes. */
+  /** Drains, then closes, like a signal. */
   close(): Promise<void>;
 }
 
 const sourceOf = (provider: Provider | AnswerSource) => ("model" in provider ? modelSource(provider) : provider);
 
-/** Aborts whatever a test has left running as soon as the test is over. */
+/** Aborts all that a test has left running as soon as the test ends. */
 const NO_DRAIN = { PARLEY_DRAIN_SECONDS: "0" };
 
 export async function startServer(t: Cleanup, options: ServerOptions = {}): Promise<TestServer> {
@@ -109,7 +109,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
   };
 }
 
-/** A test may close the server itself; the clean-up then waits for the same end. */
+/** A test may close the server itself; the clean-up then waits for the same promise. */
 function onlyOnce(close: () => Promise<void>): () => Promise<void> {
   let closed: Promise<void> | undefined;
   return () => {
@@ -118,5 +118,5 @@ function onlyOnce(close: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** What everybody may GET, with or without a key. */
+/** Paths that anybody may GET, with or without a key. */
 export const OPEN_PATHS = ["/", "/?embed=1", "/api/info", "/openapi.json", "/health", "/health/ready", "/widget.js"];

@@ -1,15 +1,15 @@
-/** Time that passes when a test says so. */
+/** Timers that fire only when a test advances the time. */
 
 import type { TestContext } from "node:test";
 
 export interface StoppedClock {
-  /** Lets so many milliseconds pass at once: what is due by then happens, the earliest first. */
+  /** Advances the time by `ms` milliseconds and runs the timers that are due, the earliest first. */
   tick(ms: number): void;
 }
 
 /**
- * Holds every time-out of this process until the test lets time pass: a slow machine then changes nothing.
- * Unlike those of `t.mock.timers`, the time-outs can be wound up again on every supported Node (`refresh`).
+ * Replaces all timeouts of this process until the end of the test, so that a slow machine changes nothing. Unlike the
+ * timers of `t.mock.timers`, these support `refresh` on every supported Node.
  */
 export function stopClock(t: TestContext): StoppedClock {
   const waiting = new Set<HeldTimeout>();
@@ -49,7 +49,7 @@ export function stopClock(t: TestContext): StoppedClock {
   const { clearTimeout: clearReal } = globalThis;
   t.mock.method(globalThis, "clearTimeout", (timer: NodeJS.Timeout | HeldTimeout | undefined) => {
     if (timer instanceof HeldTimeout) timer.close();
-    // Otherwise a connection of Node's `fetch`, which has cleared it, would end the process later.
+    // Otherwise a real timer of Node's `fetch` would fire later and end the process.
     else clearReal(timer);
   });
 

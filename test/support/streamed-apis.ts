@@ -1,4 +1,4 @@
-/** The four streamed APIs that Parley speaks, each with one recorded answer. */
+/** The four streaming APIs that Parley supports, each with one recorded answer. */
 
 import type { Provider, TransportLimits } from "../../server/providers/provider.ts";
 import { claude } from "./anthropic.ts";
@@ -11,20 +11,20 @@ export interface StreamedApi {
   readonly contentType: string;
   /** The bytes of the fixture of this API with this name. */
   bytes(name: string): Buffer;
-  /** How many of the bytes hold the first piece of the text and nothing that is begun only. */
+  /** Number of bytes that contain exactly the first piece of the text, without a started next event. */
   startOf(bytes: Buffer): number;
-  /** How many of the bytes of a text hold all that the model says, with the reason why it ended. */
+  /** Number of bytes of a text answer up to and including its finish reason. */
   finishOf(bytes: Buffer): number;
-  /** A text, and calls of tools. */
+  /** Names of two fixtures: a text, and tool calls. */
   readonly fixtures: { readonly text: string; readonly calls: string };
   provider(upstream: { readonly url: string }, limits: TransportLimits): Provider | Promise<Provider>;
 }
 
 const SSE = "text/event-stream";
-/** Without the comments that name the source. */
+/** Removes the comments that name the source. */
 const sse = (folder: string) => (name: string) => Buffer.from(fixture(`${folder}/${name}`).replace(/^:.*\n+/gm, ""));
 
-/** Up to the first event that has this in it. */
+/** Up to and including the first event that contains `mark`. */
 const eventWith = (mark: string) => (bytes: Buffer) => bytes.indexOf("\n\n", bytes.indexOf(mark)) + 2;
 
 export const STREAMED_APIS: readonly StreamedApi[] = [

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Cleanup } from "./start-server.ts";
 
-/** A project's folder outside this repository, with these files; it is gone after the test. */
+/** Creates a project's folder outside this repository, with these files; removed after the test. */
 export function temporaryProject(t: Cleanup, files: Readonly<Record<string, string>>): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "parley-project-")));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -5,7 +5,7 @@ import { type AnyToolDefinition, tool } from "../../server/agent/tool-definition
 import { outputText } from "../../server/providers/history.ts";
 import type { ScriptedProvider } from "./scripted-provider.ts";
 
-/** Answers with the text that it was given. */
+/** Returns its text. */
 export const echo = tool({
   name: "echo",
   description: "Repeats a text.",
@@ -13,7 +13,7 @@ export const echo = tool({
   execute: ({ text }) => text,
 });
 
-/** Answers with an object, from a JSON Schema. */
+/** Returns an object; its parameters are a JSON Schema. */
 export const lookup = tool<{ id: number }>({
   name: "lookup",
   description: "Looks a number up.",
@@ -26,7 +26,7 @@ export const lookup = tool<{ id: number }>({
   execute: ({ id }) => ({ id, square: id * id }),
 });
 
-/** Fails each time. */
+/** Always fails. */
 export const broken = tool({
   name: "broken",
   description: "Fails.",
@@ -40,20 +40,20 @@ export const broken = tool({
 export const define = (name: string, execute: AnyToolDefinition["execute"], more = {}) =>
   tool({ name, description: "For a test.", parameters: { type: "object" }, execute, ...more });
 
-/** Tells of its abort, and does not listen to it. */
+/** Never ends: calls `onAbort` on an abort, but does not stop. */
 export const deaf = (name: string, onAbort: () => void) =>
   define(name, (_args, { signal }) => {
     signal.addEventListener("abort", onAbort);
     return new Promise(() => {});
   });
 
-/** What the model was told that its calls answered, in the order in which it was told. */
+/** The tool results in the model's last request, in order. */
 export function answersTo(model: ScriptedProvider): string[] {
   const last = model.asked.at(-1)?.messages ?? [];
   return last.flatMap((message) => (message.role === "tool" ? [outputText(message)] : []));
 }
 
-/** Throws this each time. */
+/** Always throws `thrown`. */
 export function throwing(thrown: unknown): () => never {
   return () => {
     throw thrown;

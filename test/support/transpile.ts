@@ -1,4 +1,4 @@
-/** The tests and all that they import as JavaScript, written once for a whole run: `tsx` does it in every process anew. */
+/** Compiles the tests and all their imports to JavaScript once per run; `tsx` would do that in every process again. */
 
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -7,10 +7,10 @@ import { build, type Plugin } from "esbuild";
 
 const FOLDERS = ["bench", "build", "server", "test", "widget"];
 
-/** Becomes a part of the one module that imports it: read as 900 files it takes three times as long. */
+/** Bundled into its only importer: loading its 900 files takes three times as long. */
 const JOINED = /^@?happy-dom(\/|$)/;
 
-/** Each source stays a module of its own, which finds its files where it was written. */
+/** Keeps each source a module of its own; its `import.meta.url` stays the original one. */
 const modules: Plugin = {
   name: "modules",
   setup({ onLoad, onResolve }) {
@@ -29,7 +29,7 @@ const modules: Plugin = {
   },
 };
 
-/** Writes the modules into a folder, at the paths of their sources and as `.js`. */
+/** Writes the modules into a folder as `.js`, at the relative paths of their sources. */
 export async function transpile(folder: string): Promise<void> {
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   symlinkSync(resolve("node_modules"), join(folder, "node_modules"), "junction");

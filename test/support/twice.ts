@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Does what asks a registry of packages, which may be busy for a moment; anything else fails the second time, too. */
+/** Retries a call to a package registry once, which may be busy for a moment; other failures occur again. */
 export async function twice<Value>(install: () => Value | Promise<Value>): Promise<Value> {
   try {
     return await install();

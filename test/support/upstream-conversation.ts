@@ -29,18 +29,18 @@ export interface TestProvider {
   limits?: TransportLimits;
   model?: string;
   apiKey?: string;
-  /** Of the agent. */
+  /** The agent's model settings. */
   settings?: ModelSettings;
   clock?: RetryClock;
 }
 
-/** Far longer than any test: a time-out is only seen where a test asks for one. */
+/** Far longer than any test: only tests that set their own limits see a timeout. */
 export const PATIENT: TransportLimits = { firstChunkMs: 20_000, idleMs: 20_000 };
 
-/** Never waits between two tries. */
+/** Does not wait between retries. */
 export const INSTANT_CLOCK: RetryClock = { wait: async () => {}, random: () => 0.5 };
 
-/** What a row of the provider table gets. */
+/** The setup that a row of the provider table receives. */
 export function setupOf(id: ProviderId, env: Record<string, string>, options: TestProvider = {}): ProviderSetup {
   const { label, mediaTypes } = PROVIDER_ROWS[id];
   const { model = "gpt-4o", settings: modelSettings = {}, limits = PATIENT, clock = INSTANT_CLOCK } = options;
@@ -59,12 +59,12 @@ export function chatProvider(upstream: Pick<UpstreamServer, "url">, options: Tes
   return createChatCompletions({ ...setupOf("litellm", {}, options), baseURL: upstream.url, apiKey });
 }
 
-/** One run of a conversation with a model, as the loop has it. */
+/** One run of a conversation with a model, as the agent loop does it. */
 export class Conversation {
   readonly #source: ReturnType<typeof modelSource>;
   readonly #exchange: Exchange;
   readonly #setup: ModelSetup;
-  /** What clients get in place of an answer. */
+  /** The text that clients get in place of an answer. */
   #text: string | undefined;
 
   constructor(provider: Provider, setup: ModelSetup, start: ExchangeStart) {
@@ -87,12 +87,12 @@ export class Conversation {
     for (const answer of answers) this.#exchange.answer(answer);
   }
 
-  /** Ends the run before the model was finished. */
+  /** Ends the run before the model has finished. */
   interrupt(text: string): void {
     this.#text = text;
   }
 
-  /** Until the run has ended, the one that it came with. */
+  /** The state of the conversation; until the run has ended, the initial one. */
   state(): ConversationState {
     const { entries, start } = this.#exchange;
     const last = entries.at(-1);
@@ -125,7 +125,7 @@ export interface Turn {
   error: unknown;
 }
 
-/** Asks once and gathers what comes, also where it fails. `onEvent` is called with each event as it comes. */
+/** Makes one model request and collects its events, also if it fails. `onEvent` is called for each event. */
 export async function ask(
   conversation: Conversation,
   signal: AbortSignal = new AbortController().signal,
@@ -134,7 +134,7 @@ export async function ask(
   const events: ModelEvent[] = [];
   try {
     for await (const batch of conversation.ask(signal)) {
-      // What was counted so far is for records of what does not end.
+      // Intermediate `usage` events only serve the records of unfinished runs.
       events.push(...batch.filter(({ type }) => type !== "usage"));
       batch.forEach(onEvent);
     }
@@ -144,7 +144,7 @@ export async function ask(
   }
 }
 
-/** Asks a model once whose upstream gives these replies: the turn, the state after it, and what was sent. */
+/** Makes one model request with these upstream replies: returns the turn, the state after it, and the request. */
 export async function askOnce(
   providerOf: (upstream: UpstreamServer) => Provider | Promise<Provider>,
   replies: UpstreamReply | readonly UpstreamReply[],
@@ -158,7 +158,7 @@ export async function askOnce(
   return { ...turn, state: conversation.state(), calls: upstream.calls, sent };
 }
 
-/** Asks once, and leaves the loop when the first event comes. */
+/** Makes one model request and breaks off at the first event. */
 export async function leave(conversation: Conversation): Promise<void> {
   const left = new Error("left");
   const { error } = await ask(conversation, undefined, () => {
@@ -167,14 +167,14 @@ export async function leave(conversation: Conversation): Promise<void> {
   assert.equal(error, left);
 }
 
-/** Names that visitors must not read. */
+/** Words that visitors must not see. */
 const VENDORS =
   /OpenAI|Anthropic|Claude|Gemini|Vertex|Google|Bedrock|AWS|Ollama|LiteLLM|model server|base URL|API key|quota|settings/i;
 
-/** A failure of the model's side, which says one thing to visitors and, in `detail`, another to the operator. */
+/** A failure on the model's side, with one message for visitors and another in `detail` for the operator. */
 export type ProviderFailure = ApiError & { readonly detail: string };
 
-/** The failure of a turn that must have failed. */
+/** The failure of a turn; throws if the turn did not fail. */
 export function failureOf({ error }: Turn): ProviderFailure {
   if (!(error instanceof ApiError)) throw new Error("the turn did not fail with an ApiError", { cause: error });
   assert.doesNotMatch(error.message, VENDORS);

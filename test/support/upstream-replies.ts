@@ -1,4 +1,4 @@
-/** What OpenAI's two APIs answer, in the fewest events that mean it. */
+/** Minimal responses of OpenAI's two APIs. */
 
 import { eventStream, type UpstreamReply } from "./upstream-server.ts";
 
@@ -8,16 +8,16 @@ export interface ScriptedCall {
   args: unknown;
 }
 
-/** An API that the fake upstream can play, as a model string and the settings that lead to it. */
+/** An API that the fake upstream can play, with the model string and settings to use it. */
 export interface UpstreamApi {
   model: string;
   path: string;
   env(url: string): Record<string, string>;
   text(text: string, id?: string): UpstreamReply;
   calls(calls: readonly ScriptedCall[], id?: string): UpstreamReply;
-  /** Begins to answer and then says nothing more. */
+  /** Begins to answer, then sends nothing more. */
   stall(text: string): UpstreamReply;
-  /** Begins to answer, and the stream ends without its end. */
+  /** Begins to answer; the stream ends without a final event. */
   cut(text: string): UpstreamReply;
 }
 

@@ -1,4 +1,4 @@
-/** A model API on a real socket that says, byte by byte, what a test has scripted, and records what it is asked. */
+/** A model API on a real socket that sends scripted bytes and records its requests. */
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -7,24 +7,24 @@ import type { AddressInfo, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { within } from "./deadline.ts";
 
-/** How one request is answered. */
+/** The response to one request. */
 export interface UpstreamReply {
   /** 200 by default. */
   status?: number;
-  /** Added to `content-type: text/event-stream`, which they may replace. */
+  /** Added to `content-type: text/event-stream`, which they can override. */
   headers?: Record<string, string>;
   /**
-   * The body's pieces, each written and flushed alone. A promise holds the rest back until it settles; so does a
-   * function, which is called when what stands before it has reached the other side.
+   * The body's pieces, each written and flushed separately. A promise delays the rest until it settles; so does a
+   * function, which is called once all before it has reached the client.
    */
   body?: readonly (string | Uint8Array | Promise<unknown> | (() => unknown))[];
-  /** `close` (default) ends the answer, `cut` resets the connection, `stall` leaves it open and silent. */
+  /** `close` (default) ends the response, `cut` resets the connection, `stall` leaves it open without sending. */
   end?: "close" | "cut" | "stall";
-  /** Hold even the head back: with `stall`, nothing is sent at all; with `cut`, the socket just closes. */
+  /** Omits even the head: with `stall`, nothing is sent at all; with `cut`, the socket just closes. */
   headless?: boolean;
 }
 
-/** A request as it arrived. */
+/** A request as received. */
 export interface UpstreamCall {
   method: string;
   path: string;
@@ -34,27 +34,27 @@ export interface UpstreamCall {
   /** The body as JSON; the tests know its shape. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads into it and fails where it is wrong.
   json: any;
-  /** The client's port: the same for two requests that came over one connection. */
+  /** The client's port, which is the same for requests over one connection. */
   port: number | undefined;
-  /** Settles when the connection of this answer is over: "complete", or "aborted" by the other side. */
+  /** Resolves when the response's connection ends: "complete", or "aborted" by the client. */
   readonly closed: Promise<"complete" | "aborted">;
 }
 
 export interface UpstreamServer extends AsyncDisposable {
-  /** As a base URL: ends in `/v1`. */
+  /** A base URL, which ends in `/v1`. */
   readonly url: string;
-  /** Every request so far, in order. */
+  /** All requests so far, in order. */
   readonly calls: readonly UpstreamCall[];
-  /** Scripts the answers to the next requests, in order. A request without one is answered 500. */
+  /** Scripts the responses to the next requests, in order. A request without one gets a 500. */
   reply(...replies: UpstreamReply[]): void;
-  /** The next request that `calls` does not hold yet. */
+  /** The next request that is not in `calls` yet. */
   nextCall(): Promise<UpstreamCall>;
-  /** Ends all connections as a server does that keeps them no longer. Resolves when the other side has closed them, too. */
+  /** Closes all connections, like a server after its keep-alive time. Resolves when the client has closed them, too. */
   endConnections(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts an upstream on a free port of the loopback address. */
+/** Starts an upstream on a free loopback port. */
 export async function startUpstream(...replies: UpstreamReply[]): Promise<UpstreamServer> {
   const script = [...replies];
   const calls: UpstreamCall[] = [];
@@ -132,12 +132,12 @@ export function fixture(name: string): string {
   return readFileSync(new URL(`../fixtures/providers/${name}.sse`, import.meta.url), "utf8");
 }
 
-/** An event stream with these JSON objects (or `[DONE]`) as its data lines. */
+/** An event stream with these JSON objects or `[DONE]` as its data. */
 export function eventStream(...events: readonly (object | string)[]): string {
   return events.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("");
 }
 
-/** A body of JSON with a status: how APIs refuse. */
+/** A JSON response with a status, such as an API's error. */
 export function jsonReply(status: number, body: unknown, headers = {}): UpstreamReply {
   return { status, headers: { "content-type": "application/json", ...headers }, body: [JSON.stringify(body)] };
 }

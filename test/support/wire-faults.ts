@@ -1,4 +1,4 @@
-/** The ways in which an upstream can fail on the wire, byte by byte. */
+/** Ways in which an upstream can fail on the wire, byte by byte. */
 
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
@@ -11,25 +11,25 @@ import type { StreamedApi } from "./streamed-apis.ts";
 export interface Fault {
   name: string;
   answer(socket: Socket, good: GoodAnswer): unknown;
-  /** How the run ends; "done" where the fault is none. */
+  /** Expected end of the run; "done" if the client tolerates the fault. */
   end: ErrorCode | "done";
-  /** Requests that are made of it; 1 by default. */
+  /** Number of requests that the server makes. Default: 1. */
   tries?: number;
-  /** Of a time-out: whether it is one in the middle of the answer. */
+  /** For timeouts: whether the timeout occurs in the middle of the answer. */
   hasBegun?: boolean;
-  /** Only in the frames of Bedrock, or only in Server-Sent Events. */
+  /** Applies only to Bedrock's frames, or only to Server-Sent Events. */
   only?: "frames" | "events";
 }
 
-/** How an answer without a fault looks, in parts. */
+/** The parts of an answer without a fault. */
 export interface GoodAnswer {
-  /** The head of an answer that its connection ends. */
+  /** The head of a response whose body ends with the connection. */
   ok: string;
   okInChunks: string;
-  /** Text that was said, and the rest. */
+  /** The bytes up to the first text, and the remaining bytes. */
   start: Buffer;
   rest: Buffer;
-  /** Up to the model's last word; usage and marks of the end may follow. */
+  /** The bytes up to the model's last word; usage and end markers may follow. */
   finished: Buffer;
   headers: Record<string, string>;
 }
@@ -173,10 +173,10 @@ export const FAULTS: Fault[] = ROWS.map(([name, answer, end, more]) => ({ name, 
 
 const OVERFLOW = '{"code":400,"message":"the request exceeds the available context size, try increasing it"}';
 
-/** Not `100 Continue`: undici refuses it where the request did not ask for it. */
+/** Not `100 Continue`: undici rejects it if the request did not ask for it. */
 const INTERIM = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </y>\r\n\r\n";
 
-/** What the API answers when all is well. */
+/** The API's answer without a fault. */
 export function answerOf({ contentType, bytes, fixtures, startOf, finishOf }: StreamedApi): GoodAnswer {
   const all = bytes(fixtures.text);
   const split = startOf(all);
@@ -195,7 +195,7 @@ export function joined(...parts: readonly (string | Uint8Array)[]): Buffer {
   return Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
 }
 
-/** A little with each turn of the event loop, until the other side closes. */
+/** Writes a little on each turn of the event loop until the client closes. */
 async function trickle(socket: Socket, start: string, more: string): Promise<void> {
   socket.write(start);
   while (!socket.destroyed) {
@@ -206,7 +206,7 @@ async function trickle(socket: Socket, start: string, more: string): Promise<voi
 
 async function resetLater(socket: Socket, sent: Buffer): Promise<void> {
   socket.write(sent);
-  // A reset discards what was not read, and the reader is in this process.
+  // A reset discards unread bytes, and the reader is in this process.
   for (let turn = 0; turn < 3; turn++) await nextTurn();
   socket.resetAndDestroy();
 }
@@ -223,21 +223,21 @@ async function byteByByte(
   socket.end();
 }
 
-// A model API on a bare socket: it says what a test wants byte by byte, also what is no HTTP at all.
+// A model API on a bare socket: sends the bytes that a test wants, even if they are not HTTP.
 
-/** What happens to one request, once it is there. */
+/** Handles one request after it has arrived. */
 export type Answer = (socket: Socket) => unknown;
 
 export interface FaultyUpstream {
   /** As a base URL: ends in `/v1`. */
   readonly url: string;
-  /** How many requests came. */
+  /** Number of requests so far. */
   readonly requests: number;
-  /** What every request gets from now on. */
+  /** Sets the handler of all further requests. */
   answer(answer: Answer): void;
-  /** Settles when no connection is open any more, whichever side closed it. */
+  /** Resolves when no connection is open any more, whichever side closed it. */
   allClosed(): Promise<void>;
-  /** Nobody listens any more. */
+  /** Stops listening. */
   stop(): Promise<void>;
 }
 
@@ -248,7 +248,7 @@ export async function startFaultyUpstream(t: Cleanup): Promise<FaultyUpstream> {
   const server = createServer(async (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-    // The other side resets what it has no more use for.
+    // The client resets connections that it no longer needs.
     socket.on("error", () => {});
     await wholeRequest(socket);
     if (socket.destroyed) return;
@@ -275,7 +275,7 @@ export async function startFaultyUpstream(t: Cleanup): Promise<FaultyUpstream> {
       answer = next;
     },
     async allClosed() {
-      // Not with `once`, which rejects for a reset.
+      // Not `once`, which rejects on a reset.
       const open = [...sockets].filter((socket) => !socket.closed);
       const ends = open.map((socket) => new Promise((closed) => socket.once("close", closed)));
       await within(Promise.all(ends), "the end of every connection");
@@ -284,7 +284,7 @@ export async function startFaultyUpstream(t: Cleanup): Promise<FaultyUpstream> {
   };
 }
 
-/** Settles when the head and the body that it announces have been read, or the connection is over. */
+/** Resolves when the head and its announced body have been read, or the connection is closed. */
 async function wholeRequest(socket: Socket): Promise<void> {
   let request = "";
   for (;;) {
@@ -300,23 +300,23 @@ async function wholeRequest(socket: Socket): Promise<void> {
   }
 }
 
-/** The head of an answer that ends with its connection. */
+/** The head of a response whose body ends with the connection. */
 export function head(status: string, headers: Readonly<Record<string, string>> = {}): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status}\r\nconnection: close\r\n${lines.join("")}\r\n`;
 }
 
-/** The head of an answer in chunks, whose end is then seen to be missing. */
+/** The head of a chunked response, whose missing end a client can detect. */
 export function chunkedHead(status: string, headers: Readonly<Record<string, string>> = {}) {
   return head(status, { ...headers, "transfer-encoding": "chunked" });
 }
 
-/** One chunk of such an answer. */
+/** One chunk of a chunked response. */
 export function chunk(bytes: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
 }
 
-/** Writes until nobody takes it any more. */
+/** Writes until the client closes the connection. */
 export function writeForEver(socket: Socket, start: string | Uint8Array, piece: string | Uint8Array): void {
   const more = () => {
     while (!socket.destroyed && socket.write(piece));

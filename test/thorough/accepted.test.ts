@@ -1,4 +1,4 @@
-/** What a person has written leaves the text field when its message is accepted, and not before. */
+/** A message's text leaves the text field when the message is accepted, not before. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -12,11 +12,11 @@ import { say, wait } from "../support/scripted-provider.ts";
 const browser = await launchBrowser({ after });
 
 interface HeldChat extends ChatPage {
-  /** Opened, it lets the second answer come. */
+  /** Releases the second answer. */
   rest: Gate;
 }
 
-/** A chat with one answer. The second one waits, and the third does not. */
+/** A chat after its first answer. The second answer waits, the third does not. */
 async function openAnswered(t: TestContext, options: ChatPageOptions = {}): Promise<HeldChat> {
   const rest = gate();
   t.after(rest.open);
@@ -28,16 +28,16 @@ async function openAnswered(t: TestContext, options: ChatPageOptions = {}): Prom
 
 declare global {
   var dot: File;
-  /** What a test does in the page before the browser draws again. */
+  /** Actions of a test in the page, all before the next frame. */
   var here: {
     chat: AgentChat;
-    /** Has the text in the field, and presses Enter there. */
+    /** Puts the text into the field and presses Enter there. */
     send: (text: string) => void;
     click: (part: string) => void;
   };
 }
 
-/** As a text: what `tsx` makes of named functions needs a helper that the page does not have. */
+/** As text, because `tsx` compiles named functions to code with a helper that the page does not have. */
 const HERE = `{
   const chat = document.querySelector("agent-chat");
   const part = (name) => chat.shadowRoot.querySelector('[part~="' + name + '"]');
@@ -60,7 +60,7 @@ async function atOnce({ page }: ChatPage, code: () => unknown): Promise<void> {
   await page.evaluate(code);
 }
 
-/** The second answer comes to its end. What the field has kept till then is sent, and answered. */
+/** Completes the second answer; then sends the text that stayed in the field, which gets the third answer. */
 async function goOn(chat: HeldChat, kept: string): Promise<void> {
   await chat.replies.and(chat.page.locator('[aria-busy="true"]')).waitFor();
   assert.equal(await chat.input.inputValue(), kept);
@@ -100,7 +100,7 @@ test("keys that follow each other faster than the screen is drawn lose no text",
   ]);
   chat.rest.open();
   await chat.replies.getByText("Two.").waitFor();
-  // An Enter that came after the first message was accepted has its text wait and go by itself; one before it leaves the text.
+  // An Enter after the first message was accepted queues the text, which is then sent; an earlier one leaves the text.
   if ((await chat.input.inputValue()) === "Third") await chat.input.press("Enter");
   await chat.replies.getByText("Three.").waitFor();
   assert.deepEqual(contents(chat, 2), ALL);

@@ -20,7 +20,7 @@ const table = (rows: number) => `| A | B | C |\n|---|---|---|\n${"| 1 | 2 | 3 |\
 const CASES: readonly {
   what: string;
   turns: readonly Turn[];
-  /** What the person does beside sending. */
+  /** What the user does besides sending. */
   act?: (chat: ChatPage) => Promise<void>;
   expected: readonly string[];
 }[] = [
@@ -111,7 +111,7 @@ const CASES: readonly {
   },
 ];
 
-/** Resolves when so much has been heard. */
+/** Waits until `count` texts were spoken. */
 async function heardOf(page: Page, heard: readonly string[], count: number): Promise<void> {
   while (heard.length < count) await allHeard(page);
 }
@@ -131,10 +131,10 @@ test("a listener hears exactly what happens, and the focus stays where it is", a
       const heard = await listen(chat.page);
       await chat.say("Go");
       await act?.(chat);
-      // The button to send is also there before an answer begins.
+      // The send button is also visible before an answer begins.
       await within(heardOf(chat.page, heard, expected.length), "what is to be heard");
       await chat.send.waitFor();
-      // What was said is taken back; nothing comes after that.
+      // Announcements are removed after a while; nothing follows.
       await chat.page.locator('[role="status"]:not(:has(p))').waitFor({ state: "attached" });
       await allHeard(chat.page);
       assert.deepEqual(heard, expected);

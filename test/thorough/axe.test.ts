@@ -34,7 +34,7 @@ const a: number = 1; // a comment
 
 ${"- an item of a long list\n".repeat(70)}`;
 
-/** One answer with everything, one that failed, one that is still being given. */
+/** A complete answer with all kinds of content, a failed one, and one in progress. */
 const TURNS: readonly Turn[] = [
   [think("Hm."), call("c1", "echo", { text: "ping" }), call("c2", "broken")],
   [say(ANSWER)],
@@ -64,7 +64,7 @@ async function converse(chat: ChatElement): Promise<void> {
   await chat.say("Fail");
   await chat.retry.waitFor();
   await chat.say("Go on");
-  // The other call may still run, too.
+  // The other call may still be running, too.
   const running = chat.tools.and(chat.replies.locator('[data-status="running"]'));
   await running.filter({ hasText: "endless" }).waitFor();
   await chat.files.setInputFiles([
@@ -74,7 +74,7 @@ async function converse(chat: ChatElement): Promise<void> {
   await chat.input.fill("A draft");
 }
 
-/** Checks what is on the screen, and its colours in both themes. Without motion, so that no colour is on its way to another. */
+/** Checks the visible page, and its colours in both themes. Without motion, so that no colour is in transition. */
 async function assertClean(page: Page, state: string): Promise<void> {
   for (const [colorScheme, rules] of [["light"], ["dark", OF_COLOURS]] as const) {
     await page.emulateMedia({ colorScheme });
@@ -90,7 +90,7 @@ async function open(t: TestContext, env: Record<string, string> = {}) {
   });
   const { page } = await openPage(t, browser, {
     reducedMotion: "reduce",
-    // Tall, since what is out of view is not judged.
+    // Tall, because axe does not check what is out of view.
     viewport: { width: 1280, height: 3000 },
   });
   return { server, page };

@@ -1,4 +1,4 @@
-/** The chat below a path of a site: in the server's own page and on another site, and what the browser keeps for it. */
+/** The chat below a path of a site: on the server's own page and on another site, and its stored data. */
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -17,7 +17,7 @@ import { type ServerOptions, startServer, type TestServer } from "../support/sta
 
 const browser = await launchBrowser({ after });
 
-/** With each of them one transport and one way to write an address. */
+/** Each way uses another transport and another form of the address. */
 const WAYS = {
   "below PARLEY_BASE_PATH": {
     env: { PARLEY_BASE_PATH: "/team/support" },
@@ -48,7 +48,7 @@ async function startBelow(
   return { server, proxy, url: `${proxy.url}/team/support` };
 }
 
-/** What a browser says of connections that the test has cut. */
+/** Console messages about connections that the test has cut. */
 const LOST = /^WebSocket connection to|^Failed to load resource: net::/;
 
 for (const way of Object.keys(WAYS) as Way[]) {
@@ -136,11 +136,11 @@ test("in a server of one's own the page and an element of the host's page chat b
   await chats(chatIn(page), 1);
   assert.equal(page.url(), `${url}/team/support/`);
   await page.goto(`${url}/shop/`);
-  // The conversation of the page goes on.
+  // The page's conversation continues.
   const element = chatIn(page.locator("agent-chat"));
   await element.replies.getByText("demo model").waitFor();
   await chats(element, 2);
-  // The page may have been left before the end of the answer was stored, which the element then resumes.
+  // If the page was left before the end of the answer was stored, the element resumes it.
   assert.ok(seen.sockets.length >= 2);
   for (const address of seen.sockets) assert.equal(new URL(address).pathname, "/team/support/ws/chat");
 });

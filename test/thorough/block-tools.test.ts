@@ -122,7 +122,7 @@ test("a table is copied as CSV and as Markdown, also when it has grown under its
   const copyAs = async (form: string) => {
     await button.press("Enter");
     await chat.answer.getByRole("button", { name: `Copy as ${form}` }).press("Enter");
-    // It says so for a moment.
+    // The button says so for a moment.
     await button.and(chat.answer.getByRole("button", { name: "Copied" })).waitFor();
     return (await chat.page.evaluate(() => navigator.clipboard.readText())).replace(/\r/g, "");
   };
@@ -191,7 +191,7 @@ test("the buttons of code and tables are icons at the end of their heads, there 
   }
 });
 
-/** So many columns and rows, the first of them narrow. */
+/** A table with so many columns and rows, whose first column is narrow. */
 const table = (columns: number, rows: number, word = "column") =>
   [word, "---", ...Array.from({ length: rows }, (_, row) => `row ${row}`)]
     .map(
@@ -292,7 +292,7 @@ test("folded code opens when something in it is found, which stays in view, and 
     while (!text.data.includes("line 200\n")) text = walker.nextNode() as Text;
     range.setStart(text, text.data.indexOf("line 200\n"));
     range.setEnd(text, range.startOffset + 8);
-    // As finding text in the page does.
+    // Like the browser's "find in page".
     const opened = new Promise((resolve) => pre.parentElement?.addEventListener("toggle", resolve));
     pre.scrollTop = range.getBoundingClientRect().top - 300;
     await opened;
@@ -333,7 +333,7 @@ test("a table over 100 rows is folded while it streams, opens, and is found, cop
   assert.ok(folded < 900, `${folded}`);
   end.open();
   await chat.answer.getByText("After.").waitFor();
-  // As finding text in the page does: the row comes into view, and the table is open.
+  // Like the browser's "find in page": the row comes into view, and the table is expanded.
   await table.evaluate(async (it) => {
     const opened = new Promise((resolve) => it.addEventListener("toggle", resolve, { once: true }));
     it.querySelectorAll("tr")[250]?.scrollIntoView();

@@ -1,4 +1,4 @@
-/** What hostile arguments cost where a person decides: twice the text costs at most about twice the time, in each detail. */
+/** Cost of hostile arguments in the approval card: doubling a text at most about doubles the time, for each part. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import type { ChatActions, ChatContext } from "../../widget/ui/context.ts";
 import { PlainQuestion } from "../../widget/ui/plain-question.ts";
 import { it } from "../support/rows.ts";
 
-// Under names of their own, whatever another file of this process has defined.
+// Names of their own: another file of this process may have defined the usual ones.
 class Card extends ApprovalElement {}
 class Question extends PlainQuestion {}
 class Fields extends ArgumentFields {}
@@ -23,7 +23,7 @@ const LENGTH = 100_000;
 
 const repeat = (unit: string, length: number) => unit.repeat(Math.ceil(length / unit.length));
 
-/** What is repeated in a text. */
+/** Parts that texts repeat. */
 const UNITS = [
   ["a", "ab", "a ", "aA", "AA", "a_", "_", "1", "0", "[", '"', "\\", '\\"', "\\u200b"],
   [" ", "\t", "\n", "\r", "\n \n", "\n\n\n\na", " \n\t\n", "\u2800", `${" ".repeat(40)}a`, `${" ".repeat(41)}a`],
@@ -35,7 +35,7 @@ const UNITS = [
 const numbered = (length: number, one: (index: number) => string, size: number) =>
   Array.from({ length: length / size }, (_, index) => one(index)).join();
 
-/** JSON of so many characters, by what it is made of. */
+/** JSON of about this length, by kind of content. */
 const SHAPES: Readonly<Record<string, (length: number) => string>> = {
   "a number with zeros": (length) => `{"a":1${repeat("0", length)}1}`,
   "a number of digits": (length) => `{"a":${repeat("12", length)}}`,
@@ -74,12 +74,12 @@ const doNothing = () => {};
 const actions = new Proxy({} as ChatActions, { get: () => doNothing });
 const context = { strings: en, agent: "Ada", actions } as unknown as ChatContext;
 
-/** What a part would draw: its templates are made, but no elements, whose costs are those of a DOM. */
+/** The templates that a component renders, without creating DOM elements and their cost. */
 function templateOf(part: ApprovalElement | ArgumentFields | PlainQuestion): TemplateResult {
   return (part as unknown as { render(): TemplateResult }).render();
 }
 
-/** All values in a template and in those inside of it, each with the tag that it stands in. */
+/** All values in a template and in nested ones, each with the tag that contains it. */
 function* valuesIn(value: unknown, tag = ""): Generator<{ value: unknown; tag: string }> {
   yield { value, tag };
   if (Array.isArray(value)) {
@@ -88,7 +88,7 @@ function* valuesIn(value: unknown, tag = ""): Generator<{ value: unknown; tag: s
   }
   const { strings, values = [] } = (value ?? {}) as Partial<TemplateResult>;
   const [items, , draw] = values;
-  // What `repeat` has been given.
+  // The arguments of Lit's `repeat`.
   if (strings === undefined && Array.isArray(items) && typeof draw === "function") {
     for (const [index, it] of items.entries()) yield* valuesIn(draw(it, index));
     return;
@@ -100,7 +100,7 @@ function* valuesIn(value: unknown, tag = ""): Generator<{ value: unknown; tag: s
   }
 }
 
-/** Has an event happen to the first element of a part with this in its tag. */
+/** Calls the handler of an event on the first element whose tag contains `of`. */
 function act(card: ApprovalElement | ArgumentFields, of: string, event: string, value?: string): void {
   for (const { value: handler, tag } of valuesIn(templateOf(card))) {
     if (typeof handler !== "function" || !tag.endsWith(`@${event}=`) || !tag.includes(of)) continue;
@@ -109,7 +109,7 @@ function act(card: ApprovalElement | ArgumentFields, of: string, event: string, 
   }
 }
 
-/** Characters that are drawn of a call while a person reads all of it, changes a value and approves. */
+/** Number of characters rendered for a call while a person reads all of it, changes a value and approves. */
 function use(call: ToolBlock): number {
   const card = Object.assign(new Card(), { context, calls: [call], canDecide: true });
   act(card, 'part="approve"', "click");
@@ -126,7 +126,7 @@ function use(call: ToolBlock): number {
   return [...valuesIn(parts)].reduce((sum, { value }) => sum + (typeof value === "string" ? value.length : 0), 0);
 }
 
-/** What a call costs: milliseconds of the processor, and characters that are drawn. */
+/** The cost of a call: processor time in milliseconds, and rendered characters. */
 function costOf(asks: Partial<ToolBlock>): { ms: number; characters: number } {
   const call = {
     type: "tool",
@@ -142,10 +142,10 @@ function costOf(asks: Partial<ToolBlock>): { ms: number; characters: number } {
   return { ms: process.cpuUsage({ user, system: 0 }).user / 1000, characters };
 }
 
-/** Less says nothing: it is what the garbage collector costs. */
+/** Shorter times are not compared, because garbage collection takes as long. */
 const FLOOR_MS = 150;
 
-/** Asks that twice the text costs about twice as much. What was slow is tried again: another job may have been the cause. */
+/** Asserts that twice the text costs about twice as much. Slow runs are repeated: another process may be the cause. */
 function costGrowsWithText(name: string, ask: (length: number) => Partial<ToolBlock>): void {
   for (let tries = 3; ; tries -= 1) {
     const { ms, characters } = costOf(ask(LENGTH));

@@ -12,7 +12,7 @@ const browser = await launchBrowser({ after });
 
 const CODE = '```ts\n// why\nconst answer: number = 42;\nfetchIt("url");\n```\n';
 
-/** The texts that are painted, by the name of their highlight and in order, as soon as there are as many as asked for. */
+/** Waits for so many keywords; returns the coloured texts, in order, by the name of their highlight. */
 async function painted(page: Page, keywords: number): Promise<Record<string, string[]>> {
   await page.waitForFunction((count) => (CSS.highlights.get("agent-chat-keyword")?.size ?? 0) >= count, keywords);
   return page.evaluate(() =>
@@ -61,13 +61,13 @@ test("with forced colours code has none, which would look like a selection, also
   await chat.say("Again");
   await chat.answer.getByText("two").waitFor();
   await chat.send.waitFor();
-  // What is in view has been asked for its colours by then.
+  // By then, code in view has been considered for colouring.
   await chat.page.evaluate(() => new Promise((done) => requestIdleCallback(done)));
   assert.equal(await chat.page.evaluate(() => CSS.highlights.size), 0);
-  // What leaves the page takes its ranges away, from highlights that are not there.
+  // Code that leaves the view removes its ranges, although there are no highlights.
   await first.evaluate((code) => {
     code.style.display = "none";
-    // Told behind the element's own observer, which is older.
+    // Notified after the element's own observer, which was created first.
     return new Promise<void>((done) => {
       new IntersectionObserver(([entry]) => entry?.isIntersecting || done()).observe(code);
     });
@@ -149,7 +149,7 @@ test("a new conversation and an element that goes leave no colours behind, and o
     );
   await chat.say("Show me");
   await painted(chat.page, 1);
-  // The first one is far out of view by then, and not painted.
+  // By then, the first code is far out of view and not coloured.
   await chat.say("Another");
   await chat.answer.locator("pre").scrollIntoViewIfNeeded();
   await count(1);

@@ -1,4 +1,4 @@
-/** Where links and images of an answer lead, as the browser itself reads it. */
+/** Destinations of an answer's links and images, as the browser itself parses them. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
-/** A page of another site than the chat server's. `head` is put into its HTML. */
+/** Pages of another site than the chat server's. `head` is part of their HTML. */
 const PAGES = {
   "a page without HTTPS": { scheme: "http", head: "" },
   "a page with HTTPS": { scheme: "https", head: "" },
@@ -29,13 +29,13 @@ const PAGES = {
 
 interface Watched extends ChatElement {
   page: Page;
-  /** Addresses that the page asked for since it was complete, except those of the chat server. */
+  /** Addresses requested since the page was complete, except those of the chat server. */
   requests: string[];
-  /** Resolves when there is another one of them: code of the chat may come at any time. */
+  /** Resolves at the next request to another address: code of the chat may load at any time. */
   asked(): Promise<unknown>;
 }
 
-/** Counts whatever connects to `evil.example`, also what is no request, and hangs up. */
+/** Counts all connections to `evil.example`, even without a request, and closes them. */
 async function startEvil(t: TestContext): Promise<{ port: number; connections: () => number }> {
   let connections = 0;
   const server = createServer((socket) => {
@@ -49,7 +49,7 @@ async function startEvil(t: TestContext): Promise<{ port: number; connections: (
   return { port, connections: () => connections };
 }
 
-/** Opens a site that shows the chat, at `http://shop.example:PORT/` or `https://shop.example/`. */
+/** Opens a site with the chat, at `http://shop.example:PORT/` or `https://shop.example/`. */
 async function openShop(
   t: TestContext,
   { scheme, head }: (typeof PAGES)[keyof typeof PAGES],
@@ -58,7 +58,7 @@ async function openShop(
   const server = await startServer(t, { env: { PARLEY_ALLOWED_ORIGINS: "*" }, ...options });
   const chatTag = `<agent-chat style="height: 600px"></agent-chat>`;
   const html = sitePage(`${chatTag}<script src="${server.url}/widget.js"></script>`, head);
-  // A page that is not on this machine, as browsers see it, asks for the chat server, which is.
+  // For browsers, the site is not on this machine but requests the chat server, which is.
   const { page } = await openPage(t, browser, { permissions: ["local-network-access"] });
   if (scheme === "http") {
     await page.goto((await startSite(t, { "/": html })).publicUrl);
@@ -79,13 +79,13 @@ async function openShop(
   return { ...chat, page, requests, asked: () => page.waitForEvent("request", isForeign) };
 }
 
-/** Cut where it hurts: within schemes, slashes and hosts. */
+/** Splits a text within schemes, slashes and hosts. */
 const inPieces = (text: string): Step[] =>
   (text.match(/.{1,41}/gs) ?? []).flatMap((piece) =>
     [piece.slice(0, 7), piece.slice(7, 20), piece.slice(20)].filter(Boolean).map(say),
   );
 
-/** What is wrong with links and images of the last answer, as the browser reads them. */
+/** Problems of links and images of the last answer, as the browser parses them. */
 function faultsIn({ replies }: ChatElement): Promise<string[]> {
   return replies.last().evaluate((reply) => {
     const faults: string[] = [];
@@ -97,7 +97,7 @@ function faultsIn({ replies }: ChatElement): Promise<string[]> {
     for (const link of reply.querySelectorAll("a")) {
       const { href, host, protocol, origin } = link;
       if (!/^(https?|mailto|tel):$/.test(protocol)) faults.push(`link ${href}`);
-      // Where a link leads is said by its tooltip, unless it stays on this site.
+      // A link's tooltip names its destination, unless it stays on this site.
       const isQuiet = /^http/.test(protocol) && origin !== location.origin && link.title !== host;
       if (isQuiet) faults.push(`silent link ${href}`);
       if (link.target !== "_blank" || link.rel !== "noopener noreferrer nofollow") {
@@ -109,13 +109,13 @@ function faultsIn({ replies }: ChatElement): Promise<string[]> {
   });
 }
 
-/** So many destinations in one answer. */
+/** Destinations per answer. */
 const PER_ANSWER = 150;
 
 for (const [page, [name, kind]] of Object.entries(PAGES).entries()) {
   test(`no hostile destination of an answer is asked for without a click on ${name}`, async (t) => {
     const { port, connections } = await startEvil(t);
-    // As an image, which would load by itself, each on every page; in another place on one of them.
+    // Each as an image, which would load automatically, on every page; in another place on one of the pages.
     const parts = hostileDestinations(port).map((destination, index) =>
       [PLACES[0], ...(Math.floor(index / PLACES.length) % 3 === page ? [PLACES[index % PLACES.length]] : [])]
         .map((place) => `${place?.(destination, index)}\n\n`)
@@ -132,7 +132,7 @@ for (const [page, [name, kind]] of Object.entries(PAGES).entries()) {
       await chat.answered(index + 1);
       assert.deepEqual([await faultsIn(chat), chat.requests, connections()], [[], [], 0]);
     }
-    // What is asked for is seen: the first request is the one of this click.
+    // Proves that requests are recorded: the first request is the one of this click.
     await chat.say("Go");
     await chat.answered(answers.length + 1);
     const asked = chat.asked();
@@ -151,13 +151,13 @@ test("no text around the answers makes an image or a link of a destination, but 
   const chat = await openShop(t, PAGES["a page without HTTPS"], {
     agent: {
       tools: [echo],
-      // As short as a disclaimer is: a long one would cover what is above it.
+      // Short like a real disclaimer: a long one would cover what is above it.
       chat: { welcome: all, suggestions: [all], disclaimer: all.slice(0, 80) },
     },
     turns: [[think(all), call("c1", "echo", { text: all })], [say("Unharmed.")]],
   });
   const element = chat.page.locator("agent-chat");
-  // The author's own words may have links, as safe as those of answers.
+  // The author's texts may contain links, with the same protection as in answers.
   const isOfAuthor = '[part="empty"] a, [part="disclaimer"] a';
   const made = async () => {
     const all = element.locator("img, a, [src], [href]");
@@ -191,11 +191,11 @@ test("what the launcher shows beside its button is text", async (t) => {
   await page.goto(site.publicUrl);
   const bubble = page.getByRole("button", { name: "evil.example" });
   await bubble.waitFor();
-  // Without the marks of Markdown, as the greeting is drawn in the chat.
+  // Without Markdown syntax, like the greeting in the chat.
   assert.deepEqual([(await bubble.innerText()).trim(), connections()], [`!i <https:evil.example:${port}>`, 0]);
 });
 
-/** What a reader sees of links and images, and where they lead. */
+/** Visible links and images of the answer, with their destinations. */
 const seen = ({ answer }: ChatElement) =>
   answer.evaluate((it) =>
     [...it.querySelectorAll("a, img, button, p")].map((node) => {

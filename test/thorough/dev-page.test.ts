@@ -1,4 +1,4 @@
-/** The chat page under `parley dev`: it says why the agent is broken, and the conversation goes on with the next one. */
+/** The chat page under `parley dev`: it explains why the agent is broken, and continues once the agent is fixed. */
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -45,7 +45,7 @@ test("the page shows where the agent is broken until it is fine again, without l
   assert.match(await shown(bar), /^agent\.ts cannot be loaded: .*\nThe last good agent goes on answering\.$/);
   const box = await bar.boundingBox();
   assert.ok(box && box.x >= 0 && box.x + box.width <= 360 && box.y + box.height <= 640, JSON.stringify(box));
-  // This tab still knows the token.
+  // This tab still has the token.
   await page.reload();
   await broken.waitFor();
   await chat.replies.first().waitFor();
@@ -75,7 +75,7 @@ test("the bar switches between devUsers by keyboard, and this tab keeps the one 
   const choose = async () => {
     await select.focus();
     await page.keyboard.press("ArrowDown");
-    // What the user before had written is gone as soon as the server has named the next one, and not before.
+    // The previous user's conversation disappears once the server has named the next user, not before.
     await chat.replies.first().waitFor({ state: "detached" });
   };
   const ask = async (label: string, answer: string) => {

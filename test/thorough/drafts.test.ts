@@ -1,4 +1,4 @@
-/** A draft stays, whatever it is written beside: a message that waits, or an earlier draft. */
+/** A draft survives next to a waiting message or an earlier draft. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -11,7 +11,7 @@ import { say, wait } from "../support/scripted-provider.ts";
 
 const browser = await launchBrowser({ after });
 
-/** Presses Enter twice, each time behind a text, before the browser draws again. */
+/** Presses Enter twice, each time after entering a text, before the next frame. */
 const sendTwo = ({ input }: ChatPage, first: string, second: string) =>
   input.evaluate(
     (field: HTMLTextAreaElement, texts) => {
@@ -51,7 +51,7 @@ test("a draft stays while the message before it waits for the connection", async
     turns: [[say("One.")]],
   });
   await chat.greeting.waitFor();
-  // What draws messages comes when the page is idle.
+  // The part that renders messages loads while the page is idle.
   await chat.page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   await chat.proxy.down();
   await sendTwo(chat, "First", "Second");

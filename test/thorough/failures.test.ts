@@ -1,4 +1,4 @@
-/** Answers that fail: what a person reads in their language, and the way on. */
+/** Failed answers: the message in the user's language, and how to continue. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

@@ -1,4 +1,4 @@
-/** `feedback` and `actions`: what a page lets people do with messages, and what it hears of their thumbs. */
+/** `feedback` and `actions`: what users can do with messages, and the page's events about their ratings. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -14,7 +14,7 @@ import { say } from "../support/scripted-provider.ts";
 
 const browser = await launchBrowser({ after });
 
-/** How many attempts to load the thumbs waited at the same time, at most. */
+/** The maximum number of simultaneous attempts to load the thumbs. */
 interface Seen {
   readonly seen: { readonly most: number };
 }
@@ -30,7 +30,7 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
     turns: [[say("**One.**")], [say("Two.")]],
     script: "data-feedback",
     head: LISTENER,
-    // Low, so that the form has no room below the answer.
+    // Low, so that the form does not fit below the answer.
     browser: { viewport: { width: 1280, height: 500 } },
   });
   const { page } = chat;
@@ -78,7 +78,7 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   await page.getByLabel("Incomplete").check();
   await page.getByRole("textbox", { name: "In your own words" }).fill("  Where is two?  ");
   assert.equal(await chat.input.inputValue(), "");
-  // What sends is the last.
+  // The send button is the last stop.
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
@@ -175,7 +175,7 @@ test("thumbs that cannot be loaded are asked for by one attempt at a time, howev
   const { page } = chat;
   await page.addInitScript(() => {
     const { addEventListener, removeEventListener } = window;
-    // Pauses between two attempts: other listeners have options.
+    // Pauses between two attempts, recognized by their listener without options.
     const pauses = new Set<unknown>();
     const seen = { most: 0 };
     Object.assign(window, {
@@ -205,7 +205,7 @@ test("thumbs that cannot be loaded are asked for by one attempt at a time, howev
     agentChat.feedback = true;
     await agentChat.updateComplete;
   });
-  // The first attempt has failed, as every other one would have by then.
+  // The first attempt has failed; others, if any, would have failed by then.
   await page.waitForFunction(() => (window as unknown as Seen).seen.most > 0);
   assert.equal(await page.evaluate(() => (window as unknown as Seen).seen.most), 1);
 });

@@ -1,4 +1,4 @@
-/** A developer's first try: a chat without any style has a height, and what is wrong is said once, with what to do. */
+/** A developer's first try: a chat without styles has a height, and problems are reported once, with a remedy. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -55,7 +55,7 @@ test("a chat without a height has one, and takes one from its own style or from 
 const FORBIDDEN = "This chat may not be used on this site.";
 const NO_KEY = /^This site has no valid chat key\./;
 
-/** What the element has said in the console, once the last of it is there. */
+/** The element's console messages, once the last one has arrived. */
 async function ours(watched: WatchedPage, last = /^<agent-chat>/) {
   await complained(watched, last);
   return watched.complaints.filter((text) => text.startsWith("<agent-chat>"));
@@ -76,7 +76,7 @@ test("where the server does not allow the site, visitors read one sentence and t
   assert.equal(asked, 2);
   const chat = chatIn(page);
   await chat.say("Hi");
-  // Spoken once more, beside the sentence that is in sight.
+  // The live region repeats the visible sentence.
   await page.getByText(FORBIDDEN).nth(1).waitFor({ state: "attached" });
   assert.equal(await shown(chat.error), FORBIDDEN);
   assert.equal(await chat.input.inputValue(), "Hi", "what was written is not lost");

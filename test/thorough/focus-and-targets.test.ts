@@ -1,4 +1,4 @@
-/** What a person with a keyboard, a finger or colours of his own needs of every control (WCAG 2.4.7, 1.4.11, 2.5.5). */
+/** Requirements of people with a keyboard, touch or forced colours for every control (WCAG 2.4.7, 1.4.11, 2.5.5). */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -26,7 +26,7 @@ ${"```"}
 | ${"some cell | ".repeat(12)}
 `;
 
-/** A conversation in which every kind of control is on the screen. */
+/** A conversation that shows every kind of control. */
 async function openFull(t: TestContext, options: BrowserContextOptions): Promise<ChatPage> {
   const failing = gate();
   const chat = await openChat(t, browser, {
@@ -37,14 +37,14 @@ async function openFull(t: TestContext, options: BrowserContextOptions): Promise
       [say(ANSWER)],
       [wait(failing.opened), fail(new ApiError("provider_error", "The model is ill."))],
     ],
-    // Without motion no colour is on its way to another.
+    // Without motion, so that no colour is in transition.
     browser: { viewport: { width: 800, height: 2400 }, reducedMotion: "reduce", ...options },
   });
   await chat.ask("First", "One.");
   await chat.page.evaluate(fillList(12, 2));
   await chat.page.reload();
   await askForImages(chat);
-  // On touch the buttons come with a press on their message.
+  // On touch screens, the buttons appear with a tap on their message.
   await chat.questions.locator(".bubble").click();
   await chat.questions.getByRole("button", { name: "Change this message" }).click();
   await chat.edited.fill("Everything");
@@ -71,7 +71,7 @@ async function openFull(t: TestContext, options: BrowserContextOptions): Promise
   return chat;
 }
 
-/** Opens the list over the chat, with what can be done with a conversation. */
+/** Opens the list over the chat, with the menu of a conversation. */
 async function openList({ page }: ChatPage): Promise<void> {
   await page.getByRole("button", { name: "Conversations" }).click();
   await page
@@ -81,7 +81,7 @@ async function openList({ page }: ChatPage): Promise<void> {
   await page.getByRole("button", { name: "Rename" }).waitFor();
 }
 
-/** What has the focus: its name, and the contrast of what shows that to what is around it. */
+/** The focused element: its name, and the contrast between its focus indicator and the background. */
 function focused(page: Page): Promise<{ name: string; contrast: number }> {
   return page.evaluate(() => {
     let element = document.activeElement;
@@ -89,13 +89,13 @@ function focused(page: Page): Promise<{ name: string; contrast: number }> {
     if (element === null || element === document.body) return { name: "", contrast: 0 };
     const text = element.getAttribute("aria-label") ?? (element.textContent || element.id);
     const name = text.trim().replace(/\s+/g, " ").slice(0, 40);
-    // The card shows the text field's focus by its border.
+    // The focus of the text field is shown by the border of its card.
     const card = element.matches("textarea") ? element.closest('[part="composer"]') : null;
     const style = getComputedStyle(card ?? element);
     const isShown = card !== null || (style.outlineStyle !== "none" && style.outlineWidth >= "2px");
     const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     if (!canvas || !isShown) return { name, contrast: 0 };
-    // What is behind it, from the page up.
+    // Background colours from the page upwards.
     const layers: string[] = [];
     let node: Node | null = (card ?? element).parentNode;
     while (node) {
@@ -119,9 +119,9 @@ function focused(page: Page): Promise<{ name: string; contrast: number }> {
   });
 }
 
-/** All stops of the Tab key, from the first one of the page to the last. */
+/** Names of all Tab stops, from the first of the page to the last; asserts that each shows its focus. */
 async function assertFocusShown(page: Page): Promise<string[]> {
-  // Past the last one the focus leaves the page, and comes back at the first.
+  // After the last stop the focus leaves the page, and returns at the first.
   while ((await focused(page)).name !== "") await page.keyboard.press("Tab");
   const names: string[] = [];
   for (;;) {
@@ -133,7 +133,7 @@ async function assertFocusShown(page: Page): Promise<string[]> {
   }
 }
 
-/** Cards and controls that have no edge of a colour of their own. */
+/** Cards and controls without a border of a distinct colour. */
 const edgeless = (page: Page) =>
   page.locator("agent-chat").evaluate((element) => {
     const root = element.shadowRoot as ShadowRoot;
@@ -231,7 +231,7 @@ test("a finger has 44 px for every control", async (t) => {
     const small = await buttons.evaluateAll((all) =>
       all.flatMap((button) => {
         const { width, height } = button.getBoundingClientRect();
-        // A target may be larger than what is drawn.
+        // The target may be larger than the visible button.
         const more = getComputedStyle(button, "::after");
         const around = more.content === "none" ? 0 : -2 * Number.parseFloat(more.top);
         if (width + around >= 44 && height + around >= 44) return [];
@@ -288,9 +288,9 @@ test("when a button is gone that had the focus, or cannot be used any more, the 
   pressed.open();
   const image = chat.answer.getByRole("button", { name: /Load image/ });
   await image.waitFor();
-  // Where one reads on.
+  // The focus moves to where the user reads on.
   await press(image, chat.messages);
-  // One that can be used no more, since an answer runs that nobody has asked for here.
+  // A button that becomes disabled, because the page starts an answer.
   await chat.questions.last().locator('[part="edit"]:enabled').focus();
   await chat.page.evaluate(() => void (document.querySelector("agent-chat") as AgentChat).send("More"));
   await chat.input.and(chat.page.locator(":focus")).waitFor();

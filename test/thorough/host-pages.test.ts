@@ -1,4 +1,4 @@
-/** Pages whose styles and prototypes reach everything: the chat works and looks there as in any other. */
+/** Pages whose styles and prototypes affect everything: the chat works and looks there like anywhere else. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -19,7 +19,7 @@ const ANSWER = [
   "```js\nlet a = 1;\n```",
 ].join("\n\n");
 
-/** Prototype.js 1.7: what it puts into the place of what browsers have, and adds to all objects of a kind. */
+/** Replacements of built-ins by Prototype.js 1.7, and its additions to prototypes. */
 const PROTOTYPE = `<script>
   // Without the function that maps, and of what can only be iterated over it makes nothing.
   Array.from = (items) => {
@@ -42,7 +42,7 @@ const PROTOTYPE = `<script>
   }
 </script>`;
 
-/** MooTools 1.4, likewise. */
+/** The same for MooTools 1.4. */
 const MOOTOOLS = `<script>
   Array.from = (item) => item == null ? [] : typeof item === "object" && "length" in item ? [].slice.call(item) : [item];
   for (const name of ["contains", "append", "getLast", "erase", "empty", "flatten", "link", "associate", "pick"]) {
@@ -78,11 +78,11 @@ const HOSTS: Readonly<Record<string, HostPage>> = {
   "with the prototypes of MooTools": { head: MOOTOOLS },
 };
 
-/** What the chat looks like: each element with its place in the chat, and what it could have from the page. */
+/** Looks of the chat: each element with its position and the properties that it could inherit from the page. */
 function looks(tag: string, page: Page): Promise<string[]> {
   return page.locator(tag).evaluate((host) => {
     const from = host.matches("agent-chat") ? host.getBoundingClientRect() : new DOMRect();
-    // What is spoken goes away by itself, sooner on one page than on the other.
+    // Announcements disappear on their own, sooner on one page than on another.
     return [...(host.shadowRoot?.querySelectorAll("*:not([role=status] *)") ?? [])].map((element) => {
       const { x, y, width, height } = element.getBoundingClientRect();
       const { color, backgroundColor, font, letterSpacing, textAlign } = getComputedStyle(element);
@@ -95,7 +95,7 @@ function looks(tag: string, page: Page): Promise<string[]> {
   });
 }
 
-/** Talks in a chat of the page's own, over a reload, and opens the button of another page. */
+/** Chats in the page's own element, before and after a reload, and opens the launcher on another page. */
 async function visitHost(t: TestContext, { doctype, head = "" }: HostPage): Promise<Record<string, string[]>> {
   const turns = [[say(ANSWER)], [say("More. ".repeat(400))]];
   const server = await startServer(t, { turns, env: { PARLEY_ALLOWED_ORIGINS: "*" } });

@@ -16,12 +16,12 @@ const browser = await launchBrowser({ after });
 declare global {
   interface Window {
     ran: () => void;
-    /** Milliseconds of the longest time in which the page could not answer. */
+    /** The longest time in which the page could not respond, in milliseconds. */
     longestTask: number;
   }
 }
 
-/** Loads the page again and from then on notes whatever runs, asks another host, opens a dialog or goes elsewhere. */
+/** Reloads the page and records each script that runs, request to another host, dialog and navigation. */
 async function watchIncidents(page: Page, hosts: readonly string[]): Promise<string[]> {
   const incidents: string[] = [];
   await page.exposeFunction("ran", () => incidents.push("a script ran"));
@@ -49,10 +49,10 @@ async function watchIncidents(page: Page, hosts: readonly string[]): Promise<str
   return incidents;
 }
 
-/** All short ones at once, for places that show text as it is. */
+/** All short texts at once, for places that show plain text. */
 const EVERYTHING = HOSTILE_ANSWERS.map(({ text }) => text).join("\n");
 
-/** Odd lengths, so that marks, entities and surrogate pairs are cut in two. */
+/** Splits a text at odd lengths, so that syntax, entities and surrogate pairs are cut in two. */
 function inPieces(text: string): Step[] {
   const lengths = text.length > 2_000 ? [997, 1, 2003] : [1, 2, 3, 5, 7, 11];
   const steps: Step[] = [];
@@ -69,20 +69,20 @@ interface Watched extends ChatElement {
   incidents: string[];
 }
 
-/** The chat page, whose policy would stop what slips through and complain of it. */
+/** Opens the chat page, whose policy would block an injection and report it. */
 async function openWatched(t: TestContext, options: ChatPageOptions): Promise<Watched> {
   const chat = await openChat(t, browser, options);
   return { ...chat, incidents: await watchIncidents(chat.page, [`127.0.0.1:${chat.server.port}`]) };
 }
 
-/** The element on a site without any policy, where what slips through does its work. */
+/** Opens the element on a site without a policy, where an injection would work. */
 async function openUnprotected(t: TestContext, options: ServerOptions): Promise<Watched> {
   const chat = await visit(t, browser, { ...options, body: chatTag(500) });
   const hosts = [chat.server.url, chat.site.url].map((url) => new URL(url).host);
   return { ...chat, incidents: await watchIncidents(chat.page, hosts) };
 }
 
-/** What stands in a place, mostly the transcript, and must not: elements, handlers, addresses. */
+/** Forbidden elements, handlers and addresses in a place, by default the messages. */
 function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise<string[]> {
   return place.evaluate((root) => {
     const found: string[] = [];
@@ -90,13 +90,13 @@ function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise
       const name = node.localName;
       const isIcon = node.closest("svg.icon") !== null;
       const isTask = node instanceof HTMLInputElement && node.type === "checkbox" && node.disabled;
-      // What the chat itself has drawn.
+      // Rendered by the chat itself.
       const isFormula = node.matches(".rendered.math > math");
       const banned =
         /^(script|style|link|meta|base|iframe|frame|object|embed|form|input|svg|math|video|audio|picture|source|template)$/;
       if (banned.test(name) && !isIcon && !isTask && !isFormula) found.push(`<${name}>`);
       for (const { name: attribute, value } of node.attributes) {
-        // The chat itself gives the exchange at the end of a conversation its room.
+        // The chat itself sets the height of the last exchange.
         const isRoom = attribute === "style" && /^--_[a-z]+: [\d.]+px;$/.test(value) && node.matches(".exchange");
         if (/^on|^style$|^srcdoc$|^ping$|^formaction$/.test(attribute) && !isRoom) {
           found.push(`${name} ${attribute}=${value}`);
@@ -113,7 +113,7 @@ function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise
   });
 }
 
-/** So many answers in one conversation: with each of them the next one takes longer. */
+/** Answers per conversation: each makes the next one slower. */
 const PER_CONVERSATION = 10;
 
 async function sayAll(
@@ -152,10 +152,10 @@ test("the page's policy has nothing to complain of when it shows all of them", a
   assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
 });
 
-/** What grows with the square of an answer takes minutes; a busy machine takes a second for the harmless. */
+/** Quadratic work takes minutes; harmless work takes a second on a busy machine. */
 const FREEZE_MS = 10_000;
 
-// A row has two minutes on a busy machine, too: the slowest have rows of their own.
+// The time limit of a test is four minutes, even on a busy machine: the slowest answers have tests of their own.
 for (const [kind, answers] of Object.entries({
   "of one character": HEAVY_ANSWERS.slice(0, 17),
   formulas: HEAVY_ANSWERS.slice(17, 18),
@@ -213,7 +213,7 @@ test("names, welcome, suggestions, the person's own message, a file's name and a
     turns: [[say("Unharmed.")], [fail(new ApiError("provider_error", EVERYTHING))], [say("Well.")]],
   });
   assert.equal(await chat.page.title(), `${markup} app`);
-  // Both know links, but none of these is one.
+  // Both support links, but none of these is valid.
   const shownMarkup = markup.replace("[x](javascript:ran())", "x");
   assert.equal((await chat.page.locator('[part="disclaimer"]').textContent())?.trim(), shownMarkup);
   assert.match((await chat.greeting.textContent()) ?? "", /<script>ran\(\)<\/script>/);
@@ -239,13 +239,13 @@ test("an image of another site is asked for only when the reader clicks", async 
   });
   await askForImages(chat);
   await chat.say("Show me a cat");
-  // At its end an answer is drawn once more, perhaps between the press and its release.
+  // At its end the answer is rendered again, which could be between the press and its release.
   await chat.answered();
   const button = chat.answer.getByRole("button", { name: /evil\.example/ });
   await button.waitFor();
   assert.equal(await chat.answer.locator("img").count(), 0);
   await button.click();
-  // The page's own policy still lets no other host in; what is left is the image's text.
+  // The page's own policy still blocks other hosts, so the image's text remains.
   await chat.answer.getByText("A cat").waitFor();
   assert.equal(await chat.answer.locator("button.image").count(), 0);
 });

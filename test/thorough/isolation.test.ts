@@ -9,7 +9,7 @@ import { sitePage, startSite } from "../support/site.ts";
 
 const browser = await launchBrowser({ after });
 
-/** What careless and ill-meaning sites write. */
+/** Styles of careless and hostile sites. */
 const HOSTILE_CSS = `<style>
   * { all: unset; color: red; font: italic 40px/3 fantasy; letter-spacing: 1em; text-transform: uppercase }
   html { font-size: 40px }
@@ -18,9 +18,9 @@ const HOSTILE_CSS = `<style>
   agent-chat, agent-chat-launcher { position: static; bottom: 50%; z-index: -1; margin: 100px; filter: blur(9px) }
 </style>`;
 
-/** Computed looks and boxes of an element and everything below it, through shadow roots. */
+/** Computed styles and boxes of an element and all its descendants, through shadow roots. */
 async function looksOf(page: Page, selector: string): Promise<string[]> {
-  // What is spoken is gone after a moment.
+  // Announcements disappear after a moment.
   await page.locator('[role="status"] p').first().waitFor({ state: "detached" });
   return page.locator(selector).evaluate((start) => {
     const looks: string[] = [];
@@ -46,7 +46,7 @@ async function looksOf(page: Page, selector: string): Promise<string[]> {
       const isDrawn = width > 0 || height > 0;
       const box = isDrawn ? [x - origin.x, y - origin.y, width, height].map(Math.round) : [];
       looks.push([node.localName, ...box, ...chosen].join(" | "));
-      // What is spoken goes away by itself, sooner on one page than on the other.
+      // Announcements disappear on their own, sooner on one page than on another.
       if (node.matches('[role="status"]')) continue;
       queue.push(...(node.shadowRoot?.children ?? []), ...node.children);
     }
@@ -110,13 +110,13 @@ test("the launcher shifts nothing and makes the page no longer", async (t) => {
     () =>
       new Promise<number>((resolve) => {
         new PerformanceObserver((list) => {
-          // As browsers count: what follows the person's own input by half a second was asked for.
+          // As in browsers, shifts within half a second after user input do not count.
           const unasked = list
             .getEntries()
             .filter((entry) => "hadRecentInput" in entry && entry.hadRecentInput === false);
           resolve(unasked.length);
         }).observe({ type: "layout-shift", buffered: true });
-        // What is buffered is delivered before the second frame from here, if there is any.
+        // Buffered entries, if any, are delivered before the second frame from here.
         requestAnimationFrame(() => requestAnimationFrame(() => resolve(0)));
       }),
   );

@@ -1,6 +1,6 @@
 /**
- * A page that changes its language in the middle of a conversation: all of the chat follows, and nothing is lost. And a page
- * with chats of two languages: each speaks its own.
+ * A page that changes its language during a conversation: all of the chat follows, and nothing is lost. Also a page
+ * with chats in two languages, each of which keeps its own.
  */
 
 import assert from "node:assert/strict";
@@ -43,16 +43,16 @@ test("everything is said in the new language, as on a page that was in it from t
     [think("Hm."), call("c1", "echo", { text: "ping" }), call("c2", "silent"), call("c3", "none")],
     [say("- [x] done\n\n```\nx();\n```\n\n| a |\n|---|\n| b |\n\n![a](https://x.example/a.png)")],
   ]);
-  /** All that is read or spoken, in order. */
+  /** All visible and spoken texts, in order. */
   const words = async () => {
     await page.locator(".table .copy").waitFor();
     await chat.tools.first().waitFor();
-    // A thought closes a moment after it has ended.
+    // A thinking row closes a moment after its end.
     await chat.thinking.and(page.locator(':not(:has([aria-expanded="true"]))')).waitFor({ state: "attached" });
     await page.locator('[part="rate-down"]').waitFor();
-    // The end is out of view, which is known a moment after it is drawn.
+    // The end is out of view, which the chat notices a moment later.
     await page.locator('[part="jump"]').waitFor();
-    // What was announced is over.
+    // Announcements are excluded.
     return page.locator("agent-chat").evaluate(async (element, spoken) => {
       await (element as AgentChat).updateComplete;
       const all = element.shadowRoot?.querySelectorAll<HTMLElement>(spoken) ?? [];
@@ -116,7 +116,7 @@ test("of two chats in one page each speaks its own language, whichever is drawn 
   await of("de").getByPlaceholder("Nachricht an").waitFor();
   await of("fr").getByPlaceholder("Écrire à").waitFor();
   const tools = gate();
-  // What draws messages is there; the parts that an answer with code needs are not.
+  // The part that renders messages is loaded; those for an answer with code are not.
   await of("de").locator("textarea").click();
   await page.evaluate(() => customElements.whenDefined("agent-chat-message").then(() => undefined));
   await page.route("**/chunks/*", async (route) => {
@@ -154,7 +154,7 @@ test("of two chats in one page each speaks its own language, whichever is drawn 
   const text = await page.evaluate(async () => {
     const [german, french] = document.querySelectorAll<AgentChat>("agent-chat");
     if (!german || !french) return "";
-    // All that it takes has been loaded then.
+    // Loads all that the export needs.
     await german.exportTranscript("json");
     french.disclaimer = "Bonjour.";
     await french.updateComplete;

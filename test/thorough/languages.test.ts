@@ -1,4 +1,4 @@
-/** The language of the chat: chosen by the page, mirrored where it is written so, and never wider than a phone. */
+/** The language of the chat: chosen by the page, mirrored for right-to-left scripts, and never wider than a phone. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -78,7 +78,7 @@ test("each text of an answer has its own direction, and what holds texts has tha
   assert.equal(await directions(":scope > ol, ol ul, blockquote, table"), "rtl rtl rtl rtl");
   assert.equal(await directions("pre, :scope > ul"), "ltr ltr");
   assert.equal(await directions(".footnotes li"), "ltr rtl");
-  // Each note has its number at the side where its text begins, and room for it there.
+  // Each note has room for its number at the side where its text begins.
   const rooms = await notes.evaluateAll((all) =>
     all.map((note) => {
       const [list, box] = [note.parentElement as Element, note].map((it) => it.getBoundingClientRect());
@@ -105,7 +105,7 @@ test("each text of an answer has its own direction, and what holds texts has tha
     "English: left",
     "اقتباس: right",
     "أ: right",
-    // In the column of its table.
+    // Aligned like its table column.
     "b: right",
     "English: left",
     "نقطة: right",
@@ -138,7 +138,7 @@ test("a file's kind stands before its size in Arabic, too", async (t) => {
   assert.ok((places.PDF ?? 0) > (places[9] ?? 0), JSON.stringify(places));
 });
 
-/** Where the texts of elements end on the right, in whole pixels, each value once. */
+/** The right edges of the texts in whole pixels, without duplicates. */
 const rightEdges = (texts: Locator): Promise<number[]> =>
   texts.evaluateAll((all) => {
     const edges = all.map((it) => {
@@ -241,7 +241,7 @@ test("a site's own texts replace ours, and take part in a change of language", a
     send: "Ride!",
   }`);
   await chat.page.getByRole("button", { name: "Ride!" }).waitFor();
-  // The agent's name comes from the server, and may come after the texts.
+  // The agent's name comes from the server, possibly after the texts.
   await chat.page.getByPlaceholder(/^Ask .+ about bicycles$/).waitFor();
   await chat.page.getByRole("button", { name: "Dateien anhängen" }).waitFor();
 });

@@ -1,4 +1,4 @@
-/** The bubble beside the closed launcher: what the site says, and what the agent said meanwhile. */
+/** The bubble next to the closed launcher: the site's text, or the agent's latest message. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -17,7 +17,7 @@ const browser = await launchBrowser({ after });
 const launcherIn = (page: Page) => page.locator(".launcher-root");
 const LONG_PAGE = "<p>Text of the site.</p>".repeat(80);
 
-/** The launcher's own, which has no alerts. */
+/** Listens to the launcher's own live region; it has no alerts. */
 const listenTo = (page: Page) => listen(page, launcherIn(page), ["status"]);
 
 const set = (page: Page, properties: Partial<AgentChatLauncher>) =>
@@ -60,7 +60,7 @@ for (const [key, press] of [
     await hasFocus(button(page), "the focus is on what the bubble pointed at");
     await page.goto(new URL("/next", page.url()).href);
     await page.locator('.launcher-root > [role="status"]').waitFor({ state: "attached" });
-    // A later time of the page's, which is not the launcher's any more.
+    // The page changes the times, which no longer concern the launcher.
     await set(page, { autoOpen: 0, previewAfter: 1 });
     await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 2)));
     assert.equal(await preview(page).count(), 0);
@@ -149,7 +149,7 @@ test("an answer that the person has stopped is no news, and what says nothing is
 
 test("what comes while another tab is in front is shown and spoken when the page is", async (t) => {
   const { page } = await visit(t, browser, { body: "<p>Here</p>" });
-  // What shows and speaks is loaded now.
+  // Loads the code for the bubble and its announcement.
   await button(page).hover();
   const heard = await listenTo(page);
   await page.evaluate(async () => {
@@ -157,7 +157,7 @@ test("what comes while another tab is in front is shown and spoken when the page
     const launcher = document.querySelector("agent-chat-launcher");
     if (launcher) Object.assign(launcher, { preview: "Questions?", previewAfter: 0 });
     await launcher?.updateComplete;
-    // Its timer is older than this one.
+    // Runs after the bubble's timer, which was set first.
     await new Promise((resolve) => setTimeout(resolve));
     if (launcher?.shadowRoot?.querySelector(".preview")) throw new Error("it was shown in a hidden page");
     Reflect.deleteProperty(document, "visibilityState");

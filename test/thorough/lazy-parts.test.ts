@@ -1,4 +1,4 @@
-/** Parts of the chat that are loaded when they are needed: one that could not be loaded is requested again, by itself. */
+/** Lazy parts of the chat: if one could not be loaded, it is requested again automatically. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -13,7 +13,7 @@ const browser = await launchBrowser({ after });
 
 const expectedComplaints = /ERR_FAILED/;
 
-/** Refuses a chunk as often as given, or as long; gives how often the browser wanted it. The chat's look at what is wrong comes besides. */
+/** Aborts the first requests for a chunk, or those while a condition holds. Returns the number of requests. */
 async function refuse(page: Page, name: string, refuses: number | (() => boolean)): Promise<() => number> {
   let asked = 0;
   await page.route(`**/chunks/${name}-*`, (route) => {
@@ -25,7 +25,7 @@ async function refuse(page: Page, name: string, refuses: number | (() => boolean
   return () => asked;
 }
 
-/** From now on a pause lasts until the network is there again, or for the rest of the test. */
+/** From now on, a pause lasts until the network returns, or until the end of the test. */
 const PAUSE_FOR_LONG = `
   Math.random = () => 1_000;
   window.addEventListener = function (type, ...others) {
@@ -34,7 +34,7 @@ const PAUSE_FOR_LONG = `
   };
 `;
 
-/** To be called when so many requests were refused, of which the page hears later than this test: an earlier event ends no pause. */
+/** Waits until the page has noticed so many failures, then goes online: an earlier event would end no pause. */
 async function comeOnline(page: Page, refused = 1): Promise<void> {
   await page.waitForFunction(`window.pauses >= ${refused}`);
   await page.evaluate(() => window.dispatchEvent(new Event("online")));
@@ -62,7 +62,7 @@ test("code that was drawn without its tools can be copied, and gets them, as tab
     browser: { permissions: ["clipboard-read", "clipboard-write"] },
     expectedComplaints,
   });
-  // The code and the table may ask one after the other.
+  // Code and table may request the part one after the other.
   let isOnline = false;
   const asked = await refuse(chat.page, "code-blocks", () => !isOnline);
   await chat.page.evaluate(PAUSE_FOR_LONG);

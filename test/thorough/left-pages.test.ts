@@ -1,4 +1,4 @@
-/** More of what can happen to pages that are left than npm test tries. */
+/** More cases of pages that are left, in addition to those of npm test. */
 
 process.env.RUNS = "1000";
 process.env.SEED ??= "1000";

@@ -1,4 +1,4 @@
-/** Routers, portals and transitions take the chat out of the page, which is no wish of a person: the answer goes on. */
+/** Routers, portals and transitions remove the chat, but not on a user's request: the answer continues. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -9,7 +9,7 @@ import { hang, say, wait } from "../support/scripted-provider.ts";
 
 const browser = await launchBrowser({ after });
 
-/** A chat in the middle of an answer, whose rest comes when it is told to. */
+/** A chat in the middle of an answer, whose rest comes when the test says so. */
 async function openInMidAnswer(t: TestContext) {
   const rest = gate();
   const chat = await openChat(t, browser, {
@@ -22,7 +22,7 @@ async function openInMidAnswer(t: TestContext) {
   return { ...chat, rest };
 }
 
-/** Does with the chat what views of a site do. `leaving` has the elements on their way. */
+/** Runs code on the chat, like the views of a site. `leaving` contains removed elements. */
 const run = ({ page }: ChatPage, code: string): Promise<void> =>
   page.evaluate(`(() => {
     const chat = document.querySelector("agent-chat");
@@ -32,7 +32,7 @@ const run = ({ page }: ChatPage, code: string): Promise<void> =>
     ${code}
   })()`);
 
-/** What is done at first, and what a moment later. */
+/** The first step, and one a moment later. */
 for (const [way, first, then] of [
   ["the same element, a task later", "leaving.push(chat); chat.remove();", "home.append(leaving[0]);"],
   ["a new element in its place", "chat.replaceWith(copy());", ""],

@@ -1,4 +1,4 @@
-/** Long answers: no work around them, the same look in every section, and colours where it is read. */
+/** Long answers: no work outside of them, the same look in each section, and colours for code in view. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -22,7 +22,7 @@ test("while an answer streams, no attribute around it is written, which would st
     const targets: Node[] = [];
     const observer = new MutationObserver((more) => targets.push(...more.map(({ target }) => target)));
     const root = document.querySelector("agent-chat")?.shadowRoot;
-    // Reports every writing, also of the same value.
+    // Reports every write, even of an unchanged value.
     for (const node of root ? [document, root] : []) observer.observe(node, { attributes: true, subtree: true });
     return targets;
   });
@@ -36,7 +36,7 @@ test("while an answer streams, no attribute around it is written, which would st
   await chat.send.waitFor();
 });
 
-/** A heading and a paragraph in turns, so that both begin and end sections of 32 blocks, and both follow each other. */
+/** Alternating headings and paragraphs: both begin and end sections of 32 blocks, and both follow each other. */
 const LONG = Array.from({ length: 75 }, (_, index) =>
   (index % 32) % 3 === 0 ? `## Heading ${index}` : `Paragraph ${index}.`,
 ).join("\n\n");
@@ -47,7 +47,7 @@ test("blocks of a long answer stand as far apart where a section begins as elsew
   await chat.answer.getByText("Paragraph 74.").waitFor();
   const gaps = await chat.answer.evaluate((root) => {
     const blocks = [...root.querySelectorAll("h2, p")];
-    // What is out of view has no place of its own.
+    // Blocks out of view have no layout of their own.
     for (const section of root.querySelectorAll<HTMLElement>(".section")) section.style.contentVisibility = "visible";
     return blocks.slice(1).map((block, index) => {
       const before = blocks[index];
@@ -103,7 +103,7 @@ const BLOCKS = 150;
 
 const code = Array.from({ length: BLOCKS }, (_, index) => `\`\`\`ts\nconst number${index} = 1;\n\`\`\`\n`).join("");
 
-/** Scrolls to a block of code, and waits until it is painted. */
+/** Scrolls to a block of code, and waits until it is coloured. */
 async function scrollTo(page: Page, index: number): Promise<void> {
   await page.locator("pre").nth(index).scrollIntoViewIfNeeded();
   await untilPainted(page, index);

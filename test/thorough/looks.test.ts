@@ -1,4 +1,4 @@
-/** How texts, tables and suggestions are drawn, by what a browser measures. */
+/** The layout of texts, tables and suggestions, as measured in a browser. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -11,7 +11,7 @@ const browser = await launchBrowser({ after });
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-/** The edges of the texts in elements, and how many lines each has. */
+/** The edges of the texts in elements, and the number of lines of each. */
 function texts(cells: Locator): Promise<{ left: number; right: number; lines: number }[]> {
   return cells.evaluateAll((elements) =>
     elements.map((element) => {
@@ -89,7 +89,7 @@ test("a long suggestion has two lines in a box that holds it, and on a phone fou
   assert.ok((boxes[0]?.height ?? 99) <= 56, `${boxes[0]?.height} pixels high`);
   const row = chat.page.locator('[part="suggestions"]');
   assert.ok(((await row.boundingBox())?.height ?? 99) <= 64, "one row");
-  // By keyboard the last one comes into view, and nothing else moves.
+  // Focusing the last suggestion scrolls it into view, and moves nothing else.
   const composer = () => chat.page.locator('[part="composer"]').boundingBox();
   const before = await composer();
   await offers.last().focus();

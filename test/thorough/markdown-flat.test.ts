@@ -5,7 +5,7 @@ import { Lexer } from "marked";
 import type { MarkdownStream } from "../../widget/markdown/stream.ts";
 import { newStream } from "../support/markdown.ts";
 
-/** Characters that come in with each frame: more than do, which the sums below do not depend on. */
+/** Characters per frame: more than in practice, which does not affect the sums below. */
 const frame = 512;
 
 const LENGTH = 24_000;
@@ -16,7 +16,7 @@ const list = "- An item with *emphasis*\n- another one\n";
 const code = "```ts\nconst value = compute(42); // a line\n```\n";
 const table = "| a | b |\n|---|--:|\n| 1 | *x* |\n";
 
-/** Each is one block, but for the first. */
+/** Each is a single block, except for the first. */
 const answers: Readonly<Record<string, string>> = {
   "a mixture": filled(`## Title\n\n${prose}\n\n${list}\n${code}\n${prose}\n\n${table}\n`),
   "a list": filled(list),
@@ -37,18 +37,18 @@ const answers: Readonly<Record<string, string>> = {
 };
 
 interface Work {
-  /** Characters that were split into blocks, and of which the marks were read, each with the nested ones. */
+  /** Characters that were lexed into blocks and into inline tokens, both including nested ones. */
   split: number;
   read: number;
-  /** Elements that were made. */
+  /** Created elements. */
   drawn: number;
-  /** Nodes that were added to what is shown, taken away or changed. */
+  /** Nodes that were added to the document, removed or changed. */
   touched: number;
 }
 
 const work: Work = { split: 0, read: 0, drawn: 0, touched: 0 };
 
-// Not mocks of the test runner: those keep every call.
+// Not mocks of the test runner, because those record every call.
 for (const [name, kind] of [
   ["blockTokens", "split"],
   ["inlineTokens", "read"],
@@ -67,7 +67,7 @@ document.createElement = (name: string) => {
   return createElement(name);
 };
 
-/** What is done while `text` grows from one length to another. */
+/** The work while `text` grows from one length to another. */
 function workBetween(stream: MarkdownStream, root: Node, text: string, from: number, to: number): Work {
   const observer = new MutationObserver(() => {});
   stream.update(text.slice(0, from), true);
@@ -85,12 +85,12 @@ for (const [name, text] of Object.entries(answers)) {
   test(`${name} takes no more work at its end than at its start`, () => {
     const root = document.createElement("div");
     const stream = newStream(root);
-    // As long as two of the longest pieces that are lexed together.
+    // Twice the maximum length that is lexed at once.
     const span = 8192;
     const first = workBetween(stream, root, text, 2000, 2000 + span);
     const last = workBetween(stream, root, text, LENGTH - span, LENGTH);
     for (const kind of ["split", "read", "drawn", "touched"] as const) {
-      // One block is split anew with each piece. No answer has such large ones: 24 kB take up to 10 ms.
+      // A single block is lexed again with each piece. Real answers have no such large blocks: 24 kB take up to 10 ms.
       if (kind === "split" && name !== "a mixture") continue;
       assert.ok(last[kind] <= 1.5 * first[kind], `${kind}: ${first[kind]}, then ${last[kind]}`);
     }

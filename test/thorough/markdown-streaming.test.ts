@@ -1,4 +1,4 @@
-/** More random texts than npm test tries, and the examples that it leaves out. */
+/** More random texts than in npm test, and the examples that it leaves out. */
 
 import "../support/dom.ts";
 

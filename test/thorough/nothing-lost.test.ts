@@ -1,4 +1,4 @@
-/** What has been written and sent stays, whatever happens at the wrong moment: while a page loads, is left, or is told otherwise. */
+/** Drafts and messages survive events at the wrong moment: while the page loads, is left, or changes the chat. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -13,7 +13,7 @@ import { startServer } from "../support/start-server.ts";
 
 const browser = await launchBrowser({ after });
 
-/** Has the site's own script do something with the element before anything else has happened. */
+/** Runs a site's script on the element as soon as it is defined. */
 const atOnce = ({ page }: ChatPage, code: string) =>
   page.addInitScript(`customElements.whenDefined("agent-chat").then(() => {
     const chat = document.querySelector("agent-chat");
@@ -40,7 +40,7 @@ test("a site that begins anew as soon as the page is there has an empty conversa
   await untilForgotten(chat.page, /First/);
 });
 
-/** Reloads the page, and holds back what it has kept until the result is called. */
+/** Reloads the page, and withholds its stored data until the returned function is called. */
 async function reloadInTwoSteps({ page }: ChatPage) {
   const release = await holdKept(page);
   await page.reload();
@@ -92,7 +92,7 @@ test("a page that is gone back to shows what was said on another one meanwhile",
   });
   const dialled = chat.page.waitForEvent("websocket");
   await chat.ask("First", "One.");
-  // With an open line the browser would not keep the page.
+  // With an open connection, the browser would not put the page into its back/forward cache.
   const closed = dialled.then((line) => line.waitForEvent("close"));
   await dialled;
   await leave(chat.page, "before");
@@ -170,7 +170,7 @@ test("another server while a message is changed leaves that server's conversatio
   await chat.greeting.waitFor();
   await chat.ask("To two", "Two.");
   await page.getByRole("button", { name: "Change this message" }).click();
-  // Without the attribute it is the script's server.
+  // Without the attribute, the server of the script is used.
   await element.evaluate((it) => it.removeAttribute("server"));
   await chat.replies.getByText("One.").waitFor();
   assert.equal(await page.locator('[part="editing"]').count(), 0);

@@ -1,4 +1,4 @@
-/** More of what people can do in two tabs than npm test tries. */
+/** More cases of two tabs, in addition to those of npm test. */
 
 process.env.RUNS = "400";
 process.env.SEED ??= "1000";

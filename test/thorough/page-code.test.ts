@@ -14,7 +14,7 @@ import { echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
-/** Escape that takes back an input method's text leaves the panel open. */
+/** Asserts that Escape during an input method's composition leaves the panel open. */
 async function assertCompositionHoldsEscape({ page, input }: Visit): Promise<void> {
   await input.focus();
   const device = await page.context().newCDPSession(page);
@@ -23,7 +23,7 @@ async function assertCompositionHoldsEscape({ page, input }: Visit): Promise<voi
   await device.send("Input.imeSetComposition", text);
   await device.send("Input.dispatchKeyEvent", { ...key, windowsVirtualKeyCode: 27 });
   await device.send("Input.imeSetComposition", { text: "", selectionStart: 0, selectionEnd: 0 });
-  // Safari sends the key after the composition has ended, with the code 229.
+  // Safari sends this key event after the end of the composition, with key code 229.
   await device.send("Input.dispatchKeyEvent", { ...key, windowsVirtualKeyCode: 229 });
   assert.equal(await button(page).getAttribute("aria-expanded"), "true");
   await input.press("Escape");
@@ -50,7 +50,7 @@ test("Escape first stops an answer and only then closes the panel, which loses n
   await assertCompositionHoldsEscape(chat);
 });
 
-/** What old versions of Prototype.js add to every object, array, text and number of a page. */
+/** Additions of old versions of Prototype.js to all objects, arrays, texts and numbers of a page. */
 const PROTOTYPE_JS = `<script>
   Object.prototype.each = function () {};
   for (const { prototype } of [Array, String, Number, Boolean, Object]) {
@@ -86,7 +86,7 @@ for (const [tag, chatBody] of [
   ["agent-chat-launcher", ""],
 ] as const) {
   test(`a key that the page has used is left alone by <${tag}>`, async (t) => {
-    // A menu in the chat, and shortcuts that a page catches before anything else.
+    // A menu in the chat, and shortcuts that the page handles in the capture phase.
     const using = `<script>
       window.used = [];
       addEventListener("keydown", (event) => {
@@ -119,7 +119,7 @@ for (const [tag, chatBody] of [
     assert.equal(await chat.stop.isEnabled(), true);
     assert.equal(await input.isVisible(), true);
     assert.deepEqual(await page.evaluate("used"), ["Alt", "ArrowUp", "Escape", "Alt", "Enter", "Escape"]);
-    // What the page leaves is the chat's.
+    // Keys that the page does not use work in the chat.
     await input.press("Escape");
     await chat.replies.getByText("You stopped this answer.").waitFor();
   });
@@ -197,7 +197,7 @@ test("what a page puts into the slots stands before the agent's name, after the 
   assert.ok(above.bottom <= composer.y && above.y > header.bottom, "above");
 });
 
-/** As translators of browsers and pages do it: puts elements of its own into the place of each text, and goes on doing so. */
+/** Like translators of browsers and pages: replaces each text by elements of its own, also later ones. */
 const TRANSLATOR = `<script>
   const translate = (root) => {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);

@@ -1,4 +1,4 @@
-/** What a page adds to the chat: what to ask next, a disclaimer, its own picture of the agent. */
+/** Content that a page adds to the chat: suggestions, a disclaimer, its own picture of the agent. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -20,7 +20,7 @@ async function openSite(t: TestContext, turns: Turn[], inside = "", attributes =
   return chat;
 }
 
-/** Top and bottom of something on the screen. */
+/** Top and bottom of an element in the viewport. */
 async function place(page: Page, selector: string): Promise<[top: number, bottom: number]> {
   const box = await page.locator(selector).boundingBox();
   assert.ok(box, selector);

@@ -1,7 +1,7 @@
 /**
- * Takes a picture of every state of the chat in every look, into `test/thorough/pictures/`, for somebody to look at. What a test can
- * tell of each is checked: axe finds nothing, nothing is wider than the window, and the page complains of nothing. `PICTURES`
- * is a pattern that chooses by name: `PICTURES=failure` or `PICTURES='list-(light|dark)'`.
+ * Takes a screenshot of every state of the chat in every look, into `test/thorough/pictures/`, for people to look at.
+ * Each is also tested: axe finds nothing, nothing is wider than the window, and the page has no complaints. `PICTURES`
+ * is a pattern that selects by name: `PICTURES=failure` or `PICTURES='list-(light|dark)'`.
  */
 
 import assert from "node:assert/strict";
@@ -25,7 +25,7 @@ import { temporaryProject } from "../support/temporary-project.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
 
 const FOLDER = "test/thorough/pictures";
-/** Every seventh, each time the same ones, so that each state is there in one look or two; all of them with `npm run test:rich`. */
+/** Every seventh, always the same ones: each state appears in one or two looks. `npm run test:rich` takes all. */
 const EVERY = process.env.RICH === "all" ? 1 : 7;
 const chosen = new RegExp(process.env.PICTURES ?? "");
 
@@ -34,7 +34,7 @@ mkdirSync(FOLDER, { recursive: true });
 
 const phone = { hasTouch: true, isMobile: true };
 
-/** The looks that a person may meet: size of the window, theme, language, zoom. */
+/** Looks that users may have: window size, theme, language, zoom. */
 const LOOKS: Record<string, BrowserContextOptions> = {
   light: { viewport: { width: 1280, height: 800 } },
   dark: { viewport: { width: 390, height: 844 }, colorScheme: "dark", ...phone },
@@ -90,7 +90,7 @@ const LONG = Array.from(
 
 const LONG_NAME = "Which bicycle fits me, number 17 or number 12, if I ride to work every day?";
 
-/** One answer, and one that goes on while another conversation is shown. */
+/** One answer, and one that continues while another conversation is shown. */
 const LEFT = [[say("Hello.")], [wait(gate().opened)]];
 
 const CJK = "**注意：**これは**「重要」**な点です。詳しくは https://example.com。次に進みます。";
@@ -103,7 +103,7 @@ const never = define(
     }),
 );
 
-/** A call with progress and steps, of which one goes on. */
+/** A call with progress and steps, one of which does not end. */
 async function* research() {
   const event = (type: string, data: object) => ({ type, data });
   yield event("tool_call", { id: "c1", tool: "research_order", arguments: { order: "4711" } });
@@ -120,7 +120,7 @@ async function* research() {
 
 const RESEARCHER = { model: undefined, run: research } as never;
 
-/** A picture of that size, in base64. */
+/** A picture of that size, as base64. */
 async function picture(width: number, height: number): Promise<string> {
   const page = await browser.newPage({ viewport: { width, height } });
   await page.setContent('<body style="background: linear-gradient(135deg, teal, gold)">');
@@ -135,7 +135,7 @@ const renderChart = define("render_chart", () =>
   toolResult({ text: "drawn", images: CHARTS.map((data) => ({ mimeType: "image/png" as const, data })) }),
 );
 
-/** The parts of the chat by name, in any language. */
+/** Locates parts of the chat by name, in any language. */
 class Parts {
   readonly root: Page;
   constructor(root: Page) {
@@ -166,11 +166,11 @@ class Parts {
   async openList(): Promise<void> {
     await this.part("conversation").first().waitFor({ state: "attached" });
     await this.part("list").or(this.part("conversation")).filter({ visible: true }).first().waitFor();
-    // In a low window, the header is above the view.
+    // In a low window, the header is scrolled out of view.
     if (await this.part("list").isVisible()) await this.part("list").press("Enter");
     await this.part("conversation").first().waitFor();
   }
-  /** Fills the list, in which one conversation is being answered and another one is shown. */
+  /** Fills the list: one conversation is being answered while another one is shown. */
   async list(): Promise<void> {
     await this.say("Hello");
     await this.answered(1);
@@ -183,7 +183,7 @@ class Parts {
     await this.part("assistant").getByText("pears").waitFor();
     await this.openList();
   }
-  /** Two messages wait while an answer comes. */
+  /** Queues two messages during an answer. */
   async pend(): Promise<void> {
     await this.say("What is the status of order 4711?");
     await this.part("assistant").getByText("Let me").waitFor();
@@ -197,9 +197,9 @@ class Parts {
     });
     await this.part("remove").waitFor();
     await this.say("This is it");
-    // A low window has them behind a button.
+    // In a low window they are behind a button.
     await this.part("pending").locator("li").nth(2).waitFor({ state: "attached" });
-    // However low the window is, the text field is whole.
+    // Even in a low window, the text field is fully visible.
     await this.root.waitForFunction(
       (it) => it && it.scrollHeight === it.clientHeight,
       await this.part("composer").elementHandle(),
@@ -209,14 +209,14 @@ class Parts {
 
 interface State extends ServerOptions {
   path?: string;
-  /** What the agent's folder holds. */
+  /** Files of the agent's folder. */
   files?: Readonly<Record<string, string>>;
-  /** The chat in the corner of a site, in place of the page. */
+  /** Attributes of the script tag: shows the launcher on a site instead of the page. */
   site?: string;
-  /** Goes where the picture is taken; the page is open. */
+  /** Leads the opened page to the state of the screenshot. */
   reach(chat: Parts, page: Page): Promise<void>;
   complaints?: RegExp;
-  /** What happens to the page before it is opened. */
+  /** Prepares the page before it is opened. */
   before?(page: Page): Promise<void>;
 }
 
@@ -264,7 +264,7 @@ const ARGUMENTS: Record<string, object> = {
   },
 };
 
-/** The agent asks about calls of these tools. */
+/** The agent asks for approval of calls of these tools. */
 const asking = (
   tools: readonly string[],
   reach: State["reach"] = async () => {},
@@ -670,7 +670,7 @@ const STATES: Record<string, State> = {
   }),
 };
 
-/** Texts that do not begin where the first of them does. */
+/** Texts that do not begin at the same edge as the first one. */
 function otherEdges(texts: Element[]): string[] {
   const [first = 0, ...others] = texts.map((it) => {
     const range = document.createRange();
@@ -699,7 +699,7 @@ async function take(t: TestContext, name: string, state: State, look: string): P
     state.site === undefined
       ? undefined
       : await startSite(t, {
-          // A chat speaks its page's language and has its page's theme.
+          // The chat takes its language and theme from the page.
           "/": sitePage(
             `<script src="${server.url}/widget.js" ${state.site}></script>`,
             '<meta name="color-scheme" content="light dark">',

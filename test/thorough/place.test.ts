@@ -1,4 +1,4 @@
-/** Where a reader is in the conversation, and what the screen leaves of it. */
+/** The reader's position in the conversation, and the space that remains for reading. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -17,7 +17,7 @@ const LONG = Array.from(
   (_, index) => `Paragraph ${index + 1}. ${"Some words that fill a line or two of it. ".repeat(4)}`,
 ).join("\n\n");
 
-/** The number of the paragraph at the top of the view. */
+/** The label of the paragraph at the top of the view. */
 const topParagraph = (messages: Locator) =>
   messages.evaluate((box) => {
     const { top } = box.getBoundingClientRect();
@@ -29,12 +29,12 @@ const showParagraph = (chat: ChatPage, number: number) =>
   chat.messages.evaluate((box, wanted) => {
     const found = [...box.querySelectorAll("[part~=markdown] p")].find((it) => it.textContent?.startsWith(wanted));
     const target = (found as Element).getBoundingClientRect().top - box.getBoundingClientRect().top;
-    // As a wheel does it, so that the chat knows that it was the reader.
+    // Like a wheel, so that the chat attributes the scroll to the reader.
     box.dispatchEvent(new WheelEvent("wheel", { deltaY: -1 }));
     box.scrollTop += target;
   }, `Paragraph ${number}.`);
 
-/** Resolves when the chat has drawn and held its place. */
+/** Waits until the chat has rendered and restored its scroll position. */
 const settled = ({ messages }: ChatPage) => standsAt(messages);
 
 test("a reader's place is kept when the window gets narrower and wider, and over a reload", async (t) => {
@@ -200,7 +200,7 @@ test("on a touch screen sending, a suggestion, a button that goes and the launch
   const disclaimer = chat.page.locator('[part="disclaimer"]');
   await chat.input.tap();
   assert.equal(await disclaimer.isVisible(), true);
-  // As the keyboard leaves it.
+  // The height above a screen keyboard.
   await chat.page.setViewportSize({ width: 390, height: 420 });
   await disclaimer.waitFor({ state: "hidden" });
   await chat.input.fill("And?");

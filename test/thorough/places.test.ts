@@ -1,4 +1,4 @@
-/** Several chats of one server in one tab, in the page and in its frames: each `id` has a conversation of its own. */
+/** Several chats of one server in one tab, in the page and its frames: each `id` has its own conversation. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";

@@ -1,4 +1,4 @@
-/** The page on paper: all of the conversation, in dark letters, and nothing to press. */
+/** The printed page: the whole conversation, in dark text, without controls. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -32,7 +32,7 @@ test("a conversation is printed whole, on as many sheets as it takes, without wh
   await chat.answer.getByRole("button", { name: "Show all 61 lines" }).waitFor();
   const pdf = (await chat.page.pdf({ format: "A4" })).toString("latin1");
   const sheets = pdf.match(/\/Type\s*\/Page\b/g)?.length ?? 0;
-  // 40 lines take more than a sheet, and three times that with a table and code more than five.
+  // The message of 40 lines takes more than a page; three times that with a table and code take more than five.
   assert.ok(sheets > 5, `${sheets} sheets`);
   await chat.page.emulateMedia({ media: "print" });
   assert.equal(await chat.page.getByRole("button").filter({ visible: true }).count(), 1);
@@ -50,7 +50,7 @@ test("a conversation is printed whole, on as many sheets as it takes, without wh
     [0, 0],
     [0, 0],
   ]);
-  // No word of the wide table is broken: "column" stands in one line.
+  // No word of the wide table is broken: "column" stays on one line.
   const words = await chat.answer
     .locator("td")
     .evaluateAll((cells) =>

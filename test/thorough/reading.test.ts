@@ -1,4 +1,4 @@
-/** While an answer comes at full speed, whatever a reader does to look elsewhere keeps the text under their eyes where it is. */
+/** During a fast answer, any gesture to look elsewhere keeps the text that the reader sees in place. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -11,7 +11,7 @@ const browser = await launchBrowser({ after });
 
 const PARAGRAPHS = Array.from({ length: 30 }, (_, index) => `Paragraph ${index + 1}.\n\n`);
 
-/** An answer of 240 tokens a second, until the test has seen enough. */
+/** An answer of about 240 tokens per second, until the test has seen enough. */
 function* endless(enough: { yet: boolean }): Turn {
   yield say(`${PARAGRAPHS.join("")}Far from where the pointer is, there is a [link](https://example.org/).\n\n`);
   while (!enough.yet) {
@@ -20,7 +20,7 @@ function* endless(enough: { yet: boolean }): Turn {
   }
 }
 
-/** What was pushed goes on by itself for a moment, and a wheel's turn arrives a moment later. */
+/** Waits until scrolling ends: flings continue for a moment, and wheel events take effect a little later. */
 async function untilStill({ messages }: ChatPage): Promise<void> {
   await messages.evaluate(async (scroller) => {
     let place = scroller.scrollTop;
@@ -33,7 +33,7 @@ async function untilStill({ messages }: ChatPage): Promise<void> {
   });
 }
 
-/** What a reader does to see what is further up. */
+/** Gestures with which a reader looks further up. */
 const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise<void>> = {
   "the wheel upward": async ({ page }) => page.mouse.wheel(0, -120),
   "the wheel upward by a pixel at a time": async ({ page, messages }) => {
@@ -68,14 +68,14 @@ const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise
     while (!(await isFocused(link))) await page.keyboard.press("Shift+Tab");
   },
   "a selection upward": async ({ page }, x, y) => {
-    // What is selected already would be dragged.
+    // An existing selection would be dragged.
     await page.evaluate(() => getSelection()?.empty());
     await page.mouse.down();
     await page.mouse.move(x + 40, y - 30, { steps: 4 });
   },
 };
 
-/** How far the text under the reader's eyes moves, in each frame in which the answer grows by so many characters. */
+/** Maximum movement of the text that the reader sees, over all frames in which the answer grows by 1,500 characters. */
 const movement = ({ messages }: ChatPage) =>
   messages.evaluate(async (scroller) => {
     const root = scroller.getRootNode() as ShadowRoot;
@@ -108,7 +108,7 @@ for (const follow of ["end", "question"] as const) {
     assert.ok(box);
     const [x, y] = [box.x + 60, box.y + box.height / 2];
     const gestures = Object.entries(GESTURES);
-    // Chrome moves the text under the pointer now and then, if it may, where that is at the end.
+    // At the end, Chrome sometimes moves the text under the pointer if it may, so this gesture is repeated.
     const selecting = gestures.filter(([name]) => name === "a selection upward" && follow === "end");
     for (const [name, gesture] of [...gestures, ...selecting, ...selecting, ...selecting]) {
       if (follow === "question" || (await jump.isVisible())) await jump.click();
@@ -116,7 +116,7 @@ for (const follow of ["end", "question"] as const) {
       await chat.page.mouse.move(x, y);
       await gesture(chat, x, y);
       const isSelecting = name === "a selection upward";
-      // Its place would come under the pointer that still selects.
+      // While selecting, the button stays hidden, because it would appear under the pointer.
       if (!isSelecting) await jump.waitFor();
       await untilStill(chat);
       const moved = await within(movement(chat), "the growth of the answer", 30_000);
@@ -163,7 +163,7 @@ test("a long message of the person shows six lines, opens by its button or by wh
     range.setStart(text, text.data.indexOf("Pasted line 90."));
     range.setEnd(text, range.startOffset + 1);
     const before = range.getBoundingClientRect().top;
-    // As the browser's search does.
+    // Like the browser's "find in page".
     bubble.scrollTop = before - bubble.getBoundingClientRect().top - 100;
     const found = range.getBoundingClientRect().top;
     while (bubble.clientHeight < 1_000) await new Promise(requestAnimationFrame);
@@ -171,7 +171,7 @@ test("a long message of the person shows six lines, opens by its button or by wh
     return range.getBoundingClientRect().top - found;
   });
   assert.ok(Math.abs(top) < 2, `what was found has moved by ${top} px`);
-  // One long paragraph is counted as it is laid out; what has no more than six lines has no button.
+  // A long paragraph counts by its rendered lines; up to six lines, there is no button.
   await chat.say("word ".repeat(400).trim());
   await chat.answered(2);
   const second = chat.questions.nth(1).getByRole("button", { name: /^Show all \d+ lines$/ });
@@ -180,7 +180,7 @@ test("a long message of the person shows six lines, opens by its button or by wh
   await chat.answered(3);
   const third = chat.questions.nth(2).getByRole("button", { name: /^Show/ });
   assert.equal(await third.count(), 0);
-  // On a narrower screen it has more.
+  // On a narrower screen it has more lines.
   const size = chat.page.viewportSize() ?? assert.fail();
   await chat.page.setViewportSize({ width: 360, height: size.height });
   await third.waitFor();

@@ -1,4 +1,4 @@
-/** Small windows, large text and wide spacing: everything can still be read and used (WCAG 1.4.4, 1.4.10, 1.4.12). */
+/** Small windows, large text and wide spacing: everything stays readable and usable (WCAG 1.4.4, 1.4.10, 1.4.12). */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -27,7 +27,7 @@ ${"```"}
 | ${"some cell | ".repeat(12)}
 `;
 
-/** The spacing that WCAG 1.4.12 names, in the page and in every shadow root. */
+/** The text spacing of WCAG 1.4.12, in the page and in every shadow root. */
 const SPACING =
   "* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important } p { margin-block-end: 2em !important }";
 
@@ -50,8 +50,8 @@ const openRich = (t: TestContext, options: BrowserContextOptions, failing: Promi
   });
 
 /**
- * What a person cannot reach or read: controls that lie outside of the window even after the browser has brought them into view, texts
- * of buttons that are cut, and boxes wider than what is around them.
+ * Content that users cannot reach or read: controls outside of the window even after scrolling them into view, button
+ * texts that are cut off, and boxes wider than their container.
  */
 function losses(page: Page): Promise<string[]> {
   return page.locator("agent-chat").evaluate((chat) => {
@@ -64,7 +64,7 @@ function losses(page: Page): Promise<string[]> {
     for (const control of root.querySelectorAll<HTMLElement>("button, textarea, input, a")) {
       if (control.offsetParent === null || control.closest("[inert]")) continue;
       const name = control.getAttribute("aria-label") ?? control.textContent.trim() ?? control.tagName;
-      // In a low window the header is there at the conversation's start, and for the focus.
+      // In a low window, the header is visible only at the conversation's start, or when it has the focus.
       const isInHeader = control.closest(".header") !== null;
       if (isInHeader) control.focus();
       control.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -72,7 +72,7 @@ function losses(page: Page): Promise<string[]> {
       const inView = left >= -0.5 && right <= innerWidth + 0.5 && top >= -0.5 && bottom <= innerHeight + 0.5;
       if (!inView) lost.push(`"${name}" is out of view: ${left}, ${top} to ${right}, ${bottom}`);
       const x = Math.min(right - 2, Math.max(left + 2, (left + right) / 2));
-      // A long draft scrolls in its card.
+      // A long draft scrolls within its card.
       const card = control.matches("textarea") ? control.closest('[part="composer"]')?.getBoundingClientRect() : null;
       const hit = root.elementFromPoint(
         x,
@@ -146,7 +146,7 @@ for (const [name, options] of CASES) {
     }
     await chat.page.getByRole("button", { name: "A third one" }).waitFor();
     assert.deepEqual(await losses(chat.page), [], "greeting");
-    // With the question at the top there is the way to the end, which lies over what scrolls.
+    // With `follow="question"`, the jump button would cover the messages.
     await chat.page.locator("agent-chat").evaluate((element) => element.setAttribute("follow", "end"));
     await fill(chat, failing.open);
     assert.deepEqual(await losses(chat.page), [], "conversation");
@@ -161,7 +161,7 @@ for (const [name, options] of CASES) {
       });
       assert.ok(isInView, `the button that sends, at the ${block} of a long draft`);
     }
-    // Without a pointer, since a low window has the header for the focus only.
+    // By keyboard, because in a low window the header is only visible when focused.
     await chat.page.locator('[part="list"]').press("Enter");
     await chat.page
       .getByRole("button", { name: /^Options for/ })

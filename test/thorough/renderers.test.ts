@@ -1,4 +1,4 @@
-/** Blocks that a page draws itself. */
+/** Blocks rendered by the page. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -10,7 +10,7 @@ import { say, wait } from "../support/scripted-provider.ts";
 
 const browser = await launchBrowser({ after });
 
-/** Of a page with a renderer. */
+/** Script of a page with a renderer. */
 const SCRIPT = `
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelector("agent-chat").renderers = {

@@ -1,4 +1,4 @@
-/** Routers put the next page in the place of this one, without a load. */
+/** Client-side routers replace the page's content without loading a page. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -33,7 +33,7 @@ for (const [router, navigate] of [
     await button(page).click();
     await chat.say("Go");
     await chat.replies.getByText("Let me").waitFor();
-    // A page that was kept has a copy of the button.
+    // A cached page contains a copy of the launcher.
     const visitNext = (inside: string) =>
       script(
         page,

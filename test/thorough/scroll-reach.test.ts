@@ -1,4 +1,4 @@
-/** Code and tables that are wider than the answer: scrolled by keyboard, under a name; others are no stops of the Tab key. */
+/** Code and tables wider than the answer can be scrolled by keyboard and have a name; others are no Tab stops. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -53,7 +53,7 @@ test("what is wider than the answer is a stop with a name, and is scrolled there
   await page.setViewportSize({ width: 320, height: 640 });
   await named("sh").waitFor();
   assert.equal(await canFocus(command), true);
-  // Nothing takes the focus away that somebody has.
+  // An element that has the focus keeps it.
   await page.setViewportSize({ width: 1280, height: 640 });
   await page.waitForFunction((box) => box && box.scrollWidth === box.clientWidth, await command.elementHandle());
   await hasFocus(command);

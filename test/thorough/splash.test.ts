@@ -1,4 +1,4 @@
-/** What the page shows before its script is there. */
+/** The page before its script is loaded. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -23,7 +23,7 @@ for (const path of ["/", "/?embed=1"]) {
     const advice = page.getByText("Please check your connection");
     await mark.waitFor();
     assert.equal(await advice.isVisible(), false);
-    // Ten seconds later.
+    // Skips ten seconds.
     await advice.evaluate((it) => {
       for (const animation of it.getAnimations()) animation.finish();
     });

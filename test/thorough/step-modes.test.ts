@@ -1,4 +1,4 @@
-/** `thinking`, `tools`, `agent-chat-tool` and `exportTranscript`: what a page decides, hears and takes of an answer. */
+/** `thinking`, `tools`, `agent-chat-tool` and `exportTranscript`: settings, events and exports of an answer. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -94,7 +94,7 @@ test("a page opens, closes and hides thoughts and tool calls, hears of calls, an
   assert.equal(await chat.tools.count(), 2);
 });
 
-/** A page that sets everything anew at each piece of an answer, with new functions, as a framework's templates do. */
+/** A page that sets all properties on each piece of an answer, with new functions, like templates of frameworks. */
 const FRAMEWORK = `
   document.addEventListener("DOMContentLoaded", () => {
     const chat = document.querySelector("agent-chat");
@@ -172,7 +172,7 @@ test("a page that sets new objects of the same content, as a framework does at e
   );
   const { drawn, renders } = (await page.evaluate("page")) as { drawn: number; renders: number };
   assert.equal(drawn, 4, "the call once as it ran and once as it had ended, and each message's header once");
-  // What is new is drawn by the functions that were set last.
+  // New content is rendered by the functions that were set last.
   const formula = await answer.locator("i").textContent();
   assert.ok(Number(formula?.replace("Formula ", "")) > 5, `${formula}`);
   await page.getByRole("button", { name: "Dice" }).click();

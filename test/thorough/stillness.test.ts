@@ -1,4 +1,4 @@
-/** What a reader looks at stays where it is: nothing moves because an answer begins or ends. */
+/** What a reader looks at does not move because an answer begins or ends. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -12,7 +12,7 @@ import { define } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
-/** Where the question, the answer or what stands for it, and the composer are. */
+/** Boxes of the question, the answer or its placeholder, and the composer. */
 function places({ page }: ChatPage): Promise<(string | undefined)[]> {
   return page.locator("agent-chat").evaluate((chat) =>
     [".bubble", ".waiting, [part='markdown']", "[part='composer']"].map((selector) => {
@@ -34,7 +34,7 @@ for (const [name, options] of CASES) {
       turns: [[wait(begin.opened), say("One line"), wait(end.opened), say(".")]],
       browser: options,
     });
-    // Of about the width at which a bubble breaks its lines.
+    // About as wide as a bubble before its lines wrap.
     await chat.say(`${"A question that fills its bubble ".repeat(4)}?`);
     await chat.replies.locator(".waiting").waitFor();
     const waiting = await places(chat);
@@ -70,7 +70,7 @@ test("tool calls have their place in an answer that a reload brings back, before
   assert.deepEqual(await places(chat), before);
 });
 
-/** Notes in a page's `moved` each animation and transition that begins in a shadow root, and each scroll that glides. */
+/** Records in a page's `moved` each animation, transition and smooth scroll in a shadow root. */
 function watchMotion(): void {
   const moved = new Set<string>();
   const { attachShadow, scroll }: { attachShadow: Element["attachShadow"]; scroll(options: ScrollToOptions): void } =
@@ -90,7 +90,7 @@ function watchMotion(): void {
   Object.assign(window, { moved });
 }
 
-/** Animations, properties in transition, and a scroll that glides. */
+/** Names of animations, of properties in transition, and of smooth scrolling. */
 const MOTIONS = ["open", "pulse", "rise", "rotate", "scale", "scroll", "shimmer", "spin", "wait"];
 
 for (const reducedMotion of ["reduce", "no-preference"] as const) {
@@ -108,7 +108,7 @@ for (const reducedMotion of ["reduce", "no-preference"] as const) {
       browser: { reducedMotion },
     });
     const { page } = chat;
-    /** An animation begins a frame after its element is there, and not at all if that goes before. */
+    /** An animation begins one frame after its element appears, and never if the element is removed before. */
     const begins = async (...motions: string[]) => {
       if (!isCalm) await page.waitForFunction(`${JSON.stringify(motions)}.every((it) => moved.has(it))`);
     };
@@ -143,7 +143,7 @@ for (const reducedMotion of ["reduce", "no-preference"] as const) {
     await chat.replies.last().hover();
     await page.getByRole("button", { name: "Bad answer" }).last().click();
     await page.locator('[part="feedback-form"]').waitFor();
-    // What is missing is named below.
+    // The assertion below names the missing ones.
     await begins(...MOTIONS).catch(() => undefined);
     await page.keyboard.press("Escape");
     const moved = await page.evaluate<string[]>("[...moved]");

@@ -1,4 +1,4 @@
-/** Sites that allow nothing but the chat's server, or nothing but scripts with a nonce, and want Trusted Types. */
+/** Sites that allow only the chat's server, or only scripts with a nonce, and require Trusted Types. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -15,7 +15,7 @@ const browser = await launchBrowser({ after });
 
 const ANSWER = "**Strict** `but` fine.\n\n```ts\nconst a = 1;\n```\n\n| A |\n|---|\n| 1 |\n";
 
-/** What this conversation needs beside the chat itself. */
+/** Chunks that this conversation needs in addition to the chat itself. */
 const LAZY = ["code-blocks", "de", "highlight", "panel"];
 
 for (const [what, scripts, attributes] of [
@@ -55,7 +55,7 @@ for (const [what, scripts, attributes] of [
     await chat.files.setInputFiles([file]);
     const field = page.getByRole("textbox", { name: "Nachricht" });
     await field.fill("Hi");
-    // Not while the file is being read.
+    // Not before the file has been read.
     const send = page.getByRole("button", { name: "Nachricht senden" });
     await send.and(page.locator(":enabled")).waitFor();
     await field.press("Enter");
@@ -70,7 +70,7 @@ for (const [what, scripts, attributes] of [
     await field.press("ArrowUp");
     await page.locator('[part="editing"]').waitFor();
     const missing = () => LAZY.filter((name) => !loaded.has(name));
-    // What is drawn without waiting for it, such as colours, may still be on its way.
+    // Parts that rendering does not wait for, such as colours, may still be loading.
     const last = { predicate: () => missing().length === 0 };
     if (missing().length > 0) await page.waitForEvent("response", last).catch(() => undefined);
     assert.deepEqual(missing(), [], [...loaded].join());

@@ -1,4 +1,4 @@
-/** `accent`, `corners` and `density`: attributes with which a site fits the chat to itself. */
+/** `accent`, `corners` and `density`: attributes that adapt the chat to a site. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -24,7 +24,7 @@ const { page, complaints } = await openPage(file, browser, { reducedMotion: "red
 await page.goto(site.url);
 await page.locator('[part="input"]').waitFor();
 
-/** Sets attributes of the chat, and waits until it has taken them. */
+/** Sets attributes of the chat, and waits for its update. */
 async function set(attributes: Record<string, string>): Promise<void> {
   await page.locator("agent-chat").evaluate(async (chat, values) => {
     for (const [name, value] of Object.entries(values)) chat.setAttribute(name, value);
@@ -32,7 +32,7 @@ async function set(attributes: Record<string, string>): Promise<void> {
   }, attributes);
 }
 
-/** Red, green and blue as the browser paints them, from 0 to 255. */
+/** Red, green and blue of the rendered colour, from 0 to 255. */
 function painted(page: Page, property: string, selector = '[part="header"] .avatar'): Promise<number[]> {
   return page.locator(selector).evaluate((mark, name) => {
     const canvas = document.createElement("canvas").getContext("2d");

@@ -43,7 +43,7 @@ test("the page and the browser's bars follow the system's theme until one is cho
   await chat.page.reload();
   await chat.greeting.waitFor();
   assert.equal(await background(chat), LIGHT);
-  // Light was chosen in a light system, so the way back was next: now it is after the system's own.
+  // After choosing light in a light system, "follow the system" was the next choice; now dark comes first.
   await toggle("dark").click();
   const auto = chat.page.getByRole("button", { name: "Follow the system theme" });
   await auto.click();
@@ -144,7 +144,7 @@ for (const path of ["/", "/?embed=1"]) {
   });
 }
 
-/** Shows an address of the server in a frame of another site. */
+/** Opens an address of the server in a frame of another site. */
 async function openFramed(
   t: TestContext,
   {
@@ -156,7 +156,7 @@ async function openFramed(
     path: string;
     allowed?: "SITE" | "https://other.example";
     key?: string;
-    /** Whether the browser will say that it refuses it. */
+    /** Whether the browser is expected to report a refusal. */
     isRefused?: boolean;
   },
 ): Promise<{ frame: Frame | undefined; refused: string[] }> {

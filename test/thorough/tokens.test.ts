@@ -1,4 +1,4 @@
-/** Every variable that a site may set changes what it says, in the parts that are drawn late as well. */
+/** Each documented CSS variable changes what it claims, including in parts that render late. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -36,11 +36,11 @@ key: value
 \`\`\`
 `;
 
-/** What a site sets, and what is then found among the looks. */
+/** A value to set, and the computed value that should result. */
 function sampleOf(name: string): [value: string, found: string] {
   if (name.includes("-font")) return ["Tokenia", "Tokenia"];
   if (name.endsWith("-radius")) return ["33px", "33px"];
-  // With the gutters of a wide window.
+  // Includes the gutters of a wide window.
   if (name.endsWith("-column")) return ["543px", "591px"];
   return ["rgb(1, 2, 3)", "rgb(1, 2, 3)"];
 }
@@ -60,9 +60,9 @@ test("each variable of the document changes how something looks, and taken away 
   await chat.send.waitFor();
   await chat.say("Fail");
   await chat.retry.waitFor();
-  // The field's own outline, and what is said of the line.
+  // Shows the field's own border; later, the connection's notice.
   await chat.input.blur();
-  // Without a network nothing more would come.
+  // Waits for lazy parts, which could not load without a network.
   await chat.page.waitForFunction(() => CSS.highlights.has("agent-chat-deleted"));
   await canCopy(chat.page);
   await chat.page.context().setOffline(true);

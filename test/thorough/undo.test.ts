@@ -1,4 +1,4 @@
-/** "New conversation" in the panel of a site, and back. */
+/** "New conversation" in the panel of a site, and its undo. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -28,7 +28,7 @@ for (const persist of ["session", "none"]) {
     await chat.replies.getByText("Half").waitFor();
     await reset.click();
     await chat.greeting.waitFor();
-    // Another connection, which the server must not take for the end of the answer.
+    // Opens another connection, which the server must not take for the end of the answer.
     await chat.input.press("a");
     await undo.click();
     rest.open();

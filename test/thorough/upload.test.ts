@@ -1,4 +1,4 @@
-/** Large files on their way: what is seen of it, and what Stop and a lost connection do to it. */
+/** Uploads of large files: progress, and the effects of Stop and of a lost connection. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -14,10 +14,10 @@ import { startServer } from "../support/start-server.ts";
 
 const browser = await launchBrowser({ after });
 
-/** More than the buffers of two machines hold, so that some of it stays in the browser. */
+/** More bytes than the buffers of two machines hold, so that some stay in the browser. */
 const SIZE = 15_000_000;
 
-/** A chat whose connection is open and can be frozen, with a large file in its composer. */
+/** A chat over a connection that can be frozen, with a large file in its composer. */
 async function openWithFile(t: TestContext, proxy: ProxyOptions = {}, size = SIZE) {
   const turns = [[say("Hello.")], [say("Received.")], [say("On.")]];
   const server = await startServer(t, { turns });
@@ -62,7 +62,7 @@ test("Stop while files leave takes them back: the model is never asked, and the 
   await progress.waitFor({ state: "hidden" });
   network.thaw();
   await ask("Something else", "Received.");
-  // What the browser was given before, it sends on behind that.
+  // The browser still sends the buffered data of the stopped message after that.
   const isLogged = async () => {
     while (!log.some((line) => line.includes('"end":"stopped"'))) await setTimeout(20);
   };

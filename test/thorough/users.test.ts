@@ -1,4 +1,4 @@
-/** Who is asking, in the browser: what one user has said is not for the next one, on no screen, in no storage, in no tab. */
+/** Users in the browser: no screen, storage or tab shows one user's conversations to the next. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
@@ -15,7 +15,7 @@ import { startServer, type TestServer } from "../support/start-server.ts";
 
 const browser = await launchBrowser({ after });
 
-/** The token is the user's id, but for those that have expired. A session of the server's own site is as good. */
+/** The token is the user's id unless it has expired. A session of the server's own site works, too. */
 const byToken: Authenticate = ({ token, headers }) => {
   const id = token ?? /session=(\w+)/.exec(headers.cookie ?? "")?.[1];
   if (id === undefined || id.startsWith("expired")) throw new Unauthorized("Your session has ended.");
@@ -26,7 +26,7 @@ const SIGN_IN = "Please sign in to write here.";
 
 const turnsOf = (...texts: string[]): Turn[] => texts.map((text) => [say(text)]);
 
-/** A server that knows its users, and notes whose messages come. */
+/** A server with `authenticate` that records the users of all messages. */
 async function startWithUsers(
   t: TestContext,
   turns: readonly Turn[],
@@ -40,7 +40,7 @@ async function startWithUsers(
   return { server: await startServer(t, { authenticate: byToken, turns, agent: { instructions }, env }), users };
 }
 
-/** A page of another site, whose script has run before the element is drawn. */
+/** A page of another site, whose script runs before the element is rendered. */
 async function openSite(t: TestContext, { url }: TestServer, script: string, expected?: RegExp) {
   const html = `<agent-chat server="${url}"></agent-chat>
     <script>const chat = document.querySelector("agent-chat"); ${script}
@@ -60,7 +60,7 @@ const set = (page: Page, token: string | undefined) =>
 
 const signOut = (page: Page) => page.locator("agent-chat").evaluate((chat: AgentChat) => chat.signOut());
 
-/** All that the element has in the browser, as a text. */
+/** All data that the element has stored in the browser, as a text. */
 const stored = (page: Page): Promise<string> =>
   page.evaluate(`(async () => {
     let rows = [];
@@ -75,14 +75,14 @@ const stored = (page: Page): Promise<string> =>
     return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, rows]);
   })()`);
 
-/** All that the element has drawn, whether it is seen or not. */
+/** All that the element has rendered, visible or not. */
 const drawn = (page: Page): Promise<string> =>
   page.locator("agent-chat").evaluate((chat) => {
     const field = chat.shadowRoot?.querySelector("textarea")?.value ?? "";
     return `${chat.shadowRoot?.textContent ?? ""}${field}`;
   });
 
-/** Databases are written a moment after the screen. */
+/** Waits until the data match (or no longer match): databases are written a moment after the screen. */
 async function untilStored(page: Page, what: RegExp, isStored = true): Promise<void> {
   const waiting = async () => {
     while (what.test(await stored(page)) !== isStored) await page.evaluate(() => new Promise(requestAnimationFrame));
@@ -95,7 +95,7 @@ async function assertNothingOf(page: Page, what: RegExp, tab: string): Promise<v
   await untilStored(page, what, false);
 }
 
-/** Attaches a file that takes until the returned function is called, whose promise resolves when the file was judged. */
+/** Attaches a file, read once the returned function is called, whose promise resolves when it was checked. */
 const attachSlowly = (page: Page, name: string) =>
   page.locator("agent-chat").evaluateHandle((chat: AgentChat, fileName) => {
     const file = new File(["no picture"], fileName);
@@ -146,7 +146,7 @@ test("of a user who has signed out nothing is left, on screen, in storage and in
   await one.input.press("Enter");
   await one.answered();
   assert.equal(await shown(one.answer), "Fine, Bob.");
-  // Without a sign-out, the page has another user.
+  // Without a sign-out, the page changes to another user.
   await one.input.fill("Bob was writing");
   const readOn = await attachSlowly(one.page, "Bob.png");
   await set(one.page, "eve");

@@ -11,14 +11,14 @@ const browser = await launchBrowser({ after });
 interface VisitOptions {
   key?: string;
   env?: Record<string, string>;
-  /** What will be in the console. */
+  /** Expected console messages. */
   expected?: RegExp;
 }
 
-/** The browser and the element say that the server refuses the site. */
+/** Messages of the browser and the element when the server rejects the site. */
 const REFUSED = /blocked by CORS policy|net::ERR_FAILED|does not allow pages of/;
 
-/** Opens the widget on another site's page, with this key in its script tag. In settings `SITE` is that site. */
+/** Opens the widget on another site's page, with this key in its script tag; in settings, `SITE` is that site. */
 async function visit(t: TestContext, { key, env = {}, expected }: VisitOptions) {
   const pages: Record<string, string> = {};
   const { publicUrl } = await startSite(t, pages);

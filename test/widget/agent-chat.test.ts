@@ -38,7 +38,7 @@ test("an expired conversation is continued only by a click that says what it cos
   assert.deepEqual((await server.turn()).body.state, {});
 });
 
-/** What the console gets until the end of the test. */
+/** Collects the console's messages until the end of the test. */
 function consoleOf(t: TestContext, method: "warn" | "error"): string[] {
   const texts: string[] = [];
   t.mock.method(console, method, (text: string) => texts.push(text));
@@ -121,11 +121,11 @@ test("values of properties that do not exist are named once, and the default hol
   chat.setAttribute("tools", "folded");
   chat.setAttribute("actions", "copy,edit");
   chat.removeAttribute("theme");
-  // As a framework writes it that draws before the element is defined.
+  // Set like this by frameworks that render before the element is defined.
   chat.setAttribute("toolRenderers", "[object Object]");
   await chat.updateComplete;
   assert.deepEqual([chat.tools, chat.actions, chat.theme, chat.toolRenderers], ["auto", "all", "auto", undefined]);
-  // What warns is loaded with the first mistake.
+  // The code that warns is loaded with the first mistake.
   while (warnings.length < 3) await new Promise(setImmediate);
   assert.deepEqual(warnings, [
     '<agent-chat> tools must be one of auto, open, closed, hidden, titles, not "folded"',
@@ -177,7 +177,7 @@ test("stop in the same moment as send stops that answer, and nobody is asked", a
   assert.deepEqual(reasons, ["stopped", "stop"]);
 });
 
-/** A call that waits for approval, and the end of the run that asks. */
+/** A call that waits for approval; `ASKED` is the end of its run. */
 const payAsks = (text: string, expires_at = "2099-01-01T00:00:00Z"): StreamEvent =>
   ({
     type: "tool_approval",
@@ -356,7 +356,7 @@ test("what a user has decided as another one came is not sent for that one", asy
   (await server.turn()).send(payAsks("Pay?"), ASKED);
   await sent;
   const asAda = await until(chat, () => press);
-  // The chat hears of it as it asks whose the decision is.
+  // The chat notices the change when it asks whose decision it is.
   info.user = "bob";
   asAda();
   await page.shown(".greeting");
@@ -395,7 +395,7 @@ test("a page adds messages that the server never sees: behind a running answer, 
   assert.equal(new Set([first, ...ids]).size, 3);
   assert.deepEqual(articles(), ["page", "user", "assistant", "page", "page"]);
   assert.match(page.text(".exchange:last-child agent-chat-message:last-child"), /^Concierge said: Two/);
-  // The page may say what to do after a failure.
+  // The page may add a message after a failure.
   chat.addEventListener("agent-chat-error", () => void chat.addMessage({ text: "Call us" }), { once: true });
   const failing = chat.send("And now?");
   const second = await server.turn();

@@ -7,7 +7,7 @@ import { Announcer } from "../../widget/ui/controllers/announcer.ts";
 import { spokenTexts } from "../../widget/ui/controllers/answer-announcer.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 
-/** An announcer, and what it says at the moment. */
+/** An announcer, and its current text. */
 function announcer(t: TestContext) {
   const clock = stopClock(t);
   const root = document.createElement("div");

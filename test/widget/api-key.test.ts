@@ -1,4 +1,4 @@
-/** The key of a server: asked for, checked, kept and forgotten. */
+/** The server's key: asking for it, checking, storing and forgetting it. */
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
@@ -103,7 +103,7 @@ test("a key about which the server cannot be asked is stored once an answer has 
   assert.equal(stored(server.url), "good");
 });
 
-/** A message that has met a stored key that is good no longer. */
+/** Sends a message with a stored key that is no longer valid. */
 async function meetRefusal(t: Parameters<typeof openClient>[0], socket = true) {
   const server = await startScriptedServer(t, { key: "good", socket });
   localStorage.setItem(`agent-chat-key:${server.url}`, "revoked");

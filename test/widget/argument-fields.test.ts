@@ -1,4 +1,4 @@
-/** The fields in which a person changes the arguments of a call: what each of them is, and what is read of it. */
+/** Fields for editing a call's arguments: their types, and the values read from them. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -9,13 +9,13 @@ import { definePart } from "../../widget/ui/chat-part.ts";
 import type { ChatContext } from "../../widget/ui/context.ts";
 import { test } from "../support/rows.ts";
 
-// Under a name of its own, whatever another file of this process has defined.
+// A name of its own: another file of this process may have defined the usual one.
 class Fields extends ArgumentFields {}
 definePart("x-argument-fields", Fields);
 
 const context = { strings: en, actions: { holdScroll() {} } } as unknown as ChatContext;
 
-/** Fields for one argument `a`, or for all that are given. */
+/** Fields for one argument `a`; `more` extends its schema, `sent` the call. */
 async function fieldsFor(
   a: unknown,
   schema: object | undefined,
@@ -42,7 +42,7 @@ async function fieldsFor(
 
 const controlIn = (fields: Fields) => fields.querySelector<HTMLInputElement>("input, select, textarea");
 
-/** What the first control is: its tag and its type. */
+/** The first control's tag and type. */
 function kindOf(fields: Fields): string {
   const control = controlIn(fields);
   return control ? `${control.localName}${control.localName === "input" ? ` ${control.type}` : ""}` : "none";
@@ -59,7 +59,7 @@ async function type(fields: Fields, value: string | boolean): Promise<void> {
 
 const CHECK = "Please check this value.";
 
-/** The value, its schema, the control, what is typed, and what comes of it: the new value, or why it does not fit. */
+/** A value, its schema, the control, the input, and the result: the new value, or the error message. */
 const ROWS: [value: unknown, schema: object | undefined, control: string, typed: string | boolean, outcome: unknown][] =
   [
     ["x", { type: "string" }, "input text", "y", { a: "y" }],

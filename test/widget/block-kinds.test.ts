@@ -1,4 +1,4 @@
-/** Kinds of blocks: one of this test's own, which no file of the chat knows, is a row of the table like the others. */
+/** Kinds of blocks: a kind defined by this test, unknown to all files of the chat, works like a built-in one. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -177,7 +177,7 @@ test("calls that wait are a kind of their own: drawn together and exported, also
     [...(parts[2]?.querySelectorAll(".question") ?? [])].map(({ textContent }) => textContent.trim()),
     ["Pay c2?", "Pay c3?"],
   );
-  // Each has its own button for what the person is most likely to want, and none is for all.
+  // Each card has its own primary button, and there is none for all.
   const filled = () => [...element.querySelectorAll(".filled")].map((it) => it.id);
   assert.deepEqual(filled(), ["approve-c2", "approve-c3"]);
   element.querySelector<HTMLElement>("#decline-c2")?.click();
@@ -188,7 +188,7 @@ test("calls that wait are a kind of their own: drawn together and exported, also
     exported.blocks.map((it: { text?: string; question?: string }) => it.text ?? it.question),
     ["A", "Pay c2?", "B", "Pay c3?"],
   );
-  // Nobody can decide about a call that the agent no longer knows of.
+  // Calls that the agent no longer knows cannot be decided.
   element.message = answer([waiting("c2")], { forgotten: true });
   element.context = context;
   await element.updateComplete;

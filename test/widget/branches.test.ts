@@ -1,4 +1,4 @@
-/** A property of conversations: each branch goes on with its own state. What people do in tabs: `operations.test.ts`. */
+/** A property of conversations: each branch continues with its own state. `operations.test.ts` covers tabs. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -38,7 +38,7 @@ const operation = fc.oneof(
   fc.constant({ do: "reload" as const }),
 );
 
-/** What the agent has been told: neither what the page has added, nor what was never answered. */
+/** Texts that the agent knows: without those added by the page and those never answered. */
 const known = (messages: readonly Message[]): string[] =>
   messages
     .filter(({ role }) => role !== "page")
@@ -67,7 +67,7 @@ test("each branch goes on with its own state over random edits, repeats, switche
           at: 1,
           ...(state && { state }),
         });
-      /** As the server does, from nothing but what it was sent. */
+      /** Answers like the server, from nothing but the request. */
       const answer = () => {
         const question = lastQuestionOf(conversation);
         assert.ok(question);
@@ -87,7 +87,7 @@ test("each branch goes on with its own state over random edits, repeats, switche
         const questions = messages.filter(({ role }) => role === "user");
         if (it.do === "ask") ask();
         else if (it.do === "edit" && questions.length > 0) {
-          // Also one that is out of sight: another tab may have shown another branch meanwhile.
+          // Also for a hidden message, because another tab may have switched branches.
           const all = conversation.tree.filter(({ role }) => role === "user");
           const changed = all[it.at % all.length];
           assert.ok(changed && canReplace(conversation, changed.id));

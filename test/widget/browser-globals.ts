@@ -1,11 +1,11 @@
-/** A DOM, with network calls that really go out: happy-dom's own ones follow a browser's origin rules. */
+/** A DOM with real network calls: those of happy-dom enforce a browser's origin rules. */
 
 const { fetch, AbortController, AbortSignal, ReadableStream, TextDecoder } = globalThis;
 
 await import("../support/dom.ts");
 const { WebSocket } = await import("ws");
 
-/** Every socket that was opened, so that a test can wait for what the browser's side notices. */
+/** All opened sockets, so that tests can wait for events of the browser's side. */
 export const openedSockets: InstanceType<typeof WebSocket>[] = [];
 
 class RecordedWebSocket extends WebSocket {

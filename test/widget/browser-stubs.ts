@@ -1,8 +1,8 @@
-/** What a browser has and the oldest Node has not, for tests without a DOM: WebSocket, storage, and a window without frames. */
+/** Browser features that the oldest Node lacks, for tests without a DOM: WebSocket, storage, window. */
 
 import { WebSocket } from "ws";
 
-/** Every socket that was opened, so that a test can wait for what the client's side notices. */
+/** All opened sockets, so that tests can wait for events of the client's side. */
 export const openedSockets: WebSocket[] = [];
 
 class RecordedWebSocket extends WebSocket {
@@ -12,7 +12,7 @@ class RecordedWebSocket extends WebSocket {
   }
 }
 
-/** As a browser's, with its properties: one by one as `Object.keys` sees them. */
+/** Like a browser's storage: its items are own properties, visible to `Object.keys`. */
 export class TestStorage {
   getItem(name: string): string | null {
     return Object.hasOwn(this, name) ? String(Reflect.get(this, name)) : null;

@@ -1,4 +1,4 @@
-/** A client of a server as an element has one, without the element; and what it has reported. */
+/** A client of a server, as an element has it but without the element, and its reports. */
 
 import "fake-indexeddb/auto";
 import "./browser-stubs.ts";
@@ -15,25 +15,25 @@ import { within } from "../support/deadline.ts";
 export interface ClientSetup {
   url: string;
   siteKey?: string;
-  /** Where conversations are kept, in place of the browser's database. */
+  /** The store of conversations, in place of the browser's database. */
   store?: ConversationStore;
-  /** Whether they are kept; else they are with a `store`. */
+  /** Whether conversations are stored. Default: only if there is a `store`. */
   persist?: boolean;
   id?: string;
-  /** Whether the store is a library that is listed. */
+  /** Whether the store is a library whose conversations are listed. */
   keepsAll?: boolean;
   userToken?: ClientOptions["userToken"];
   metadata?: ClientOptions["metadata"];
-  /** What to wait for; until the server has described its agent. */
+  /** The condition to wait for. Default: the server has described its agent. */
   until?: (client: Client) => boolean;
 }
 
 export interface TestClient {
   client: Client;
-  /** What the page was informed of, one line for each event. */
+  /** The events reported to the page, one line each. */
   reports: string[];
   drafts: Draft[];
-  /** Resolves when the condition holds; it is asked after each change. */
+  /** Resolves when the condition is true, which is checked after each change. */
   until(condition: (client: Client) => boolean): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export async function openClient(
   return { client, reports, drafts, until };
 }
 
-/** As the element does. `asked`: ids of what a person wants to be sent now. */
+/** Sends queued messages like the element. `asked`: ids of those that the user wants to be sent now. */
 export function sendQueuedOf(client: Client, asked?: readonly string[]): Promise<void> {
   const { session } = client;
   const isReady = () => session === client.session && client.isReady;
@@ -107,7 +107,7 @@ export function sendQueuedOf(client: Client, asked?: readonly string[]): Promise
 
 export const queuedIds = ({ session }: Client): readonly string[] => session.queued.map(({ id }) => id);
 
-/** Everything that the browser has kept of the conversations of a server. */
+/** All conversations of a server that the browser has stored. */
 export async function keptAt(url: string) {
   const store = new IndexedDbStore(new URL(url));
   const loaded = await Promise.all((await store.list()).map(({ id }) => store.load(id)));
@@ -121,7 +121,7 @@ export const lastAnswer = ({ session }: Client): AssistantMessage | undefined =>
   return last?.role === "assistant" ? last : undefined;
 };
 
-/** Texts of the messages, as they are read. */
+/** The texts of the messages; other blocks are represented by their type. */
 export const textsOf = (messages: readonly Message[]): string[] =>
   messages.map((message) =>
     message.role !== "assistant"

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { grammarOf } from "../../widget/markdown/code-blocks/code-blocks.ts";
 
-// The chunk watches what can be seen, which nothing can without a layout.
+// The chunk observes visibility, which does not exist without a layout.
 Object.assign(globalThis, {
   IntersectionObserver: class {
     observe() {}
@@ -22,7 +22,7 @@ function coloursOf(css: string, name: string): [string, string] {
   return [light, dark];
 }
 
-/** Contrast of two colours by WCAG 2. */
+/** Contrast ratio of two colours by WCAG 2. */
 function contrast(a: string, b: string): number {
   const luminance = (colour: string) => {
     const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
@@ -54,7 +54,7 @@ function code(language: string): Element {
   return element;
 }
 
-/** Written after a fence, with a keyword or name that has a colour in that language. */
+/** Names after a fence, a source, and a part of it that gets a colour in these languages. */
 const SAMPLES: [languages: string, source: string, text: string, role: string][] = [
   ["js ts jsx tsx javascript typescript mjs cts", "const a = 1;", "const", "keyword"],
   ["py python", "def f(): return None", "def", "keyword"],

@@ -1,4 +1,4 @@
-/** Which files a message may have, and how much room for them is beside what else goes with it. */
+/** Which files a message may have, and how much room they have beside its other content. */
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
@@ -13,7 +13,7 @@ const png = (name: string, more = 0) => new File([PNG, "x".repeat(more)], name, 
 
 async function open(t: TestContext, options: ScriptOptions = {}) {
   const server = await startScriptedServer(t, options);
-  // People are asked for a key on pages of the server itself.
+  // Users are only asked for a key on pages of the server itself.
   (window as unknown as HappyWindow).happyDOM.setURL(server.url);
   const page = await mount(t, { server: server.url });
   await page.shown("textarea");
@@ -31,7 +31,7 @@ async function open(t: TestContext, options: ScriptOptions = {}) {
   return { server, page, attach, converse };
 }
 
-/** A server that takes little: a file of 2 kB fits where nothing else is sent. */
+/** A server with a low limit: a file of 2 kB fits if nothing else is sent. */
 const openSmall = (t: TestContext, max_body_bytes: unknown = 16_384 + 4_000) =>
   open(t, { info: { max_body_bytes: max_body_bytes as number } });
 

@@ -1,4 +1,4 @@
-/** Comments name the elements' parts, slots and variables: here they are compared with templates and style sheets. */
+/** Compares the parts, slots and variables documented in comments with templates and style sheets. */
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,10 +11,10 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .map((path) => ({ path, code: readFileSync(new URL(path, folder), "utf8") }));
 const source = (path: string) => files.find((file) => file.path === path)?.code ?? assert.fail(path);
 
-/** Parts and variables are described where they are. */
+/** Parts and variables are documented where they are defined. */
 const element = ["element/agent-chat.ts", "ui/screen.ts", "styles/tokens.css"].map(source).join("");
 const launcher = source("launcher/launcher.ts");
-/** As the build takes their nesting apart. */
+/** Style sheets without nesting, as the build flattens them. */
 const styles = files
   .filter(({ path }) => path.endsWith(".css"))
   .map(({ path, code }) => ({
@@ -28,7 +28,7 @@ function documented(code: string, tag: string): string[] {
   return [...code.matchAll(new RegExp(`^ \\* @${tag} ([\\w-]+)`, "gm"))].map(([, name = ""]) => name);
 }
 
-/** Names that `pattern` captures in these files; one capture may hold several. */
+/** Names captured by `pattern` in these files; one capture may contain several. */
 function found(sources: readonly { code: string }[], pattern: RegExp): string[] {
   const names = sources.flatMap(({ code }) =>
     [...code.matchAll(pattern)].flatMap(([, list = ""]) => list.split(/[\s,]+/)),
@@ -36,10 +36,10 @@ function found(sources: readonly { code: string }[], pattern: RegExp): string[] 
   return [...new Set(names)].sort();
 }
 
-/** In templates, in DOM that is made by hand, and in what buttons are made of. */
+/** Parts in templates, in DOM code, and in arguments of button functions. */
 const part = /(?:\bpart=\\?"|"part", "|part\.add\("|\b(?:icon|small)Button\(\s*")([\w -]+)"/g;
 
-/** Actions have their names as parts. */
+/** Actions use their names as parts. */
 const actionNames = found(
   ["ui/message-actions.ts", "ui/feedback.ts"].map((path) => ({ code: source(path) })),
   /\bname: "([\w-]+)"/g,
@@ -75,7 +75,7 @@ test("every documented variable is read in one place, and no style sets one", ()
   for (const { path, code } of files) assert.doesNotMatch(code, /--agent-chat-[\w-]+:/, path);
 });
 
-// Browsers look such a rule up again for each token that is written into the conversation.
+// Browsers re-evaluate such rules for each token that is added to the conversation.
 test("no rule asks what the chat or its conversation holds, and none stands apart from the classes that browsers find rules by", () => {
   for (const { path, code } of styles) {
     assert.doesNotMatch(
@@ -89,7 +89,7 @@ test("no rule asks what the chat or its conversation holds, and none stands apar
 
 test("every private variable that a rule reads is set", () => {
   const read = found(styles, /var\(--([\w-]+)\)/g);
-  // By a rule, or by a script.
+  // Set by a rule or by a script.
   const set = new Set([...found(styles, /--([\w-]+):/g), ...found(files, /\("--([\w-]+)",/g)]);
   assert.ok(read.length > 15);
   assert.deepEqual(
@@ -98,7 +98,7 @@ test("every private variable that a rule reads is set", () => {
   );
 });
 
-/** The templates of a source, each without what is inserted into it, from the inside out. */
+/** The templates of a source, innermost first, each without its nested templates. */
 function templatesOf(code: string): string[] {
   const templates: string[] = [];
   const take = (_whole: string, html: string) => {

@@ -1,4 +1,4 @@
-/** Messages and steps as elements of their own: what is redrawn, and what they keep. */
+/** Messages and steps as elements: what is rendered again, and what state they keep. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -45,7 +45,7 @@ function answer(id: string, text: string, more: Partial<AssistantMessage> = {}):
   return { role: "assistant", id, status: "done", blocks: [{ type: "text", text }], ...more };
 }
 
-/** The conversation, in a shadow root as in `<agent-chat>`. */
+/** A conversation in a shadow root, as in `<agent-chat>`. */
 class Conversation extends LitElement {
   static override properties = { messages: { attribute: false }, context: { attribute: false } };
   messages: readonly Message[] = [];
@@ -115,7 +115,7 @@ test("a token redraws one message of many", async (t) => {
 test("a failure is said in the language of the moment", async () => {
   const failure = { code: "connection_lost", retryable: true } as const;
   const list = await mount([answer("m", "", { status: "failed", failure })]);
-  // In a language that runs the other way its full stop would stand at the beginning.
+  // In a right-to-left language, its full stop would otherwise be at the beginning.
   assert.equal(textOf(list, '[part="error"] bdi'), en.connectionLost);
   await show(list, { context: { ...CONTEXT, strings: stringsOf(german) } });
   assert.equal(textOf(list, '[part="error"] p'), german.connectionLost);
@@ -191,7 +191,7 @@ test("a button that has copied says so for a moment, also when the chat is moved
   assert.equal(label(), en.copyAnswer);
   await copy();
   document.body.append(list);
-  // After a slow first drawing the next one waits for a timeout, which begins with a task.
+  // After a slow first rendering, the next one waits for a timer, which is set in a task.
   await new Promise(setImmediate);
   clock.tick(2_000);
   await list.updateComplete;
@@ -210,7 +210,7 @@ test("a long conversation appears from its end, which is not waited for longer, 
     [...list.root.querySelectorAll("agent-chat-message")].map(
       (it) => (it as InstanceType<typeof MessageElement>).message.id,
     );
-  // Tasks, in one of which the next piece is drawn, have to wait.
+  // Waits without tasks, because the next part is rendered in one.
   while (ids().length === 0) await undefined;
   const first = ids();
   assert.ok(first.length < 10, `${first.length} messages at once`);
@@ -313,7 +313,7 @@ test("a drawing is in no group of steps, and is there where rows are hidden", as
 
 const TABLE = { en: "Weather", de: "Wetter", fr: "Météo" };
 
-/** A call, the language, `tools`, and what its row says and opens; `#` stands for a chevron. */
+/** A call, the language, `tools`, and the texts of its row and details; `#` stands for a chevron. */
 const ROWS: [call: Partial<ToolBlock>, lang: string, tools: ChatContext["modes"]["tools"], row: string][] = [
   [{ title: "Weather in Ulm" }, "de", "auto", "Weather in Ulm #"],
   [{ title: TABLE }, "de", "auto", "Wetter #"],

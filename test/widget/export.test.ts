@@ -1,4 +1,4 @@
-/** The Markdown export: what a message says stays its own, however it is written. */
+/** The Markdown export: a message's text cannot imitate the export's own structure. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ function exported(...texts: string[]): Promise<string> {
   return exportTranscript("markdown", messages as unknown as Message[], context);
 }
 
-/** Headings as those of the speakers are, and what would load something, as a reader of Markdown sees them. */
+/** Headings of the level of speakers' names, and elements that would load something, as a Markdown parser sees them. */
 function seen(markdown: string): string[] {
   const tokens = marked.lexer(markdown);
   const found = tokens

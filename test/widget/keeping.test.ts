@@ -1,4 +1,4 @@
-/** Conversations are kept over page loads: which one a chat gets, what it reports again, and what is deleted. */
+/** Conversations survive page loads: which one a chat gets, what it reports again, and what is deleted. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -56,18 +56,18 @@ beforeEach(() => {
   openTab(new TestStorage());
 });
 
-/** What follows happens in this tab. */
+/** Makes this storage the current tab's. */
 function openTab(storage: object): void {
   Object.assign(globalThis, { sessionStorage: storage });
 }
 
-/** A page's way to the browser's database, which a test can disturb. */
+/** A page's access to the browser's database, which a test can disturb. */
 class TestStore extends IndexedDbStore {
-  /** Whether the page does not live to see what it writes. */
+  /** Simulates that the page ends before its writes complete. */
   isFrozen = false;
-  /** How often something was written. */
+  /** Number of writes. */
   writes = 0;
-  /** What was written when the page was left. */
+  /** Writes made when the page was left. */
   readonly appended: Promise<void>[] = [];
 
   override async update(...[id, clock, change, makeRoom]: Parameters<ConversationStore["update"]>): Promise<void> {
@@ -88,7 +88,7 @@ class TestStore extends IndexedDbStore {
     await appended;
   }
 
-  /** Holds back what is written from now on, but so many times. `asked` resolves when something is held back. */
+  /** Delays all writes but the next `spared` ones. `asked` resolves when a write is delayed. */
   hold(spared = 0) {
     const [held, asked] = [gate(), gate()];
     let left = spared;
@@ -102,7 +102,7 @@ class TestStore extends IndexedDbStore {
     return { asked: within(asked.opened, "something to be written"), open: held.open };
   }
 
-  /** As another page has left it there. */
+  /** Stores a row, as another page would have done. */
   async put(row: StoredConversation, summary: Partial<Summary> = {}): Promise<void> {
     const { id, clock, updatedAt } = row;
     const known = { ...summaryOf(id, conversationOf(row), ownerOf(row), clock), updatedAt, ...summary };
@@ -115,7 +115,7 @@ const ownerOf = ({ agent, user, kept }: StoredConversation) => ({ agent, kept, .
 const toRow = (stored: StoredConversation): Row =>
   rowOf(stored.id, conversationOf(stored), ownerOf(stored), stored.clock);
 
-/** What a page load reads of a row. */
+/** The conversation that a page load reads from a row. */
 function readBack(row: Row): StoredConversation {
   const read = fromRow(structuredClone(row));
   assert.ok(read !== UNREADABLE, "it can be read");
@@ -132,7 +132,7 @@ async function openPage(t: TestContext, url: string, more: Partial<ClientSetup> 
 async function chat(t: TestContext) {
   const server = await startScriptedServer(t);
   const open = (id = "") => openPage(t, server.url, { id });
-  /** Leaves the page, and loads it again. */
+  /** Leaves the page and loads it again. */
   const reload = (left: TestClient) => {
     left.client.suspend();
     return open();
@@ -150,7 +150,7 @@ async function ask({ client }: TestClient, server: ScriptedServer, message: stri
   await session.conversation.stored;
 }
 
-/** The texts of the branch of each conversation that is kept. */
+/** The texts of the current branch of each stored conversation. */
 const textsAt = async (url: string) => (await keptAt(url)).map((it) => textsOf(conversationOf(it).messages)).toSorted();
 
 test("after a reload the conversation is there with its draft, and goes on", async (t) => {
@@ -262,7 +262,7 @@ test("a chat that comes before the one of an earlier view has left shows its con
   turn.send(token("Half "));
   await first.until((it) => lastAnswer(it)?.blocks.length === 1);
   await first.client.library.stored;
-  // What is reported is stored with the next change of the tab.
+  // Reports are stored with the next change of the tab.
   first.client.library.save();
   const second = await open();
   await second.until((it) => lastAnswer(it)?.blocks.length === 1);
@@ -377,7 +377,7 @@ test("an answer goes on after a reload, and events that the last page has report
   await first.client.session.send(text("Hi"));
   const turn = await server.turn();
   await first.client.library.stored;
-  // As where the page is left before the browser has written the rest.
+  // Simulates leaving the page before the browser has written the rest.
   store.isFrozen = true;
   turn.send(token("a"), call, token("b"));
   await first.until((it) => lastAnswer(it)?.blocks.length === 3);
@@ -403,7 +403,7 @@ test("chats of one page with different ids keep and forget a conversation each",
   await ask(second, server, "I am two");
   first.client.suspend();
   second.client.suspend();
-  // The second comes first this time.
+  // The second chat opens first this time.
   const again = await open("two");
   assert.deepEqual(textsOf(again.client.session.messages), ["I am two", "ok"]);
   const plain = await open();
@@ -417,7 +417,7 @@ test("chats of one page with different ids keep and forget a conversation each",
   assert.deepEqual(textsOf(plain.client.session.messages), ["I am one", "ok"]);
 });
 
-/** "Duplicate tab": the other tab begins with what this one has in its storage. */
+/** Simulates "Duplicate tab": the new tab starts with a copy of this tab's storage. */
 function duplicateTab(): { original: object } {
   const original = sessionStorage;
   openTab(Object.assign(new TestStorage(), original));
@@ -614,7 +614,7 @@ for (const [where, store] of [
   });
 }
 
-/** Messages of one branch, each behind the one before, with the state after the last one. */
+/** A conversation with messages of one branch, in order, with the state after the last one. */
 const conversation = (tree: readonly Message[], state: ConversationState = {}): StoredConversation => ({
   id: "c",
   agent: "Concierge",
@@ -640,7 +640,7 @@ const messages: Message[] = [
   { role: "assistant", id: "m4", blocks: [{ type: "text", text: "Seen" }], status: "done" },
 ];
 
-/** What a page load makes of a stored conversation. */
+/** The conversation that a page load makes of a stored one. */
 function restored(stored: StoredConversation, maxChars = 10_000): Conversation {
   return conversationOf(readBack(toRow(shrink(stored, maxChars))));
 }
@@ -710,7 +710,7 @@ test("of a state all is stored but the data of its files, which is sent by its d
 
 test("where an earlier build could not store a state with files, the last answer says that the agent has forgotten it", () => {
   const stored = { ...conversation(messages), states: { m4: null } };
-  // What the page has added behind it has no state, either.
+  // Messages added by the page after it have no state, either.
   const note: Message = { role: "page", id: "m5", parent: "m4", text: "Note", at: 0 };
   for (const row of [
     stored,
@@ -732,7 +732,7 @@ test("the size of a conversation is that of its messages and of its states toget
   assert.ok(sizeOf({ ...conversation(messages), root: state }) > alone + 5_000);
 });
 
-/** An event of the answer that `coming` is about. */
+/** An event of the answer in progress. */
 const received = (event: object): Operation => ({
   type: "event",
   event: event as Extract<Operation, { type: "event" }>["event"],
@@ -774,7 +774,7 @@ test("what stands behind a row is read in the order in which it happened, howeve
   assert.deepEqual(sorted, entries);
 });
 
-/** What an older version of the chat has kept, which had the answer that came and what was queued in rows of their own. */
+/** A conversation stored by an older version, which stored the answer in progress and the queue in separate rows. */
 const VERSION_5 = { ...toRow(conversation(messages)), version: 5, revision: 2, run: { run: "r", after: 1 } };
 const read5 = (row: object, ...beside: [answer?: object, queue?: object]) => {
   const { clock: _, queued: __, count: ___, ...older } = { ...VERSION_5, ...row };
@@ -811,7 +811,7 @@ test("what was queued in an older version of the chat still is, and what it had 
     { id: "p3", files: [] },
     null,
   ];
-  // The page did not live to take it out of the queue.
+  // The page ended before it could remove the message from the queue.
   const tree = VERSION_5.tree.map((it) => (it.id === "m1" ? { ...it, pending: ["p1"] } : it));
   const read = read5({ tree }, undefined, { id: "c", pending: queued });
   assert.deepEqual(read.queued, [queued[1]]);
@@ -843,7 +843,7 @@ test("a conversation that another tab deletes in the middle of its answer is not
   assert.equal((await kept()).length, 1);
 });
 
-/** A conversation of the library in two tabs. */
+/** Opens a conversation of the library in two tabs. */
 async function inTwoTabs({ server, first }: Awaited<ReturnType<typeof chat>>, t: TestContext) {
   first.client.close();
   const open = () => openPage(t, server.url, { keepsAll: true });
@@ -856,7 +856,7 @@ async function inTwoTabs({ server, first }: Awaited<ReturnType<typeof chat>>, t:
   return { here, there, id, open };
 }
 
-/** The conversation of this id, as it is kept. */
+/** The stored conversation with this id. */
 async function keptAs(url: string, id: string): Promise<StoredConversation> {
   const row = (await keptAt(url)).find((it) => it.id === id);
   assert.ok(row, `${id} is kept`);
@@ -923,7 +923,7 @@ test("what one tab has done and not stored yet stays when another one has writte
   } as StreamEvent);
   await (await sent).ended;
   await there.until(({ session }) => session.waitingCalls.length === 2);
-  // What this one does waits for the other one.
+  // Delays the writes of this tab until the other one has written.
   const held = here.store.hold();
   rate(here, 1, "up");
   here.client.session.mark("1", { approved: true });
@@ -959,7 +959,7 @@ test("a tab that is slower than the one that writes reports the calls and the en
   await slow.client.library.show(writes.client.library.shownId);
   assert.equal(await server.control(), "resume");
   await slow.until(() => /Half/.test(JSON.stringify(lastAnswer(slow.client))));
-  // From now on the server sends to the other one only.
+  // From now on, the server sends only to the other tab.
   writes.client.networkChanged();
   assert.equal(await server.control(), "resume");
   const call = { id: "c1", tool: "search", arguments: "{}" } as const;
@@ -1143,7 +1143,7 @@ test("what is done right before a page is left is there with the next one, altho
 test("what is being stored when a page is left is kept beside what the page writes then", async (t) => {
   const { server, first, reload, store } = await chat(t);
   await ask(first, server, "Hi");
-  // With one more, all of the conversation is written anew.
+  // After one more entry, the whole conversation is written again.
   for (let count = 0; count < 40; count += 1) rate(first, 1, count % 2 ? "up" : "down");
   await first.client.library.stored;
   const isLeft = gate();
@@ -1165,7 +1165,7 @@ test("what is being stored when a page is left is kept beside what the page writ
   assert.deepEqual([textsOf(client.session.messages), ratingOf(client)], [["Hi", "ok", "A note"], ["down"]]);
 });
 
-/** The next write of a page comes to nothing, and the page is left in the middle of it. */
+/** Makes the page's next write fail, and leaves the page in the middle of it. */
 function breakOff({ client, store }: TestPage): void {
   store.update = async (id, clock, change, makeRoom) => {
     Reflect.deleteProperty(store, "update");
@@ -1284,7 +1284,7 @@ test("what was pressed in one conversation goes into that, also where another on
   assert.deepEqual(textsOf(here.client.session.messages), ["Hi", "ok", "More", "ok"]);
 });
 
-/** A conversation in which a message is about to be sent by itself, and waits for the store. */
+/** A conversation in which a queued message is about to be sent and waits for the store. */
 async function aboutToSend(parts: Awaited<ReturnType<typeof chat>>, t: TestContext, message: string, heldBefore = "") {
   const { server } = parts;
   const { here, there, id } = await inTwoTabs(parts, t);
@@ -1298,7 +1298,7 @@ async function aboutToSend(parts: Awaited<ReturnType<typeof chat>>, t: TestConte
   }
   session.queue(text(message));
   await here.client.library.stored;
-  // The end of the answer is stored, and then the message is to be.
+  // Lets the write for the end of the answer pass; delays the one for the message.
   const held = here.store.hold(1);
   turn.send(done("ok"));
   await (await sent).ended;
@@ -1306,7 +1306,7 @@ async function aboutToSend(parts: Awaited<ReturnType<typeof chat>>, t: TestConte
   return { here, id, goOn: held.open };
 }
 
-/** A page of which nothing is left but what it does in the store, and what others hear of it. */
+/** A page without a client: only its writes in the store, and their effects on others. */
 async function elsewhere(url: string, id: string, heard?: Library): Promise<OpenConversation> {
   const store = new TestStore(new URL(url));
   const loaded = await store.load(id);
@@ -1389,7 +1389,7 @@ test("what waits for the person's word still does after another message could no
   );
 });
 
-/** What waits in a conversation although its last answer has come to its end, and what stands there. */
+/** Messages that still wait after the end of the last answer, and the texts of the conversation. */
 async function waitingIn({ client, until }: TestClient) {
   await until(({ session }) => !session.busy);
   await turns();
@@ -1447,7 +1447,7 @@ test("what is about to be sent when another branch is shown stays held, and is n
     [["And this", true]],
   );
   assert.deepEqual(textsOf(here.client.session.messages), ["Hi", "ok", "More, changed", "ok"]);
-  // It is sent when a person says so.
+  // It is sent when the user says so.
   const sent = sendQueuedOf(here.client, queuedIds(here.client));
   assert.equal((await server.turn()).body.message, "And this");
   await sent;
@@ -1591,7 +1591,7 @@ test("what is queued when the page is loaded again in the middle of an answer is
   assert.equal((await server.turn()).body.message, "And this");
 });
 
-/** Resolves when the condition holds; it is asked after each change of what is listed. */
+/** Resolves when the condition is true, which is checked after each change of the list. */
 function whenListed({ client: { library } }: TestClient, condition: () => Promise<boolean>): Promise<void> {
   const met = new Promise<void>((resolve) => {
     library.listeners.add(async () => {
@@ -1609,7 +1609,7 @@ test("room is made by the oldest conversations that no tab shows or goes on with
   for (let at = 1; at < 200; at += 1) await here.store.put({ ...row, id: `c${at}`, updatedAt: at });
   await here.store.put({ ...row, updatedAt: 0 });
   const ids = async () => new Set((await here.store.list()).map((it) => it.id));
-  // The oldest one is shown, and stored again: another one has to go for it.
+  // The oldest conversation is shown and stored again, so another one has to be removed.
   const hasRoom = whenListed(here, async () => {
     const now = await ids();
     return now.size === 200 && now.has(id) && !now.has("c1");
@@ -1670,7 +1670,7 @@ test("a conversation that no tab shows gets a name, and the last one counts", as
   const parts = await chat(t);
   const { here, id } = await inTwoTabs(parts, t);
   const row = await keptAs(parts.server.url, id);
-  // The tab that its answer came to has just gone.
+  // Simulates that the tab with its running answer has just ended.
   await here.store.put({ ...row, id: "left", run: { run: "r", after: 1 }, updatedAt: Date.now() });
   const all = await here.client.library.all();
   await Promise.all([all?.rename("left", "Apples"), all?.rename("left", " Bread ")]);
@@ -1692,7 +1692,7 @@ test("a conversation that was renamed from another one's tab is known to the tab
   assert.deepEqual([row.name, stored?.role === "assistant" && stored.feedback?.rating], ["Apples", "up"]);
 });
 
-/** Has what a page reads wait until `open`. `read` resolves when something is read. */
+/** Delays the page's reads until `open` is called. `read` resolves when something is read. */
 function holdReading({ store }: TestPage) {
   const [held, read] = [gate(), gate()];
   store.load = async (id) => {
@@ -1891,7 +1891,7 @@ test("a block of a kind that is not known is left out alone, and stays stored un
   assert.deepEqual(await textsAt(server.url), [["Hi", "Hello", "More", "ok"]]);
 });
 
-/** The row of a conversation as it stands in the database. */
+/** A conversation's row in the database. */
 async function rowAt(url: string, id: string): Promise<unknown> {
   const database = await open(`agent-chat-6:${url}`, () => {});
   const row = await settled(database.transaction(ROWS).objectStore(ROWS).get(id));
@@ -1922,7 +1922,7 @@ test("what is damaged behind a row takes nothing else with it", async (t) => {
   const second = await reload(first);
   assert.deepEqual(textsOf(second.client.session.messages), ["Hi", "ok"]);
   assert.deepEqual(ratingOf(second.client), ["up"]);
-  // What makes the whole of it unreadable leaves what the row has.
+  // An entry that would make the conversation unreadable is ignored.
   const makes = entry(6, { type: "queue", message: { id: "p1", text: "x", files: 7 } });
   await store.append({ summary, entries: [makes] });
   const third = await reload(second);
@@ -1986,7 +1986,7 @@ test("where a conversation cannot be read, what is said is kept beside it, and s
   assert.deepEqual((await store.list()).length, 2);
   assert.equal(await store.load(row.id), UNREADABLE);
   assert.deepEqual([third.client.library.isNotKept, third.client.library.absent], [false, undefined]);
-  // It is damaged while it is shown: what is shown is written in its place.
+  // If the stored row is damaged while it is shown, the shown conversation replaces it.
   const [shown] = await kept();
   assert.ok(shown);
   const { clock } = shown;
@@ -2104,7 +2104,7 @@ test("a run that a tab has begun and did not live to send is taken over by anoth
     [undefined, undefined],
   );
   clock.tick(200);
-  // The server is asked about it first.
+  // The client first asks the server about it.
   let isSent = false;
   const next = server.turn().finally(() => {
     isSent = true;
@@ -2215,7 +2215,7 @@ test("decisions are not sent where another tab has changed one of them meanwhile
   session.mark("1", { approved: true });
   await here.client.library.stored;
   const approved = session.decisions ?? [];
-  // This tab has not heard of it.
+  // This tab is not notified.
   const other = await elsewhere(server.url, id);
   other.change({ type: "mark", callId: "1", decision: { approved: false } });
   await other.stored;
@@ -2230,7 +2230,7 @@ test("a page that is left after another tab has deleted its conversation leaves 
   const { here, there, id } = await inTwoTabs(parts, t);
   here.store.hold();
   rate(here, 1, "up");
-  // This tab has not heard of it.
+  // This tab is not notified.
   await there.store.delete(id);
   here.client.suspend();
   await turns();
@@ -2238,12 +2238,12 @@ test("a page that is left after another tab has deleted its conversation leaves 
   assert.deepEqual([await there.store.list(), await textsAt(server.url)], [[], []]);
 });
 
-/** A page of a user whose conversations the library keeps. */
+/** A page of a user whose library stores conversations. */
 async function pageOfUser(t: TestContext, user: string) {
   const info = { user };
   const server = await startScriptedServer(t, { info });
   const page = await openPage(t, server.url, { keepsAll: true, userToken: () => info.user });
-  /** Another one has signed in at the site, of whom the chat hears with their first message. */
+  /** Another user signs in at the site; the chat notices with their first message. */
   const follow = async (next: string) => {
     info.user = next;
     await page.client.admit();
@@ -2271,7 +2271,7 @@ test("what another tab has begun is not followed in a conversation of a user who
   const { server, page, follow } = await pageOfUser(t, "ada");
   await ask(page, server, "Ada here");
   const { session } = page.client;
-  // This tab has not heard of it.
+  // This tab is not notified.
   const other = await elsewhere(server.url, session.conversation.id);
   await other.commit(asked("More", "r"));
   other.change(received({ ...token("Half"), id: 1 }));

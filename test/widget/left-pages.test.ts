@@ -1,6 +1,6 @@
 /**
- * What is being stored as pages are left, come back, end, or find the store out of order: each operation counts once, and all
- * tabs come to the same. `RUNS=500 SEED=1` tries more, and others.
+ * Writes in progress while pages are left, return, end or find the store failing: each operation counts once, and all
+ * tabs end up with the same state. `RUNS=500 SEED=1` tries more and other sequences.
  */
 
 import assert from "node:assert/strict";
@@ -20,9 +20,9 @@ const { RUNS = "40", SEED = "1" } = process.env;
 
 const ID = "c";
 
-/** The database, as a page has it. Where the page is gone, nothing is begun any more, and nobody waits for an answer. */
+/** A page's database. Once the page has ended, nothing is started any more, and its promises never settle. */
 class PageStore extends IndexedDbStore {
-  /** `once`: the next transaction is aborted. `full`: all are, as long as there is no room. */
+  /** `once`: the next transaction is aborted. `full`: all transactions fail while there is no room. */
   failure: "once" | "full" | undefined;
   readonly #page: Page;
 
@@ -64,9 +64,9 @@ interface Tab {
   readonly store: PageStore;
   readonly conversation: OpenConversation;
   isLeft: boolean;
-  /** The last event that it has heard of the run that it follows. */
+  /** The last event received from the run that the tab follows. */
   heard: { readonly run: string; readonly after: number };
-  /** What it has said since it was left last, which is nowhere else. */
+  /** Operations since the page was last left, which exist nowhere else. */
   unsaved: string[];
 }
 
@@ -82,7 +82,7 @@ class World {
   readonly #random: () => number;
   readonly #channel: ChannelKind;
   readonly #tabs: Tab[] = [];
-  /** What must be there once, and what was refused. */
+  /** Operations that must be stored exactly once, and operations that failed. */
   readonly #said = new Set<string>();
   readonly #refused = new Set<string>();
   /** The events of each run. */
@@ -123,7 +123,7 @@ class World {
   }
 
   async #load({ page, store, conversation }: Tab): Promise<void> {
-    // Where the database does not answer in time, it is tried again.
+    // Retries if the database does not answer in time.
     let loaded = await store.load(ID).catch(() => null);
     while (loaded === null) loaded = await store.load(ID).catch(() => null);
     if (page.isDead || !loaded) return;
@@ -242,7 +242,7 @@ class World {
     else conversation.change(ask);
   }
 
-  /** The next event of the run arrives, as the tab follows it. */
+  /** The next event of the run arrives in a tab that follows it. */
   #hear(tab: Tab, run: string, after: number, what: "token" | "done"): void {
     if (tab.heard.run !== run) tab.heard = { run, after };
     const id = tab.heard.after + 1;
@@ -314,7 +314,7 @@ class World {
 
 let worlds = 0;
 
-/** What can be compared: the order of fields and what is absent is no matter. */
+/** The comparable data, independent of the order of fields and of absent ones. */
 function plain(conversation: Conversation) {
   const { tree, head, queued, run, name, count } = dataOf(conversation);
   return JSON.parse(JSON.stringify({ tree, head, queued, run, name, count }));
@@ -334,7 +334,7 @@ async function play(seed: number, loadMs = 0): Promise<void> {
 }
 
 test("whatever is being stored as pages are left, each operation counts once, and all tabs come to the same", async () => {
-  // What loads code takes no time of the browser's from then on.
+  // Loads all lazy code first, so that later runs do not wait for it.
   for (const seed of [1, 2]) await play(seed, 25);
   for (let seed = Number(SEED); seed < Number(SEED) + Number(RUNS); seed += 1) await play(seed);
 });

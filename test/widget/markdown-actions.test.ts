@@ -12,7 +12,7 @@ function mounted(text: string) {
   return { root, stream, click };
 }
 
-/** Resolves when the element has another name. */
+/** Resolves when the element's name changes. */
 function changed(node: Element | null): Promise<void> {
   return new Promise((resolve) => {
     if (node === null) throw new Error("there is no such element");

@@ -25,7 +25,7 @@ const known = new Set(
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p strong table tbody td th thead tr ul".split(" "),
 );
 
-/** Our DOM as the HTML that the specification prints, without what we add: boxes, buttons, directions. */
+/** Our DOM as HTML in the specification's format, without our additions: boxes, buttons, directions. */
 function toHtml(node: Node): string {
   if (node instanceof Text) return escaped(node.data);
   if (!(node instanceof HTMLElement)) return "";
@@ -58,7 +58,7 @@ const unescaped = (text: string) =>
     .replace(/&quot;/g, '"')
     .replace(/&amp;/g, "&");
 
-/** The printed HTML without what we leave out on purpose: link titles, images, unsafe links, unsafe class names. */
+/** The specification's HTML without what we omit on purpose: link titles, images, unsafe links, unsafe class names. */
 function expected(html: string): string {
   return html
     .replace(/\n?<\/code><\/pre>/g, "</code></pre>")
@@ -73,7 +73,7 @@ function expected(html: string): string {
     });
 }
 
-/** White space that a browser does not show is not compared, except in code. */
+/** Ignores white space that browsers do not show, except in code. */
 function collapsed(html: string): string {
   return html
     .split(/(<pre>.*?<\/pre>)/s)
@@ -88,7 +88,7 @@ function isAsSpecified({ markdown, html }: Example): boolean {
   newStream(root).update(markdown, false);
   const [ours, theirs] = [collapsed(contents(root)), collapsed(expected(html))];
   if (ours === theirs) return true;
-  // Raw HTML is not run but shown: then the two are equal once its brackets are written out.
+  // Raw HTML is shown as text: both are equal once its brackets are unescaped.
   const hasHtml = /<[a-z!?/]/i.test(markdown);
   return hasHtml && collapsed(unescaped(ours)) === collapsed(unescaped(theirs));
 }

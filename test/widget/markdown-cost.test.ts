@@ -1,4 +1,4 @@
-/** What hostile Markdown costs: twice the text costs at most about twice the time, whatever rule it is for. */
+/** Cost of hostile Markdown: doubling a text at most about doubles the time, for each rule. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ const LENGTH = 100_000;
 
 type Unit = string | ((length: number) => string);
 
-/** What is repeated, by the rule that it has the most work with; as a function, what stands once as well. */
+/** Repeated parts, by the rule that they burden most; functions also add parts that occur once. */
 const UNITS: Readonly<Record<string, readonly Unit[]>> = {
   "formulas between dollars": ["$a ", "x $$a ", "$5,", "$5 ", "$a\\$ ", "$\\\\a ", "$$\\$", "$1a", "$a\n"],
   "formulas between brackets": ["\\(a ", "\\(\\a", "\\[a ", "\\[a_1 ", "\\[*", "\\(a\n"],
@@ -60,7 +60,7 @@ const UNITS: Readonly<Record<string, readonly Unit[]>> = {
   ],
 };
 
-/** Milliseconds of the processor that it costs to read such a text: what else runs here counts for nothing. */
+/** Processor time of parsing such a text in milliseconds, independent of other processes. */
 function cost(unit: Unit, length: number): number {
   const text = typeof unit === "string" ? unit.repeat(length / unit.length) : unit(length);
   const { user } = process.cpuUsage();
@@ -75,7 +75,7 @@ function cost(unit: Unit, length: number): number {
   return process.cpuUsage({ user, system: 0 }).user / 1000;
 }
 
-/** Less says nothing: it is what the garbage collector costs. */
+/** Shorter times are not compared, because garbage collection takes as long. */
 const FLOOR_MS = 150;
 
 for (const [rule, units] of Object.entries(UNITS)) {

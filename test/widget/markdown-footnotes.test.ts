@@ -1,11 +1,11 @@
-/** Footnotes: marks in a text, which may come before their notes, and the list of notes at the answer's end. */
+/** Footnotes: marks, which may precede their notes, and the list of notes at the end of the answer. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newStream } from "../support/markdown.ts";
 
-/** What the list of notes is drawn by is loaded with the first one. */
+/** Waits for the code that renders the list of notes, which loads with the first note. */
 const drawn = () => new Promise((resolve) => setTimeout(resolve));
 
 async function streaming() {
@@ -17,7 +17,7 @@ async function streaming() {
   return { root, stream };
 }
 
-/** Without the names, which differ for each answer. */
+/** Removes the names, which differ for each answer. */
 const plain = (root: Element) => root.innerHTML.replace(/note-\d+-/g, "note-");
 
 async function atOnce(text: string): Promise<Element> {
@@ -47,7 +47,7 @@ test("marks are numbers in the order of the text, which lead to the notes below,
   assert.deepEqual(marks.map(linked), [notes[0], notes[1], notes[0]]);
   const back = [...root.querySelectorAll(".back")];
   assert.deepEqual(back.map(linked), [marks[0], marks[2], marks[1]]);
-  // Told apart as GitHub does: the second of one note has a number, in sight by the style sheet.
+  // As on GitHub: the second link of a note has a number, shown by the style sheet.
   const numbers = back.map((link) => [
     link.getAttribute("aria-label")?.replace(/.* /, ""),
     link.getAttribute("data-nth"),

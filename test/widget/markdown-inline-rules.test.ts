@@ -1,4 +1,4 @@
-/** Inline rules: formulas, and references to sources, which the table of the chat's own ones is tried with. */
+/** Inline rules: formulas and references to sources, tested through the chat's own table of rules. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -28,7 +28,7 @@ function streaming() {
   };
 }
 
-/** What is drawn, with formulas as «…». */
+/** The rendered HTML, with formulas as «…». */
 const html = (text: string) =>
   streamed(text).innerHTML.replace(/<span class="tex" .*?><code>(.*?)<\/code><\/span>/gs, "«$1»");
 

@@ -1,4 +1,4 @@
-/** A page's own renderers of blocks, by the language of a fence or by delimiters. */
+/** A page's renderers of blocks, by the language of a fence or by delimiters. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import { MarkdownText } from "../../widget/markdown/markdown-text.ts";
 import type { BlockRenderers, RenderedBlock } from "../../widget/markdown/renderers.ts";
 import { newStream } from "../support/markdown.ts";
 
-/** Draws `a,b` as a table. */
+/** Renders `a,b` as a table. */
 const csv = (text: string) => {
   const table = document.createElement("table");
   for (const line of text.split("\n")) {
@@ -25,7 +25,7 @@ function streaming(renderers: BlockRenderers) {
   return { root, stream };
 }
 
-/** Resolves when all renderers that are not asleep have drawn. */
+/** Resolves when all renderers that do not pause have rendered. */
 const drawn = () => new Promise(setImmediate);
 
 test("a fence with a renderer is drawn by it once it has ended, and not before", async () => {
@@ -133,7 +133,7 @@ test("a renderer has to stop when its element leaves the page, not when that is 
   document.body.replaceChildren(element);
   const context = { strings: en, renderers: { chart }, theme: "light", headingLevel: 0 };
   Object.assign(element, { context, text: "```chart\nx\n```" });
-  // After a slow drawing the next one waits as long as that took.
+  // After a slow rendering, the next one waits as long as that took.
   const redrawn = async () => {
     await element.updateComplete;
     await drawn();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newStream, streamed } from "../support/markdown.ts";
 
-/** Paragraphs with numbers. */
+/** Numbered paragraphs. */
 const paragraphs = (count: number) =>
   Array.from({ length: count }, (_, index) => `Paragraph ${index + 1}.`).join("\n\n");
 

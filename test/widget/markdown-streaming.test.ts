@@ -1,4 +1,4 @@
-/** Markdown that comes in pieces ends as if it had been rendered at once, and looks well meanwhile. */
+/** Streamed Markdown ends as if rendered at once, and looks well in between. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ function sourcesOf(file: string): string[] {
   return (JSON.parse(text) as { examples: { markdown: string }[] }).examples.map((example) => example.markdown);
 }
 
-/** Quotes and lists inside each other. */
+/** Nested quotes and lists. */
 const nested: readonly string[] = [
   "- a\n\n  b\n\n  c\n\nd",
   "- a\n  - b\n  - c\n\n    d\n\n    e\n  - f\n- g",
@@ -39,7 +39,7 @@ const sources = [...sourcesOf("commonmark-0.31.2.json"), ...sourcesOf("gfm-0.29-
 
 const inSteps = (text: string, step?: number, slow?: number) => canonical(streamed(text, step, slow));
 
-/** A stream, its element, and what it shows once `text` has come in. */
+/** A stream, its element, and a function that streams `text` and returns the HTML. */
 function streaming() {
   const root = document.createElement("div");
   const stream = newStream(root);
@@ -53,7 +53,7 @@ function streaming() {
   };
 }
 
-/** The thorough tests try the other examples, and twice as many random texts. */
+/** The thorough tests use the other examples, and twice as many random texts. */
 const MANY = process.env.TRIES === "many";
 
 for (const length of [1, 7]) {
@@ -79,7 +79,7 @@ const cuts = fc.array(fc.nat(), { maxLength: 12 });
 
 const tries = (few: number) => ({ numRuns: MANY ? 2 * few : few });
 
-/** The text in pieces that end at these places. */
+/** Splits a text at these positions. */
 function piecesOf(text: string, places: readonly number[]): string[] {
   const ends = [...new Set(places.map((place) => place % (text.length + 1)))].sort((a, b) => a - b);
   return [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end));

@@ -9,7 +9,7 @@ import { assertDrawn, newStream, streamed } from "../support/markdown.ts";
 
 const rendered = (text: string) => streamed(text);
 
-/** Code is nothing for a translator of pages. */
+/** Page translators must not translate code. */
 const CODE = '<code translate="no">';
 
 const names = (root: Element, selector: string) => [...root.querySelectorAll(selector)].map((node) => node.textContent);
@@ -211,7 +211,7 @@ test("every name of a character in HTML 4 is known, and no name is wrong", () =>
     const [name = "", code = ""] = line.split(" ");
     assert.equal(decodeEntities(`&${name};`), String.fromCodePoint(Number(code)), name);
   }
-  // A name of HTML 5 that is two characters, and one that ends like what is not a name.
+  // An HTML 5 entity of two characters, and one that ends like an invalid name.
   assert.equal(decodeEntities("&NotEqualTilde; &CounterClockwiseContourIntegral; &semi;"), "≂̸ ∳ ;");
   for (const name of ["Alpha1", "SIGMA", "sigmaF", "930", "constructor", "notit", "ampx"]) {
     assert.equal(decodeEntities(`&${name};`), `&${name};`);
@@ -240,7 +240,7 @@ test("the element shows its text, keeps its nodes while that grows, and speaks a
   await element.updateComplete;
   const title = element.querySelector("h1");
   assert.equal(element.querySelector("strong")?.textContent, "te");
-  // What else is in the context changes nothing.
+  // Other changes of the context have no effect.
   Object.assign(element, {
     context: { ...context },
     text: "# Title\n\nsome **text**\n\n```\ncode\n```",

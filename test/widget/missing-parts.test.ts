@@ -1,4 +1,4 @@
-/** What the error of a file that did not come, and a look at its address, say of it: by browser and bundler. */
+/** Reasons why a file could not be loaded, from its error and a request to its address, by browser and bundler. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -24,7 +24,7 @@ const nothing = () => Promise.reject(new TypeError("Failed to fetch"));
 
 type Row = [error: Error, answer: () => Response | Promise<Response>, ownFile?: string];
 
-/** Loads a part whose file comes at the fourth try, if it is asked for so often. */
+/** Loads a part whose file is available from the fourth attempt on. */
 async function load([error, answer, ownFile = ""]: Row) {
   missingParts.ownFile = ownFile;
   const asked: string[] = [];

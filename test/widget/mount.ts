@@ -1,4 +1,4 @@
-/** Puts `<agent-chat>` into the page and waits for what it draws. */
+/** Mounts `<agent-chat>` in the page and waits for its renderings. */
 
 import "./browser-globals.ts";
 import type { TestContext } from "node:test";
@@ -7,7 +7,7 @@ await import("../../widget/chat.ts");
 export const { AgentChat } = await import("../../widget/element/agent-chat.ts");
 export type AgentChat = InstanceType<typeof AgentChat>;
 
-/** Resolves with what `find` gives, as soon as a change of what is drawn makes it give something. */
+/** Resolves with the result of `find` as soon as a rendering makes it find something. */
 export async function until<T>(element: AgentChat, find: () => T | null | undefined | false): Promise<T> {
   for (;;) {
     const found = find();
@@ -45,7 +45,7 @@ export class ChatPage {
     return this.find(selector)?.textContent?.replace(/\s+/g, " ").trim() ?? "";
   }
 
-  /** Waits until the selector matches, and gives what it matches. */
+  /** Waits until the selector matches, and returns the element. */
   shown<T extends Element = HTMLElement>(selector: string): Promise<T> {
     return until(this.chat, () => this.find<T>(selector));
   }
@@ -89,12 +89,12 @@ export async function mount(
   properties: Partial<Pick<AgentChat, "server" | "apiKey" | "theme" | "page" | "persist">>,
 ): Promise<ChatPage> {
   const chat = new AgentChat();
-  // happy-dom has no IndexedDB, and a note would say so.
+  // happy-dom has no IndexedDB, and the chat would show a note about that.
   Object.assign(chat, { persist: "none" }, properties);
   const ready = new Promise((resolve) => chat.addEventListener("agent-chat-ready", resolve));
   document.body.append(chat);
   t.after(async () => {
-    // happy-dom keeps the focus on what was removed, and then fails to say in which root that is.
+    // happy-dom keeps the focus on removed elements, and then cannot determine their root.
     const blur = () => {
       const focused = chat.shadowRoot?.activeElement;
       if (focused instanceof HTMLElement) focused.blur();

@@ -1,6 +1,6 @@
 /**
- * What people do in tabs of one browser, in any order and whatever breaks: nothing that was accepted is lost, nothing is sent
- * twice or against their last word, and all tabs come to the same. `RUNS=500 SEED=1` tries more, and others.
+ * Actions in tabs of one browser, in any order and with any failure: nothing accepted is lost, nothing is sent twice or
+ * against the user's last decision, and all tabs end up with the same state. `RUNS=500 SEED=1` tries more and others.
  */
 
 import assert from "node:assert/strict";
@@ -49,7 +49,7 @@ interface Setup {
   readonly hasUsers: boolean;
 }
 
-/** What a person can do; the more often, the likelier. */
+/** Possible actions; repeated ones are more likely. */
 const DEEDS = [
   ...[
     "send",
@@ -70,18 +70,18 @@ const DEEDS = [
   ...["reload", "reload", "discard", "discard", "crash", "show", "show", "close", "undo", "user", "cut", "down", "up"],
 ] as const;
 
-/** How much happens until the next step: so many tasks, or all that is to be done within some time. */
+/** What happens before the next step: a number of tasks, or all tasks due within some time. */
 const PACES = [0, 1, 3, 8, 8, 20, 20, 60, 60, "quiet", "seconds"] as const;
 
 interface Step {
   readonly what: (typeof DEEDS)[number];
   readonly tab: number;
-  /** Which one, where there are several. */
+  /** The index, if there are several candidates. */
   readonly at: number;
   readonly pace: (typeof PACES)[number];
 }
 
-/** What people do with a seed. */
+/** The actions for a seed. */
 function stepsOf(seed: number): [Setup, Step[]] {
   const random = randomFrom(seed);
   const pick = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)] as Value;
@@ -91,14 +91,14 @@ function stepsOf(seed: number): [Setup, Step[]] {
     keepsAll: pick([true, false]),
     hasUsers: pick([true, false, false]),
   };
-  // A few kinds in many steps come together more often than all of them.
+  // A few kinds in many steps interact more often than all kinds.
   const some = <Value>(values: readonly Value[], count: number) => Array.from({ length: count }, () => pick(values));
   const [deeds, paces] = [[...some(DEEDS, 7), "send"] as const, some(PACES, 4)];
   const step = (): Step => ({ what: pick(deeds), tab: pick([0, 1]), at: pick([0, 1, 2, 3, 4, 5]), pace: pick(paces) });
   return [setup, some([step], 4 + Math.floor(random() * 30)).map((it) => it())];
 }
 
-/** The database, as a page has it: where that is gone, nothing is written any more, and nobody waits for an answer. */
+/** A page's database: once the page has ended, nothing is written any more, and its promises never settle. */
 class PageStore implements ConversationStore {
   readonly #store: IndexedDbStore;
   readonly #page: Page;
@@ -120,30 +120,30 @@ class PageStore implements ConversationStore {
   }
 }
 
-/** A text that somebody has written. */
+/** A text that a user has written. */
 interface Said {
   readonly text: string;
   author: string;
-  /** The conversation that took it. */
+  /** The conversation that accepted it. */
   conversation?: string;
-  /** Whether the composer has emptied itself for it, and it was in the store. */
+  /** Whether the composer was cleared after the text had been stored. */
   isKept?: boolean;
-  /** Whether the person has pressed that it is taken out of the queue. */
+  /** Whether the user has removed it from the queue. */
   isTaken?: boolean;
-  /** Why it is not sent any more: the last word of the person. */
+  /** Why it must not be sent any more, by the user's last decision. */
   never?: string;
-  /** Whether it may be sent only if the person says so. */
+  /** Whether it must wait until the user sends it. */
   isHeld?: boolean;
-  /** How often the person has asked for another answer. */
+  /** Number of times that the user asked for another answer. */
   retries: number;
 }
 
 interface Tab {
   readonly page: Page;
   readonly client: Client;
-  /** How often another conversation was shown. */
+  /** Number of times that another conversation was opened. */
   opened: number;
-  /** To be called when what was done is stored. */
+  /** Callbacks for when the action is stored. */
   readonly unstored: Set<() => void>;
 }
 
@@ -156,18 +156,18 @@ class World {
   readonly said = new Map<string, Said>();
   readonly failures: Error[] = [];
   readonly log: string[] = [];
-  /** What was pressed and has come to its end, or has not: as names of what it is about. */
+  /** Texts in the queue that the user is just sending with "send now". */
   readonly pressing: string[] = [];
-  /** The person's last word about a call, and words that are about to be stored. */
+  /** The user's last decision per call, and decisions that are about to be stored. */
   readonly decisions = new Map<string, Decision>();
   readonly deciding: [call: string, decision: Decision][] = [];
-  /** What the person has said about something, and what of it is stored for sure. */
+  /** All values that the user has set per target, and those that are stored for sure. */
   readonly words = new Map<string, { readonly all: readonly string[]; readonly stored: string[] }>();
-  /** Runs that were stopped before they had arrived. */
+  /** Runs that were stopped before they reached the server. */
   readonly stopped = new Set<string>();
-  /** Conversations that may be gone. */
+  /** Conversations that may have been deleted. */
   readonly closed = new Set<string>();
-  /** What the page has added, and in which conversation. */
+  /** Messages added by the page, and their conversations. */
   readonly notes = new Map<string, string>();
   user = "ada";
   readonly #setup: Setup;
@@ -185,7 +185,7 @@ class World {
     this.server = server as never;
   }
 
-  /** Notes what is wrong. */
+  /** Records a failure. */
   check(work: () => void): void {
     try {
       work();
@@ -203,7 +203,7 @@ class World {
     return new Page(name, storage);
   }
 
-  /** Opens a tab; `from`: with what that page has left in its tab. */
+  /** Opens a tab; `from`: a page whose tab storage it inherits. */
   open(from?: Page): Tab {
     const page = this.#newPage(from);
     this.browser.pages.add(page);
@@ -249,7 +249,7 @@ class World {
     }
   }
 
-  /** The server was asked something. */
+  /** The server received a request. */
   #asked(asked: Asked): void {
     const { message, user, state, approvals, run } = asked;
     this.log.push(
@@ -263,7 +263,7 @@ class World {
       assert.ok(said, `nobody has said ${it}`);
       assert.equal(said.never, undefined, `${it} is sent`);
       assert.ok(!said.isHeld, `${it} is held, and sent`);
-      // A run that the server has refused may ask again.
+      // A run that the server has refused may be sent again.
       const of = this.server.asked.filter(({ message }) => message.split("\n\n").includes(it));
       const count = new Set(of.map(({ run }) => run)).size;
       assert.ok(count <= 1 + said.retries, `${it} is sent ${count} times`);
@@ -283,7 +283,7 @@ class World {
     return said;
   }
 
-  /** As the element does before each message: why nothing can be sent now, if nothing can. */
+  /** Like the element before each message; returns why nothing can be sent now, if so. */
   async admit({ client, opened }: Tab): Promise<"busy" | "refused" | undefined> {
     const refusal = await client.admit();
     await client.library.restored;
@@ -322,7 +322,7 @@ class World {
     }
     const said = this.say(client);
     if (await this.admit({ ...tab, opened })) return;
-    // The page may have another user by now, whose message it is.
+    // By now the page may have another user, who is then the author.
     said.author = client.user;
     const { conversation } = client.session;
     const { outcome } = await client.session.send(text(said.text), { replaces });
@@ -336,7 +336,7 @@ class World {
     said.isKept = conversation.isStored;
   }
 
-  /** Notes what the person says about something. To be called when that is stored. */
+  /** Records a value that the user sets. Returns a function to call once it is stored. */
   note(name: string, word: string): (conversation: OpenConversation) => void {
     const { all, stored } = this.words.get(name) ?? { all: [], stored: [] };
     this.words.set(name, { all: [...all, word], stored });
@@ -352,7 +352,7 @@ class World {
     call();
   }
 
-  /** What is held now, unless the person presses that it is sent. */
+  /** Marks the texts that are held now, except those that the user is about to send. */
   hold({ value }: OpenConversation): void {
     for (const { text, isHeld } of value.queued) {
       const said = this.said.get(text);
@@ -400,7 +400,7 @@ class World {
         await conversation.stored;
         if (!position || !conversation.isStored) return;
         this.hold(conversation);
-        // The other tab may be about to send it, and hears of that a moment later, or not at all.
+        // The other tab may be about to send it, and learns of the stop a moment later, or never.
         if (this.#setup.channel !== "prompt") return;
         await new Promise((resolve) => setTimeout(resolve, 1_000));
         if (!this.server.knows(position.run)) this.stopped.add(position.run);
@@ -471,7 +471,7 @@ class World {
       }
       case "reload":
         client.suspend();
-        // A page that is left has all of it stored.
+        // A page that is left has stored everything.
         for (const stored of tab.unstored) stored();
         return this.#die(number);
       case "discard":
@@ -511,7 +511,7 @@ class World {
     }
   }
 
-  /** The person decides about a call; with the last decision all of them are sent. As the element does. */
+  /** Decides about a call; the last decision sends all of them, like in the element. */
   async #mark(tab: Tab, at: number): Promise<void> {
     const { client, opened } = tab;
     const { session } = client;
@@ -536,7 +536,7 @@ class World {
     this.log.push(`  decide: ${outcome}`);
   }
 
-  /** A page ends, and its tab is opened again. */
+  /** Ends a page, and opens its tab again. */
   #die(number: number): void {
     const { page } = this.tabs[number] as Tab;
     page.isDead = true;
@@ -584,11 +584,11 @@ class World {
     await this.#compare();
   }
 
-  /** What both tabs show is what stands in the store. */
+  /** Asserts that both tabs show what is stored. */
   async #compare(): Promise<void> {
     const { browser } = this;
-    // Where no tab says what it does, each looks when its person does.
-    // What waited for that in one of them is there for the other one with the second look.
+    // Without messages between tabs, a tab reads the store only when its user acts. A write that waited for the first
+    // round reaches the other tab in the second.
     for (let looks = 0; looks < 2; looks += 1) {
       for (const { page, client } of this.tabs) {
         browser.in(page, () => {
@@ -641,7 +641,7 @@ class World {
       assert.ok(inQueue.length === 0 || !wasAsked, `${said.text} was sent, and waits no longer`);
     }
     for (const [note, id] of this.notes) {
-      // With nothing of the person behind it, it is for the tab and its user.
+      // Without a user's message after it, it belongs to the tab and its user.
       if (this.#setup.hasUsers || this.closed.has(id)) continue;
       const list = all.flatMap(({ tree }) => tree.filter((it) => it.role === "page" && it.text === note));
       assert.equal(list.length, 1, `${note} was added, and is there once`);
@@ -650,7 +650,7 @@ class World {
       const questions = questionsIn(state);
       const last = message || questions.at(-1);
       const isQuestion = (it: Message) => it.role === "user" && it.text === last;
-      // What goes on stands in the answer of its run, if that has come to its end.
+      // A continued run is identified by its answer, if that is complete.
       const isAnswer = (it: Message) => !message && it.role === "assistant" && it.run === run;
       const isKnown = all.some(({ tree }) => tree.some(isAnswer));
       const isAsked = isKnown ? isAnswer : isQuestion;
@@ -696,7 +696,7 @@ class World {
   }
 }
 
-/** What can be compared: the order of fields and what is absent is no matter. */
+/** The comparable data, independent of the order of fields and of absent ones. */
 const plain = ({ tree, head, states, queued, run, name, title, count }: ConversationData) =>
   JSON.parse(
     JSON.stringify({ texts: textsOf(tree), tree, head, states, queued: queued ?? [], run, name, title, count }),
@@ -720,7 +720,7 @@ async function play(setup: Setup, list: readonly Step[], loadMs = 0): Promise<Wo
   return world;
 }
 
-/** Does once what loads code: that takes no time of the browser's. */
+/** Loads all lazy code once, so that the runs do not wait for it. */
 async function load(): Promise<void> {
   await Promise.all([
     ...[import("../../widget/conversations/all-conversations.ts"), import("../../widget/session/identity.ts")],
@@ -732,7 +732,7 @@ async function load(): Promise<void> {
   await play(setup, list, 25);
 }
 
-/** As few of the steps as fail in the same way. */
+/** The shortest list of steps that fails in the same way. */
 async function fewest(setup: Setup, list: readonly Step[], failure: Error): Promise<[readonly Step[], Error]> {
   const kindOf = ({ message }: Error) => message.split("\n")[0]?.replace(/[\d.]+/g, "");
   for (let size = Math.ceil(list.length / 2); size > 0; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -749,7 +749,7 @@ async function fewest(setup: Setup, list: readonly Step[], failure: Error): Prom
 }
 
 test("whatever people do in two tabs, nothing that was accepted is lost, sent twice or against their last word", async (t) => {
-  // What the page's owner is told.
+  // Ignores warnings for the page's owner.
   t.mock.method(console, "warn", () => {});
   await load();
   for (let seed = Number(SEED); seed < Number(SEED) + Number(RUNS); seed += 1) {
@@ -766,11 +766,11 @@ test("whatever people do in two tabs, nothing that was accepted is lost, sent tw
   }
 });
 
-/** What may happen: kinds of operations, and numbers of what they are about. */
+/** Random operations: kinds, and numbers of their targets. */
 const happenings = fc.array(fc.tuple(fc.nat(25), fc.nat(9), fc.nat(3)), { maxLength: 40 });
 type Happenings = readonly (readonly [kind: number, which: number, variant: number])[];
 
-/** As tabs store them, in whichever order, about what is there or not. Each run has its own id, and its events come in their order. */
+/** Operations in any order, also about missing targets. Each run has its own id, and its events are in order. */
 function operationsOf(list: Happenings, name = "", others = ""): Operation[] {
   const events = new Map<string, number>();
   let runs = 0;
@@ -934,7 +934,7 @@ test("operations in one order come to the same in each tab, in pieces, merged, o
       const at = cut % (list.length + 1);
       const twice = [...list.slice(0, at), ...before, ...list];
       assert.deepEqual(fold(base, twice), whole, "each counts once");
-      // What changes nothing is not among them, and so is not seen.
+      // Operations without an effect are dropped by merging, and so are not in `seen`.
       const joined = { ...fold(base, merged(base, list)), seen: whole.seen };
       assert.deepEqual(joined, whole, "merged");
       assert.deepEqual(
@@ -983,7 +983,7 @@ test("pieces of a text that two tabs have received count once, however each of t
   );
 });
 
-/** Some of what a tab has done, joined behind all that it has done before. */
+/** Some of a tab's operations, merged after all its earlier ones. */
 function mergedFrom(base: Conversation, own: readonly NumberedOperation[], from: number, end?: number) {
   return merged(fold(base, own.slice(0, from)), own.slice(from, end));
 }

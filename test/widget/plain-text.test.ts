@@ -1,4 +1,4 @@
-/** What is shown where a person decides has nothing in it that cannot be seen. */
+/** Texts for decisions contain nothing invisible. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -63,11 +63,11 @@ test("what is folded says what it stands for, in the beginning of a text and in 
       let afterLines = false;
       for (const piece of all) {
         const own = typeof piece === "string" ? readBack(piece) : unfolded(piece);
-        // The line that the fold stands in ends behind it.
+        // The line with the fold ends after it.
         read += afterLines ? own.slice(1) : own;
         afterLines = typeof piece !== "string" && own.startsWith("\n");
       }
-      // A line with blanks alone is an empty one.
+      // A line of blanks counts as empty.
       const [shown, given] = [read, text].map((it) => it.replace(/(?<=^|\n)[^\S\n]+(?=\n)/g, ""));
       assert.equal(shown, given);
       const [beginning, isCut] = beginningOf(text, 60, en);

@@ -1,4 +1,4 @@
-/** A conversation with a real server over a connection that breaks: nothing is lost, nothing is said or done twice. */
+/** A conversation with a real server over an unreliable connection: nothing is lost, said or done twice. */
 
 import "./browser-stubs.ts";
 import assert from "node:assert/strict";
@@ -24,18 +24,18 @@ const TRANSPORTS = {
   SSE: (endpoint: Endpoint): Transport => new HttpTransport(endpoint),
 };
 
-/** What the model says, each step after the client has what came before. */
+/** The model's steps, each of which waits until the client has all earlier events. */
 function* steps(turn: readonly Step[], before: number, has: (count: number) => Promise<void>) {
   let sent = before;
   for (const step of turn) {
-    // Calls reach the client when the turn is over.
+    // Calls reach the client at the end of the turn.
     if (step.type !== "call") yield wait(has(sent));
     sent += 1;
     yield step;
   }
 }
 
-/** Counts the events that a session applies, and lets others wait for them. */
+/** Counts the events that a session applies, and lets the model wait for a count. */
 class Progress {
   count = 0;
   #waiting: { count: number; resolve: () => void }[] = [];
@@ -67,14 +67,14 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
         0,
         reached,
       ),
-      // Two results have come between.
+      // Two tool results came in between.
       steps([think("Good."), say("Both "), say("**done**"), say(".")], 6, reached),
     ],
   });
   const proxy = await startProxy(t, server.port);
   const transport = TRANSPORTS[over]({ server: new URL(`${proxy.url}/`), key: () => undefined });
   t.after(() => transport.close());
-  // Before the first event: the message has arrived, and nothing has come back.
+  // Before the first event: the message has arrived, and no response has been sent.
   if (cutAfter === 0) void server.model.nextAsked().then(() => proxy.cut());
   let last = 0;
   const conversation = new OpenConversation({
@@ -110,7 +110,7 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
   };
 }
 
-/** Without what the clock and chance decide. */
+/** Removes values that depend on time or chance. */
 const timeless = (value: unknown) =>
   JSON.parse(
     JSON.stringify(value, (key, item: unknown) =>

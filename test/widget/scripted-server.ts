@@ -1,4 +1,4 @@
-/** A chat server whose answers a test scripts, event by event: for what no real server sends. HTTP and WebSocket on a free port. */
+/** A chat server with scripted events, for what real servers do not send. HTTP and WebSocket on a free port. */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -29,25 +29,25 @@ export const INFO: AgentInfo = {
 
 export interface ScriptOptions {
   info?: Partial<AgentInfo>;
-  /** The key to ask for; without one everybody is let in. */
+  /** The key that the server requires; default: none. */
   key?: string;
-  /** Whether the server does not answer at the moment. */
+  /** Whether the server is down at the moment. */
   isDown?: () => boolean;
-  /** `false` refuses every upgrade, as a proxy that knows no WebSocket does. A function is asked each time. */
+  /** `false` rejects every upgrade, like a proxy without WebSocket support. A function is called for each upgrade. */
   socket?: boolean | (() => boolean);
-  /** Upgrades wait for it. */
+  /** Upgrades wait for this promise. */
   upgrade?: () => Promise<unknown>;
 }
 
-/** One message that the server received, and the means to answer it. */
+/** One received message, with the functions to answer it. */
 export interface Turn {
   body: Record<string, unknown>;
   over: "socket" | "http";
   authorization: string | undefined;
   send(...events: StreamEvent[]): void;
-  /** Cuts the connection without a word. The run goes on: a client that resumes it gets what is sent meanwhile. */
+  /** Cuts the connection without a close frame. The run continues: a client that resumes it gets later events. */
   cut(): void;
-  /** Forgets the run, as a server does after a while. */
+  /** Forgets the run, as servers do after a while. */
   forget(): void;
   /** Resolves when the connection is closed. */
   gone: Promise<unknown>;
@@ -55,13 +55,13 @@ export interface Turn {
 
 export interface ScriptedServer {
   url: string;
-  /** The next message that is not taken yet. */
+  /** The next received message that was not taken yet. */
   turn(): Promise<Turn>;
   /** The next `stop`, `clear` or `resume` on a socket, or `resume` or `cancel` over HTTP. */
   control(): Promise<string>;
-  /** Keys with which sockets were opened. */
+  /** Keys of all opened sockets. */
   readonly dialled: (string | null)[];
-  /** Cuts all sockets, as a restart would; with a code, closes them and says no more. */
+  /** Cuts all sockets, like a restart; with a code, closes them without further events. */
   cutSockets(code?: number): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export const token = (data: string): StreamEvent => ({ type: "token", data });
 
 export const done = (data: string, state = {}): StreamEvent => ({ type: "done", data, state, finish_reason: "stop" });
 
-/** One run: its events so far, and the connections that get the next ones. */
+/** One run: its events so far, and the connections that receive the next ones. */
 class ScriptedRun {
   readonly #events: NumberedEvent[] = [];
   readonly #readers = new Set<(event: NumberedEvent) => void>();
@@ -96,7 +96,7 @@ export async function startScriptedServer(t: TestContext, options: ScriptOptions
   const isRight = (key: string | null | undefined) => options.key === undefined || key === options.key;
   const takesSockets = () => (typeof options.socket === "function" ? options.socket() : options.socket !== false);
 
-  /** Answers a message with a new run, or goes on with a run that is known. */
+  /** Answers a message with a new run, or resumes a known run. */
   const begin = (turn: Omit<Turn, "send" | "forget">, write: (event: NumberedEvent) => void) => {
     const id = String(turn.body.run);
     const known = runs.get(id);
@@ -107,7 +107,7 @@ export async function startScriptedServer(t: TestContext, options: ScriptOptions
   };
 
   const answerSocket = (socket: WebSocket) => {
-    // One for all that it asks: a reader gets an event once.
+    // One function per socket, so that a run does not send an event to the socket twice.
     const send = (event: object) => socket.send(JSON.stringify(event));
     socket.on("message", (data) => {
       const body = JSON.parse(String(data));
@@ -177,7 +177,7 @@ export async function startScriptedServer(t: TestContext, options: ScriptOptions
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
   atEnd(t, () => {
-    // An element that is still in the page connects again at once, and its connection would keep the process.
+    // An element still in the page would reconnect at once, and its connection would keep the process alive.
     http.prependListener("connection", (connection) => connection.destroy());
     for (const socket of sockets.clients) socket.terminate();
     http.closeAllConnections();

@@ -1,4 +1,4 @@
-/** A conversation with a server: what is sent with which state, what is reported, and what becomes of interrupted runs. */
+/** A conversation with a server: messages with their states, reports, and interrupted runs. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -23,13 +23,13 @@ const result = (id: string, more: object = {}): StreamEvent => ({
   data: { id, tool: "look", output: "seen", status: "completed", duration_ms: 1, ...more },
 });
 
-/** Cuts the connection. Resolves when the client knows. */
+/** Cuts the connection. Resolves when the client has noticed. */
 async function cut(server: ScriptedServer): Promise<void> {
   const closed = once(openedSockets.at(-1) ?? assert.fail(), "close");
   await Promise.all([server.cutSockets(), closed]);
 }
 
-/** Has the next message answered; resolves with what was sent. */
+/** Answers the next message; resolves with its body. */
 async function answer(server: ScriptedServer, ...events: StreamEvent[]) {
   const turn = await server.turn();
   turn.send(...events);
@@ -85,7 +85,7 @@ test("a changed message is sent with the state that it was sent with first, and 
   assert.deepEqual((await answer(server, done("Answer"))).state, {});
   await ended;
   assert.deepEqual(textsOf(session.messages), ["Message 1, changed", "Answer"]);
-  // One that is gone is not replaced, and nothing is sent in its place.
+  // A missing message cannot be replaced, and nothing is sent.
   assert.equal((await session.send(text("Message 9, changed"), { replaces: "m99" })).outcome, "refused");
   assert.deepEqual(textsOf(session.messages), ["Message 1, changed", "Answer"]);
 });
@@ -117,7 +117,7 @@ test("what the page adds comes behind the answer that is running, also where ano
   assert.deepEqual(textsOf(session.messages).slice(4), ["Next", "on", "Three"]);
   await other.until((it) => it.session.messages.length === 7);
   assert.deepEqual(textsOf(other.client.session.messages), textsOf(session.messages));
-  // It keeps nothing from being sent that waits for the end of the answer, too.
+  // A page's message does not block queued messages, either.
   await session.send(text("Well?"));
   session.queue(text("And?"));
   const between = session.addOfPage({ text: "Between" });
@@ -400,7 +400,7 @@ for (const end of ["the server ends it", "its connection is lost"]) {
     await until((it) => lastAnswer(it)?.blocks.length === 1);
     session.stop();
     assert.equal(await server.control(), "stop");
-    // It was on its way already.
+    // The event was already under way.
     turn.send(approval("2"));
     if (end === "the server ends it") turn.send(asked("", state("open")));
     else {

@@ -1,7 +1,7 @@
 /**
- * A browser with tabs in which nothing happens by itself. What is about to happen waits in lanes, and `step` does the next
- * thing of one of them, as a seed says; time passes where the seed says so, or when nothing else is left. So a seed repeats
- * everything: tasks of the database, timers, messages between tabs, and what goes to the server and comes from it.
+ * A deterministic browser with tabs. Pending work waits in lanes, and `step` does the next task of a lane chosen by a
+ * seed. Time passes when the seed says so, or when nothing else is left. So a seed reproduces everything: database
+ * tasks, timers, messages between tabs, and traffic with the server.
  */
 
 import "fake-indexeddb/auto";
@@ -12,10 +12,10 @@ import { encodeFrame } from "../../server/protocol/sse.ts";
 import { randomFrom } from "../support/random.ts";
 import { TestStorage } from "./browser-stubs.ts";
 
-/** How tabs hear of each other. Some browsers and pages have no channel. */
+/** How tabs receive each other's messages. Some browsers and pages have no channel. */
 export type ChannelKind = "prompt" | "late" | "missing";
 
-/** What belongs to a page: when it is dead, nothing of it runs any more. */
+/** State of a page; once it is dead, none of its code runs any more. */
 export class Page {
   isDead = false;
   readonly name: string;
@@ -28,18 +28,18 @@ export class Page {
   }
 }
 
-/** The end of a connection that is the server's. */
+/** The server's end of a connection. */
 export interface Connection {
   readonly token: () => string | undefined;
   write(event: object): void;
   close(): void;
 }
 
-/** What a server does with what arrives. */
+/** The server's handlers of incoming traffic. */
 export interface SimulatedServer {
   isDown: boolean;
   info(token: string | undefined): object;
-  /** A message of a socket, or the body of a request. */
+  /** Handles a message of a socket, or the body of a request. */
   receive(body: Record<string, unknown>, connection: Connection): void;
   cancel(run: string): boolean;
 }
@@ -54,21 +54,21 @@ interface Timer extends Task {
   readonly every: number | undefined;
 }
 
-/** The page of which something runs. */
+/** The page whose code is running. */
 const running = new AsyncLocalStorage<Page | undefined>();
 
-/** More things than are to be done in minutes. */
+/** More tasks than minutes of normal work contain. */
 const MANY = 20_000;
 
-/** How long a channel that is late takes, in milliseconds. */
+/** Delay of a late channel, in milliseconds. */
 const LATE_MS = 3_000;
 
-/** A page has a name of its own for the server, so that pages share nothing in this process but what a browser shares. */
+/** Each page has its own host name, so that in this process pages share only what a browser shares. */
 const sharedName = (text: string) => text.replace(/page\d+\.test/, "page.test");
 
 export class SimulatedBrowser {
   now = 1_700_000_000_000;
-  /** How long code may be loaded, which is not simulated; 0 where all of it is here. */
+  /** Time in milliseconds that loading code may take, which is not simulated; 0 if all is loaded. */
   loadMs = 0;
   readonly server: SimulatedServer;
   readonly random: () => number;
@@ -90,12 +90,12 @@ export class SimulatedBrowser {
     return values[Math.floor(this.random() * values.length)] as Value;
   }
 
-  /** Does something as a page does it. */
+  /** Runs work as part of a page. */
   in<Result>(page: Page | undefined, work: () => Result): Result {
     return running.run(page, work);
   }
 
-  /** Things of one lane happen in their order. */
+  /** Adds a task to a lane, whose tasks run in order. */
   later(lane: string, work: () => void, page: Page | null | undefined = running.getStore()): void {
     this.#lanes.set(lane, [...(this.#lanes.get(lane) ?? []), { page: page ?? undefined, work }]);
   }
@@ -105,7 +105,7 @@ export class SimulatedBrowser {
     return this.#count;
   }
 
-  /** Does the next thing, if there is one. Now and then time passes before. */
+  /** Runs the next task, if any. Sometimes time passes before. */
   async step(): Promise<boolean> {
     if (this.random() < 0.02) await this.#passTime(this.now + 2_000);
     const lanes = [...this.#lanes.keys()];
@@ -118,7 +118,7 @@ export class SimulatedBrowser {
     return true;
   }
 
-  /** Does all that is to be done within so many milliseconds. */
+  /** Runs all tasks that are due within `ms` milliseconds. */
   async settle(ms: number): Promise<void> {
     const end = this.now + ms;
     let count = 0;
@@ -134,13 +134,13 @@ export class SimulatedBrowser {
     this.now = Math.max(this.now, end);
   }
 
-  /** Waits for code that is loaded, if any of it still may be. Resolves with whether there is something to do then. */
+  /** Waits for code that may still be loading. Resolves with whether there are tasks then. */
   async #loads(): Promise<boolean> {
     if (this.loadMs > 0) await pause(this.loadMs);
     return this.#lanes.size > 0;
   }
 
-  /** Lets time pass until a timer is due. */
+  /** Advances time to the next timer, up to `end`. */
   async #passTime(end: number): Promise<boolean> {
     const [next] = [...this.#timers].filter(({ page }) => !page?.isDead).sort((a, b) => a.due - b.due);
     if (!next || next.due > end) return false;
@@ -154,16 +154,16 @@ export class SimulatedBrowser {
   async #do({ page, work }: Task): Promise<void> {
     if (page?.isDead) return;
     this.in(page, work);
-    // All that follows from it by promises alone.
+    // Lets all promises that follow from it settle.
     await nextTurn();
   }
 
-  /** Cuts all connections, as a network that is lost does. What was on its way may have arrived. */
+  /** Cuts all connections, like a network failure. Data under way may have arrived. */
   cut(): void {
     for (const socket of this.#sockets) socket.cut();
   }
 
-  /** Puts this browser in the place of what the process has. Returns what takes that back. */
+  /** Replaces the process's globals by this browser. Returns a function that restores them. */
   install(): () => void {
     const timer = (work: () => void, ms = 0, every?: number): Timer => {
       const added = { page: running.getStore(), work, due: this.now + Number(ms), every };
@@ -181,7 +181,7 @@ export class SimulatedBrowser {
       setInterval: { value: (work: () => void, ms?: number) => timer(work, ms, Math.max(1, Number(ms))) },
       clearTimeout: { value: clear },
       clearInterval: { value: clear },
-      // The database's tasks go on when a page is gone.
+      // The database's tasks continue after a page has ended.
       setImmediate: { value: (work: () => void) => this.later("database", work, null) },
       sessionStorage: { get: () => running.getStore()?.storage ?? new TestStorage() },
       localStorage: { get: () => this.#sharedStorage },
@@ -239,7 +239,7 @@ export class SimulatedBrowser {
     return controller.signal;
   }
 
-  /** Pages hear what others store there. */
+  /** Pages get an event when another one changes the storage. */
   get #sharedStorage() {
     const storage = this.#localStorage;
     const page = running.getStore();
@@ -279,7 +279,7 @@ export class SimulatedBrowser {
     }
   }
 
-  /** A response of a server, as far as it is used. */
+  /** A server's response, with only the members that are used. */
   #fetch(url: string, { headers = {}, body, signal, keepalive }: RequestInit = {}): Promise<unknown> {
     const { pathname } = new URL(url);
     const { "x-user-token": token, "last-event-id": after } = headers as Record<string, string>;
@@ -317,7 +317,7 @@ const responseOf = (status: number, body: object) => ({
   json: async () => body,
 });
 
-/** An answer over HTTP: events as they come. */
+/** A streamed HTTP response. */
 class SimulatedStream {
   readonly ok = true;
   readonly status = 200;
@@ -409,7 +409,7 @@ class SimulatedSocket {
   send(data: string): void {
     if (this.readyState !== 1 || this.#page?.isDead) return;
     const arrive = () => {
-      // What follows on something lost is lost, too.
+      // Whatever follows lost data is lost, too.
       this.#isCut ||= this.#browser.server.isDown;
       if (this.#isCut) return;
       const body = JSON.parse(data);

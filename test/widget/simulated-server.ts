@@ -1,14 +1,14 @@
-/** A chat server of a `SimulatedBrowser` whose agent answers as its seed says, and what it was asked: that is the truth. */
+/** A chat server for a `SimulatedBrowser`, whose agent answers by the seed; it records all requests. */
 
 import type { ApprovalDecision, ConversationState, FinishReason, HistoryMessage } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { INFO } from "./scripted-server.ts";
 import type { Connection, SimulatedBrowser, SimulatedServer } from "./simulated-browser.ts";
 
-/** What an agent was asked. */
+/** A request to the agent. */
 export interface Asked {
   readonly run: string;
-  /** Who asks, as the server knows them. */
+  /** The user, as the server knows them. */
   readonly user: string;
   readonly message: string;
   readonly state: ConversationState;
@@ -19,20 +19,20 @@ export interface Asked {
 interface Run {
   readonly asked: Asked;
   readonly events: object[];
-  /** What is still to be said. */
+  /** Events that are still to be sent. */
   rest: StreamEvent[];
   said: string;
   connection: Connection | undefined;
   hasEnded: boolean;
 }
 
-/** What answers are like: most as they should be. */
+/** Kinds of answers; most are normal. */
 const MANNERS = [
   ...Array.from({ length: 9 }, () => "stop" as const),
   ...["length", "length", "approval", "approval", "failed", "failed, goes on", "lost", "refused"],
 ] as const;
 
-/** Of each kind of state, what the person has said. */
+/** The user's texts in either kind of state. */
 export function questionsIn({ conversation_history: history = [], open }: ConversationState): string[] {
   return [...history, ...(open?.messages ?? [])].flatMap((it) => (it.role === "user" ? [String(it.content)] : []));
 }
@@ -43,7 +43,7 @@ export class AskedServer implements SimulatedServer {
   readonly #browser: SimulatedBrowser;
   readonly #onAsked: (asked: Asked) => void;
   readonly #runs = new Map<string, Run>();
-  /** Decisions are taken once: by the name of what waits for them, the run that brought them. */
+  /** Decisions are accepted once: the run that brought them, by the name of what waited. */
   readonly #decided = new Map<string, Run>();
   #count = 0;
 
@@ -52,7 +52,7 @@ export class AskedServer implements SimulatedServer {
     this.#onAsked = onAsked;
   }
 
-  /** Whether a run has arrived, also one that was refused. */
+  /** Whether a run has arrived, even if it was refused. */
   knows(run: string): boolean {
     return this.asked.some((it) => it.run === run);
   }
@@ -153,7 +153,7 @@ export class AskedServer implements SimulatedServer {
     });
   }
 
-  /** The state behind what was said in a run. */
+  /** The state after the text of a run. */
   #stateOf({ asked }: Run, said: string): ConversationState {
     const { conversation_history: history = [], open, ...rest } = asked.state;
     const before = [...history, ...(open?.messages ?? [])];
@@ -213,7 +213,7 @@ export class AskedServer implements SimulatedServer {
     this.#say(run);
   }
 
-  /** Says the next word: at once, soon or late. */
+  /** Sends the next event: at once, soon or late. */
   #goOn(run: Run): void {
     if (run.hasEnded) return;
     const next = () => {
@@ -234,7 +234,7 @@ export class AskedServer implements SimulatedServer {
     if (event.type === "token") run.said += event.data;
     run.hasEnded = event.type === "done" || event.type === "error";
     run.connection?.write(numbered);
-    // With what it asks, an answer ends.
+    // An answer that asks for approval ends.
     if (event.type === "tool_approval") this.#say(run);
   }
 }

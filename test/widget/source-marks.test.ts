@@ -1,4 +1,4 @@
-/** Marks of sources: where they stand in Markdown, while it streams and in the end, and in copies. */
+/** Source marks: their places in Markdown, during and after streaming, and in copies. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ const markAt = (at: number, number = 1, index = 0): Mark => ({
   id: `0-${index}`,
 });
 
-/** An element in which a text grew in such pieces; each mark came as soon as the text before it was there. */
+/** An element with text streamed in pieces of `step`; each mark arrives as soon as the text before it is there. */
 function markedText(text: string, marks: readonly Mark[], step = text.length): HTMLElement {
   const root = document.createElement("div");
   const stream = newStream(root);
@@ -32,7 +32,7 @@ function markedText(text: string, marks: readonly Mark[], step = text.length): H
   }
 }
 
-/** The text with `⟦1⟧` for each mark. */
+/** The text, with `⟦1⟧` for each mark. */
 function seen(root: HTMLElement): string {
   const copy = root.cloneNode(true) as HTMLElement;
   for (const mark of copy.querySelectorAll(".source-mark")) mark.textContent = `⟦${mark.textContent}⟧`;

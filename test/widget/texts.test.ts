@@ -1,4 +1,4 @@
-/** The texts of the chat in all its languages, a site's own among them, and what stands in them: counts, sizes, failures. */
+/** The chat's texts in all its languages, including a site's own, and values in them: counts, sizes, failures. */
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { en, failureText, type Locale, stringsOf } from "../../widget/i18n/strin
 
 const LANGUAGES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
 
-/** A text of the table, or what a function of it makes of these arguments. */
+/** A text of the table, or the result of its function for sample arguments. */
 function said(text: unknown): unknown {
   return typeof text === "function" ? text("Ada", "5 MB") : text;
 }
@@ -37,7 +37,7 @@ for (const language of LANGUAGES) {
       assert.notEqual(String(said(translated)).trim(), "", name);
       if (said(translated) === said(text)) same += 1;
     }
-    // "Chat", "Code" and the like.
+    // Words such as "Chat" and "Code".
     assert.ok(same <= 14, `${same} texts are the English ones`);
   });
 }
@@ -55,12 +55,12 @@ test("every file of a language is loaded by its name, another language is Englis
 });
 
 test("a file that says a text of the lazy parts brings these along", () => {
-  // A name that is a single word may mean something else.
+  // Names of a single word may have another meaning.
   const names = Object.keys(partTexts).map((name) => (/[A-Z]/.test(name) ? name : `strings\\.${name}`));
   const words = new RegExp(`\\b(?:${names.join("|")})\\b`);
   const files = readdirSync("widget", { recursive: true, encoding: "utf8" });
   const saying = files
-    // Conversations may import no texts (`test/contract/layers.test.ts`), and have a `messageOf` of their own.
+    // Conversations must not import texts (`test/contract/layers.test.ts`), and have a `messageOf` of their own.
     .filter((file) => file.endsWith(".ts") && !/^(i18n|conversations)\b/.test(file))
     .map((file) => [file, readFileSync(`widget/${file}`, "utf8")] as const)
     .filter(([, code]) => words.test(code.replace(/\/\*.*?\*\/|\/\/[^\n]*/gs, "")));

@@ -1,4 +1,4 @@
-/** What the row of a closed tool call says of its arguments. */
+/** The summary of a call's arguments in its collapsed row. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";

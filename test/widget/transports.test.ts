@@ -1,4 +1,4 @@
-/** The transports, without a DOM: against a server that a test scripts event by event. */
+/** The transports, without a DOM, against a scripted server. */
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -37,7 +37,7 @@ async function connect<T extends { close(): void }>(
   return { server, transport };
 }
 
-/** Resolves with the events of one request. A test may await the server's side first. */
+/** Collects the events of one request. Tests may await the server's side first. */
 function collect(transport: Runs, request: RunRequest, signal = NEVER): Promise<RunEvent[]> {
   const events: RunEvent[] = [];
   const all = transport.run(request, (event) => events.push(event), signal).then(() => events);
@@ -47,7 +47,7 @@ function collect(transport: Runs, request: RunRequest, signal = NEVER): Promise<
 
 let runs = 0;
 
-/** Each start is a run of its own. */
+/** Starts a new run. */
 function start(transport: Runs, signal = NEVER) {
   runs += 1;
   return collect(transport, { ...TURN, run: `run-${runs}` }, signal);
@@ -233,7 +233,7 @@ test("where the socket is blocked messages go over HTTP, and the socket is tried
   assert.deepEqual(await ask("third"), ["http", "Bearer k"], "no message waits for the socket");
   const socket = openedSockets.at(-1) ?? assert.fail();
   if (socket.readyState !== socket.OPEN) await once(socket, "open");
-  // The transport has noticed it after its own listeners have run.
+  // Lets the transport's own listeners run first.
   await new Promise(setImmediate);
   assert.deepEqual(await ask("fourth"), ["socket", undefined]);
 });

@@ -1,4 +1,4 @@
-/** Who is asking, as the element's client knows it: what the page says, what the server makes of it, and what is kept for whom. */
+/** Users of the element's client: what the page says, what the server answers, and what is stored for whom. */
 
 import assert from "node:assert/strict";
 import { beforeEach, type TestContext, test } from "node:test";
@@ -23,7 +23,7 @@ function openTab(storage = new TestStorage()): void {
   Reflect.deleteProperty(globalThis, Symbol.for("agent-chat-slots"));
 }
 
-/** Nobody may chat, too; some tokens are refused, and some cannot be checked. A user may have many, by number. */
+/** Anonymous users may chat; some tokens are refused or cannot be checked. A user may have numbered tokens. */
 const byToken: Authenticate = ({ token }) => {
   if (token?.startsWith("expired")) throw new Unauthorized();
   if (token === "broken") throw new Error("no database");
@@ -66,12 +66,12 @@ async function start(
       metadata: metadata as Metadata,
       ...(until && { until }),
     });
-  /** Texts of all that is kept. */
+  /** First texts of all stored conversations. */
   const kept = async () => (await keptAt(`${url}/`)).flatMap(({ tree }) => textsOf(tree).slice(0, 1));
   return { asked, rated, open, kept };
 }
 
-/** As the element does: it is asked first who sends the message. Gives the code of a refusal. */
+/** Sends a message like the element, which first asks who sends it. Returns the error code of a refusal. */
 async function ask({ client }: TestClient, message: string): Promise<string | undefined> {
   const refusal = await client.admit();
   await client.library.restored;
@@ -88,7 +88,7 @@ const leave = ({ client }: TestClient) => {
   openTab(sessionStorage as unknown as TestStorage);
 };
 
-/** What the console is warned of. */
+/** Collects the console's warnings. */
 function warnings(t: TestContext): string[] {
   const said: string[] = [];
   t.mock.method(console, "warn", (...words: unknown[]) => said.push(words.join(" ")));
@@ -322,7 +322,7 @@ test("a page that is shown again has forgotten a user who has signed out in anot
   const chat = await open({ userToken: "ada" });
   await ask(chat, "Ada here");
   chat.client.suspend();
-  // A page that was left is told of nothing.
+  // A page that was left gets no storage events.
   for (const name of Object.keys(localStorage)) localStorage.removeItem(name);
   await chat.client.returned();
   assert.deepEqual([shownIn(chat), chat.client.userToken, await kept()], [[], undefined, []]);
@@ -381,7 +381,7 @@ test("where the server cannot say who is there, the user who is known stays unti
   chat.client.setUserToken("bob");
   await chat.until(({ isSettled }) => isSettled);
   assert.deepEqual([shownIn(chat), await kept()], [[], []]);
-  // Who nobody knows yet is asked about until the server knows.
+  // While the server cannot identify a new user, the client keeps asking.
   const other = await open({ userToken: "broken" }, ({ phase }) => phase === "unreachable");
   assert.equal(other.client.isHidden, true);
 });
@@ -397,7 +397,7 @@ test("a page that sets a new function with each of its renders has the server as
   let [tokens, renders, hidden] = [0, 0, 0];
   const chat = await openClient(t, { url: `${url}/`, persist: true, userToken: async () => "ada", until: () => true });
   const rendering = setInterval(() => {
-    // As the docs show it: a token that is valid for some minutes, made for this call.
+    // As in the documentation: a token that is valid for some minutes, made for this call.
     chat.client.setUserToken(async () => `ada${tokens++}`);
     if (chat.client.user && chat.client.isHidden) hidden += 1;
     if (++renders === 5) rendered.open();
@@ -419,13 +419,13 @@ test("while the chat says that one must sign in, a token that is set again is as
   chat.client.setUserToken(userToken);
   await chat.until(({ user }) => user !== "");
   assert.equal(await ask(chat, "Ada here"), undefined);
-  // What is known is not asked about again.
+  // Known answers are not requested again.
   token = "bob";
   chat.client.setUserToken(userToken);
   assert.deepEqual(shownIn(chat), ["Ada here", "ok"]);
 });
 
-/** A tool that runs until its answer is ended. */
+/** A tool that runs until its run is aborted. */
 function slowTool() {
   const [running, aborted] = [gate(), gate()];
   const slow = tool({

@@ -31,7 +31,7 @@ const desk = new Agent({ name: "Desk", model: "gpt-5.2", tools: [cancelOrder, or
 export default defineAgent({
   name: "Acme Support",
   async *run({ message, state, ctx, signal, emit }) {
-    // The desk hands out its steps by a callback, which has to know whose answer they belong to.
+    // The desk reports its steps by a callback, so it must know the answer that they belong to.
     const askDesk = desk.asTool({ toolName: "ask_desk", toolDescription: "Asks the desk.", onStream: emit });
     const agent = new Agent({ name: "Concierge", model: "gpt-5.2", tools: [askDesk] });
     const input = (await toRunState(RunState, agent, ctx.approvals)) ?? message;

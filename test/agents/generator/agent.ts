@@ -5,7 +5,7 @@ interface Delta {
   tool_calls?: { id?: string; function: { name: string; arguments?: string } }[];
 }
 
-/** By hand, over the same wire as the others. */
+/** Calls Chat Completions without a package, like the other agents' packages do. */
 async function* complete(messages: object[], signal: AbortSignal): AsyncGenerator<Delta> {
   const answer = await fetch(`${process.env.OPENAI_BASE_URL}/chat/completions`, {
     method: "POST",

@@ -1,4 +1,4 @@
-/** What the package says of a server of one's own, without a word of what is inside it. */
+/** Uses the package's types for an embedded server, without anything internal. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
@@ -34,7 +34,7 @@ const text: string = await parley.metrics();
 await parley.close();
 export const all = [isOurs, text];
 
-/** A module, as `import * as agent` has it, with whatever else it exports. */
+/** A module from `import * as agent`, with other exports. */
 const module = { default: agent, authenticate, close: () => {}, helper: 1 };
 await createParley({ agent: module });
 

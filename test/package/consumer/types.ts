@@ -1,4 +1,4 @@
-/** What the package says of an agent's types, and what it refuses. */
+/** Uses the package's types for agents, with code that must be rejected. */
 
 import {
   type AgentDefinition,
@@ -23,7 +23,7 @@ declare module "parley-agent" {
   }
 }
 
-/** Compiles only where both types are the same. */
+/** Compiles only if both types are equal. */
 function same<A>(_value: A): <B>(other: B & ([A] extends [B] ? ([B] extends [A] ? B : never) : never)) => void {
   return () => {};
 }

@@ -1,4 +1,4 @@
-/** A project's own unit test of its agent: it needs no server. */
+/** A project's own unit test of its agent, without a server. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

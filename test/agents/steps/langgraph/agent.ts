@@ -32,7 +32,7 @@ const askDesk = tool(
   { name: "ask_desk", description: "Asks the desk.", schema: z.object({ input: z.string() }) },
 );
 
-// Of version 2, each call is a task of its own, so that of several desks each one's steps are known.
+// In version 2, each call is its own task, so that the steps of parallel desks can be told apart.
 const graph = createReactAgent({ llm, tools: [askDesk], version: "v2" });
 
 export default defineAgent({
