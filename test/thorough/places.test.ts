@@ -140,3 +140,25 @@ test("chats with the same id, in the page and in its frame, show one conversatio
     assert.equal(await chat.questions.count(), 3);
   }
 });
+
+test("a draft that is saved in the frame before it hears of the page's first message takes nothing away", async (t) => {
+  const { page, url } = await openSite(t);
+  await page.addInitScript(`if (window !== top) {
+    const heard = new Promise((resolve) => { window.hear = resolve; });
+    Object.defineProperty(BroadcastChannel.prototype, "onmessage", {
+      set(listener) { this.addEventListener("message", (event) => heard.then(() => listener(event))); },
+    });
+  }`);
+  await page.goto(`${url}/same`);
+  const inside = await frame(page, "/named");
+  const [first, framed] = [chatIn(page.locator("agent-chat")), chatIn(inside)];
+  await framed.greeting.waitFor();
+  await first.ask("I am one", "It is one.");
+  await framed.input.fill("I am two");
+  await inside.waitForFunction(() => Object.values(sessionStorage).some((text) => text.includes("I am two")));
+  await inside.evaluate("hear()");
+  await framed.replies.getByText("It is one.").waitFor();
+  assert.equal(await framed.input.inputValue(), "I am two");
+  await page.reload();
+  await first.replies.getByText("It is one.").waitFor();
+});

@@ -99,6 +99,8 @@ export class Library implements LibraryHost {
   readonly #storing = new Set<OpenConversation>();
   /** The name of the tab's slot (see `tab-slot.ts`); absent while nothing is stored. */
   #slot: string | undefined;
+  /** Id of the conversation in the slot, as this element last read or wrote it. */
+  #slotId: string | undefined;
   /** Present once it is loaded. */
   #store: ConversationStore | undefined;
   #edit: Draft["edit"];
@@ -176,6 +178,7 @@ export class Library implements LibraryHost {
       onErased();
     }
     this.#isHeld = false;
+    this.#slotId = content?.id;
     // An element that was put back into the page still has its draft, with the bytes of the files.
     const isDraftNew = this.#takeDrafts(content);
     const isHere = content?.id === this.shown.conversation.id || this.shown.messages.length > 0;
@@ -474,6 +477,7 @@ export class Library implements LibraryHost {
     const content = readSlot(this.#slot);
     const isDraftNew = this.#takeDrafts(content);
     const id = content?.id;
+    this.#slotId = id;
     // Another page of this tab may have begun a new conversation, or chosen one from the list.
     const isOther = id !== this.shownId && !this.#isSlotFull;
     if (isDraftNew && !isOther) this.#options.onDraft(this.#draftOf(id));
@@ -545,6 +549,13 @@ export class Library implements LibraryHost {
     // Also the id of an absent conversation: the next page may be able to read it, unless a message has replaced it.
     const id = this.shownId;
     const [drafts, edit] = [this.drafts, this.#edit];
+    const found = id === undefined ? readSlot(this.#slot) : undefined;
+    // Another element with the same slot has begun a conversation: this one is about to hear of it, and to show it.
+    if (found?.id !== undefined && found.id !== this.#slotId) {
+      writeSlot(this.#slot, { ...found, drafts: { ...found.drafts, ...drafts } });
+      return;
+    }
+    this.#slotId = id;
     if (id === undefined && Object.keys(drafts).length === 0 && !edit) {
       clearSlot(this.#slot);
       return;
