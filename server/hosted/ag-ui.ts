@@ -131,13 +131,18 @@ class AgUiReader implements ShapeReader {
     answer.text(delta);
   }
 
-  /** Adds what was not streamed: results, and the last message of the thread, which is the answer then. */
+  /**
+   * Adds what was not streamed: calls that have a result, or none in the thread while the agent asks; results; and the last
+   * message of the thread, which is the answer then.
+   */
   #sayUnstreamed(answer: Answer): void {
     const messages = this.#snapshot ?? [];
+    const answered = new Set(messages.map(({ toolCallId }) => toolCallId));
     for (const { id, function: called } of messages.flatMap(({ toolCalls }) => records(toolCalls))) {
-      if (!this.#results.has(id) || !isRecord(called)) continue;
+      const isWaiting = this.#interrupts.size > 0 && !answered.has(id);
+      if (!(isWaiting || this.#results.has(id)) || !isRecord(called)) continue;
       answer.call(id, called.name, called.arguments);
-      answer.result(id, this.#results.get(id));
+      if (this.#results.has(id)) answer.result(id, this.#results.get(id));
     }
     for (const { toolCallId, content } of messages) {
       if (answer.isOpen(asString(toolCallId))) answer.result(toolCallId, textOf(content));

@@ -287,6 +287,35 @@ for (const [name, asked, { message, ...decision }, sent] of ANSWERED as [
   });
 }
 
+test("LangGraph asks about the call that its value names, also with a model that does not stream", async (t) => {
+  const called = { id: "c1", type: "function", function: { name: "refund", arguments: '{"order":"7"}' } };
+  const messages = [
+    { id: "u1", role: "user", content: "Hi" },
+    { id: "a1", role: "assistant", content: "", toolCalls: [called] },
+  ];
+  const asked = [
+    { type: "MESSAGES_SNAPSHOT", messages },
+    ...graph("i1", { question: "Refund 7?", order: "7", toolCallId: "c1" }),
+  ];
+  const result = { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" };
+  for (const approved of [true, false]) {
+    const remote = await remoteAgent(t, inTurn(sse(...asked), sse(...CALLED, result, FINISHED)));
+    const server = await serve(t, agUi(remote.url));
+    const { last } = await send.sse(t, server, { message: "Hi" });
+    assert.ok(last.type === "done");
+    const [asking] = last.approvals ?? [];
+    assert.deepEqual(
+      [last.approvals?.length, asking?.id, asking?.tool, asking?.text],
+      [1, "c1", "refund", "Refund 7?"],
+    );
+    const { events } = await send.sse(t, server, { approvals: [{ id: "c1", approved }], state: last.state });
+    const rows = events.flatMap((it) =>
+      it.type === "tool_result" ? [[it.data.id, it.data.tool, it.data.status]] : [],
+    );
+    assert.deepEqual(rows, [["c1", "refund", approved ? "completed" : "failed"]]);
+  }
+});
+
 test("a call that an agent behind AG-UI leaves open gets its result from the person", async (t) => {
   const result = { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" };
   for (const [approved, reason] of [[true], [false, "No"]]) {
