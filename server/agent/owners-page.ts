@@ -298,7 +298,7 @@ function imageAt(value: unknown, at: string, { folder, files, paths }: Checking)
   }
   const path = resolve(folder, value);
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats?.isFile()) throw new ConfigError(`${at} names the file "${value}", which is not in ${folder}.`);
+  if (!stats?.isFile()) throw new ConfigError(`${at} names the file "${value}", which is not in ${resolve(folder)}.`);
   // A symbolic link may lead out of the folder.
   const real = realpathSync(path);
   const within = relative(realpathSync(folder), real);

@@ -54,8 +54,9 @@ export async function userOf(authenticate: Authenticate, request: AuthRequest, m
   });
   if (answer === undefined || isUser(answer)) return answer;
   // The returned value is not quoted: it may be anybody's data.
+  const advice = isRecord(answer) && typeof answer.id === "number" ? " The id is a number: return String(id)." : "";
   throw new TypeError(
-    `authenticate must return a user with an id, a string of 1 to ${MAX_ID_CHARS} characters, or undefined, or throw Unauthorized.`,
+    `authenticate must return a user with an id, a string of 1 to ${MAX_ID_CHARS} characters, or undefined, or throw Unauthorized.${advice}`,
   );
 }
 

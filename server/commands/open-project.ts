@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import type { AgentModule } from "../agent/define.ts";
-import { readEnvironment } from "../config/environment.ts";
+import { overriddenNames, readEnvironment } from "../config/environment.ts";
 import { loadOpenTelemetry, loadOptionalPackage } from "../config/optional-package.ts";
 import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";
 import { describeRun } from "../hosted/remote.ts";
@@ -24,6 +24,8 @@ export interface OpenedProject {
   readonly flags: Flags;
   /** Reads the environment and its files again. @throws ConfigError */
   read(): Environment;
+  /** Names of variables in the files that the process overrides. @throws ConfigError */
+  overridden(): string[];
 }
 
 /** `adapt` changes the environment for a command. @throws ConfigError */
@@ -35,7 +37,8 @@ export function openProject(
   const inherited = { ...process.env };
   const read = () => adapt(readEnvironment(inherited, folder));
   const env = read();
-  return { folder, inherited, env, settings: readSettings(env, flags), flags, read };
+  const overridden = () => overriddenNames(inherited, folder);
+  return { folder, inherited, env, settings: readSettings(env, flags), flags, read, overridden };
 }
 
 export interface ProjectServer {
@@ -49,7 +52,7 @@ export interface ProjectServer {
 
 /** @throws ConfigError */
 export async function createProjectServer(
-  { folder, env, settings, flags, read }: OpenedProject,
+  { folder, env, settings, flags, read, overridden }: OpenedProject,
   module: AgentModule,
   { isDev = false, ...more }: Partial<ParleyServerOptions> & { isDev?: boolean } = {},
 ): Promise<ProjectServer> {
@@ -66,7 +69,7 @@ export async function createProjectServer(
     ...more,
     sinks: (log) => [watchdog, ...(more.sinks?.(log) ?? [])],
   });
-  const reloadSettings = settingsReloader({ server, settings, env, read, flags, isDev });
+  const reloadSettings = settingsReloader({ server, settings, env, read, overridden, flags, isDev });
   return {
     server,
     reloadSettings,

@@ -100,12 +100,14 @@ const isShort = (secret: string): boolean => secret.length < MIN_KEY_CHARS;
 function publicWarnings(settings: Settings, alwaysSigns: boolean): (string | false)[] {
   if (!isPublic(settings)) return [];
   const { host, apiKeys, chatKeys, widgetKeys, allowedOrigins, stateSecrets } = settings;
+  const keys = { PARLEY_API_KEY: apiKeys, PARLEY_CHAT_KEY: chatKeys, PARLEY_WIDGET_KEY: widgetKeys };
+  const short = Object.entries(keys).flatMap(([name, list]) => (list.some(isShort) ? [name] : []));
   const why = isLoopbackHost(host) ? "PARLEY_TRUSTED_PROXIES is set" : `HOST is ${host}`;
   return [
     !settings.requiresKey &&
       `Other machines can reach this server (${why}) and chat without a key. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
-    [apiKeys, chatKeys, widgetKeys].flat().some(isShort) &&
-      `A key has fewer than ${MIN_KEY_CHARS} characters and can be guessed. Make one with: openssl rand -hex 24`,
+    short.length > 0 &&
+      `${short.join(" and ")} has a key of fewer than ${MIN_KEY_CHARS} characters, which can be guessed. Make one with: openssl rand -hex 24`,
     widgetKeys.length > 0 &&
       allowedOrigins.length === 0 &&
       "Any site can use the widget key. Set PARLEY_ALLOWED_ORIGINS to the sites that may.",

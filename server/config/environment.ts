@@ -13,17 +13,26 @@ import { type Environment, SETTINGS } from "./settings.ts";
  * project's folder. Both files are read again each time. @throws ConfigError
  */
 export function readEnvironment(env: Environment, projectFolder: string | undefined): Environment {
+  return { ...readFiles(env, projectFolder), ...env };
+}
+
+/** Names of variables that a file sets to another value than the process, which overrides it. @throws ConfigError */
+export function overriddenNames(env: Environment, projectFolder: string | undefined): string[] {
+  const files = readFiles(env, projectFolder);
+  return Object.keys(files).filter((name) => env[name] !== undefined && env[name] !== files[name]);
+}
+
+function readFiles(env: Environment, projectFolder: string | undefined): Environment {
   const projectFile = projectFolder === undefined ? undefined : join(projectFolder, ".env");
   const extraFile = env.PARLEY_ENV_FILE?.trim();
   if (extraFile === "") throw new ConfigError(emptySentence("PARLEY_ENV_FILE"));
   if (extraFile !== undefined && !existsSync(extraFile)) {
-    throw new ConfigError("PARLEY_ENV_FILE names a file that does not exist.");
+    throw new ConfigError(`PARLEY_ENV_FILE names a file that does not exist: ${extraFile}`);
   }
   checkProcessNames(env);
   return {
     ...(projectFile !== undefined && existsSync(projectFile) ? readEnvFile(projectFile) : {}),
     ...(extraFile === undefined ? {} : readEnvFile(extraFile)),
-    ...env,
   };
 }
 
@@ -33,8 +42,9 @@ function readEnvFile(file: string): Environment {
   try {
     content = readFileSync(file, "utf8");
   } catch (error) {
-    throw new ConfigError(`${file} cannot be read: check its permissions.`, { cause: error });
+    throw new ConfigError(`${file} cannot be read: it must be a file with the right permissions.`, { cause: error });
   }
+  if (content.includes("\0")) throw new ConfigError(`${file} is no text in UTF-8. Save it as UTF-8: it may be UTF-16.`);
   refuseOtherLines(file, content);
   const entries = Object.entries(parseEnv(content.replace(/^\uFEFF/, "")));
   // Node's parser takes a comment for a variable if the file ends with it.
@@ -97,9 +107,9 @@ export function mountedEnvironment(env: Environment, given: Readonly<Record<stri
       throw new ConfigError(`settings has ${name}, which is a matter of your own server. Take it out.`);
     }
     if (typeof value !== "string") {
-      throw new ConfigError(
-        `${name} in settings must be a string, but is ${typeof value}. Leave it out to use its default.`,
-      );
+      const advice = /^[nb]/.test(typeof value) ? `Write "${value}".` : "Leave it out to use its default.";
+      const remedy = Array.isArray(value) ? "Write one string, separated by commas." : advice;
+      throw new ConfigError(`${name} in settings must be a string, but is ${typeof value}. ${remedy}`);
     }
   }
   checkProcessNames(env);

@@ -98,13 +98,16 @@ export function createLog(settings: Settings, sink = standardError()) {
 /** Maximum size of the records that wait while the reader of standard error does not read. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
+const ignore = () => {};
+
 /**
  * Node writes at once what the reader can accept, so that a record is not lost however the process ends. The rest waits, up to
  * a limit, without blocking answers as pino's own destination would. If the reader has gone, the records are lost.
  */
 function standardError(): (record: string) => void {
   const { stderr } = process;
-  stderr.on("error", () => {});
+  // Once for the process, which may create many servers.
+  stderr.off("error", ignore).on("error", ignore);
   return (record) => {
     if (stderr.writableLength < MAX_WAITING_BYTES) stderr.write(record);
   };

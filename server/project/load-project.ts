@@ -29,6 +29,7 @@ export function findProject(project: string): string {
 export function projectHere(): string | undefined {
   if (AGENT_FILES.some((name) => existsSync(name))) return findProject(".");
   refuseNearMiss(".");
+  refuseOtherName(resolve("."), modulesIn(".").filter(isParleys));
   return undefined;
 }
 
@@ -68,16 +69,28 @@ function agentFileIn(folder: string): string {
   const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
   if (file !== undefined) return file;
   refuseNearMiss(folder);
-  const [other, ...more] = readdirSync(folder).filter((name) => MODULE.test(name));
-  const advice =
-    other === undefined || more.length > 0
-      ? "Write an agent.ts there that has: export default defineAgent({ … })."
-      : `If it is ${other}, rename that to ${servedName(other)}.`;
-  throw new ConfigError(`${folder} holds no agent. ${advice}`);
+  const modules = modulesIn(folder);
+  refuseOtherName(folder, modules.length > 1 ? modules.filter(isParleys) : modules);
+  throw new ConfigError(
+    `${folder} holds no agent. Write an agent.ts there that has: export default defineAgent({ … }).`,
+  );
 }
 
-/** The name of an ordinary module: no declarations, no tests, no configuration of a tool. */
-const MODULE = /^[^.]+\.[cm]?[jt]sx?$/;
+/** The paths of ordinary modules: no declarations, no tests, no configuration of a tool. */
+function modulesIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => /^[^.]+\.[cm]?[jt]sx?$/.test(name))
+    .map((name) => join(folder, name));
+}
+
+const isParleys = (file: string): boolean => /from\s*["']parley-agent["']/.test(readFileSync(file, "utf8"));
+
+/** Names a file that may be the agent, if there is one such file. @throws ConfigError */
+function refuseOtherName(folder: string, files: readonly string[]): void {
+  const [name, ...more] = files.map((file) => basename(file));
+  if (name === undefined || more.length > 0) return;
+  throw new ConfigError(`${folder} holds no agent. If it is ${name}, rename that to ${servedName(name)}.`);
+}
 
 type Exports = Readonly<Record<string, unknown>>;
 
@@ -176,7 +189,7 @@ export const SILENT_LOAD_MS = 5000;
 async function settled<Value>(loading: Promise<Value>, name: string): Promise<Value> {
   const sayWhy = () =>
     process.stderr.write(
-      `parley: ${name} is still loading. It imports large packages, or a top-level await in it, or in a file that it imports, has not finished.\n`,
+      `parley: ${name} is still loading. It imports large packages, the machine is busy, or a top-level await in it, or in a file that it imports, has not finished.\n`,
     );
   const timer = setTimeout(sayWhy, SILENT_LOAD_MS).unref();
   let giveUp = (_reason: unknown) => {};
@@ -185,7 +198,9 @@ async function settled<Value>(loading: Promise<Value>, name: string): Promise<Va
   });
   const onIdle = () => giveUp(new Error("it awaits a promise that never settles."));
   const onExit = () => {
-    process.stderr.write(`parley: ${name}, or a file that it imports, ended the process while it was loaded.\n`);
+    process.stderr.write(
+      `parley: ${name}, or a file that it imports, ended the process while it was loaded. Look for process.exit() there.\n`,
+    );
     process.exitCode = 1;
   };
   process.once("beforeExit", onIdle);

@@ -19,6 +19,8 @@ import { temporaryProject } from "../support/temporary-project.ts";
 // For a broken project, one sentence names the file, the problem and a remedy, without a stack.
 
 const AGENT = 'export default { name: "A", model: "demo" };';
+/** An agent that imports Parley. */
+const OWN = `import { defineAgent } from "parley-agent";\n${AGENT}`;
 
 /** A project, or the text of its `agent.ts`, and the error message. */
 type Broken = [project: Readonly<Record<string, string>> | string, sentence: RegExp];
@@ -27,6 +29,7 @@ const FILES: Broken[] = [
   [{ "readme.md": "", "agent.config.ts": "", "types.d.ts": "" }, /holds no agent\. Write an agent\.ts/],
   [{ "bot.ts": AGENT, "vite.config.ts": "" }, /holds no agent\. If it is bot\.ts, rename that to agent\.ts\.$/],
   [{ "a.ts": AGENT, "b.ts": AGENT }, /holds no agent\. Write an agent\.ts/],
+  [{ "a.ts": OWN, "b.ts": AGENT }, /holds no agent\. If it is a\.ts, rename that to agent\.ts\.$/],
   [{ "agent.tsx": AGENT }, /agent\.tsx is not served under this name\. Rename it to agent\.ts\.$/],
   [{ "Agent.ts": AGENT }, /Agent\.ts is not served under this name\. Rename it to agent\.ts\.$/],
   [{ "AGENT.MJS": AGENT }, /AGENT\.MJS is not served under this name\. Rename it to agent\.mjs\.$/],
@@ -149,6 +152,13 @@ for (const [agent, sentence] of ENDS) {
   });
 }
 
+test("a folder whose agent has another name is refused without a path, too, and not served as the demo", async (t) => {
+  const cwd = temporaryProject(t, { "bot.ts": OWN, "other.ts": "export {};" });
+  const { code, stderr } = await run(["start", "--port", "0"], { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /holds no agent\. If it is bot\.ts, rename that to agent\.ts\.\n$/);
+});
+
 test("an error while a project loads names file and line, and the project's own files that led there", async (t) => {
   const folder = temporaryProject(t, {
     "agent.ts":
@@ -174,7 +184,7 @@ test("a top-level await that takes longer than five seconds is told of, and wait
   const told = written.mock.calls.map((call) => String(call.arguments[0])).join("");
   assert.match(
     told,
-    /^parley: agent\.ts is still loading\. It imports large packages, or a top-level await in it.* has not finished\.\n$/,
+    /^parley: agent\.ts is still loading\. It imports large packages, the machine is busy, or a top-level await in it.* has not finished\.\n$/,
   );
   held.open();
   assert.equal((await loading).agent.name, "Late");

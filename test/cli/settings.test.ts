@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { readEnvironment, unknownNames } from "../../server/config/environment.ts";
@@ -50,6 +50,12 @@ test("a line of .env that sets nothing stops the start, and is named without its
     const sentence = new RegExp(`^\\S+\\.env: line ${line} has no "=". Write NAME=value, or # before a comment\\.$`);
     assert.throws(() => readEnvironment({}, folder), refused(sentence));
   }
+});
+
+test("a .env in UTF-16, as PowerShell writes it, is named as such", (t) => {
+  const folder = temporaryProject(t, {});
+  writeFileSync(join(folder, ".env"), Buffer.from("\ufeffOPENAI_API_KEY=sk-secret\r\n", "utf16le"));
+  assert.throws(() => readEnvironment({}, folder), refused(/\.env is no text in UTF-8\. Save it as UTF-8/));
 });
 
 test("variables of the project itself may be in .env, and comments", (t) => {
@@ -184,7 +190,7 @@ test("a variable of the process wins over PARLEY_ENV_FILE, and that file over th
   assert.deepEqual(readEnvironment(env, folder), { ...env, B: "2", C: "1" });
   assert.throws(
     () => readEnvironment({ PARLEY_ENV_FILE: "nowhere" }, folder),
-    refused(/names a file that does not exist/),
+    refused(/names a file that does not exist: nowhere$/),
   );
   assert.throws(() => readEnvironment({ PARLEY_ENV_FILE: " " }, folder), refused(/set but empty/));
 });

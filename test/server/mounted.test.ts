@@ -320,7 +320,7 @@ const MISTAKES: readonly [options: unknown, sentence: RegExp][] = [
   [null, /^createParley needs an agent/],
   [{ basePath: "/a" }, /^createParley needs an agent/],
   [DEMO, /^createParley takes the agent as an option: createParley\(\{ agent/],
-  [{ agent: "./agent.js" }, /^The agent must be an object/],
+  [{ agent: "./agent.js" }, /^The agent is a string\. Import its module: import agent from/],
   [{ agent: import("node:fs") }, /^The agent is a promise\. Write await before it\.$/],
   [{ agent: { ...DEMO, tool: [] } }, /Did you mean tools\?/],
   [{ agent: { ...DEMO, authenticate } }, /Export it beside the agent, or give it to createParley/],
@@ -359,11 +359,15 @@ const MISTAKES: readonly [options: unknown, sentence: RegExp][] = [
   [{ agent: DEMO, settings: { PARLEY_ENV_FILE: ".env" } }, /has PARLEY_ENV_FILE, which is a matter of your own server/],
   [
     { agent: DEMO, settings: { PARLEY_API_KEY: undefined } },
-    /PARLEY_API_KEY in settings must be a string, but is undef/,
+    /PARLEY_API_KEY in settings must be a string, but is undefined\. Leave it out/,
   ],
   [
     { agent: DEMO, settings: { PARLEY_DRAIN_SECONDS: 3 } },
-    /PARLEY_DRAIN_SECONDS in settings must be a string, but is n/,
+    /PARLEY_DRAIN_SECONDS in settings must be a string, but is number\. Write "3"\.$/,
+  ],
+  [
+    { agent: DEMO, settings: { PARLEY_ALLOWED_ORIGINS: ["https://a.example"] } },
+    /Write one string, separated by commas/,
   ],
   [{ agent: DEMO, settings: { PARLEY_DRAIN_SECONDS: "soon" } }, /PARLEY_DRAIN_SECONDS must be/],
   [{ agent: DEMO, basePath: "support/" }, /basePath must be a path such as \/support/],
@@ -595,4 +599,13 @@ test("a host's process gets no signal handlers, no output and no settings of its
   });
   assert.equal(stdout, "");
   assert.match(stderr, /"msg":"run"/);
+});
+
+test("many servers in one process leave no listener behind", async () => {
+  const count = () => process.stderr.listenerCount("error");
+  const open = async () => (await createParley({ agent: DEMO })).close();
+  await open();
+  const before = count();
+  for (let index = 0; index < 3; index += 1) await open();
+  assert.equal(count(), before);
 });

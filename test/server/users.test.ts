@@ -115,6 +115,7 @@ const FAILURES: [name: string, authenticate: unknown, said: RegExp][] = [
   ["returns null", () => null, /must return a user with an id/],
   ["returns true", () => true, /must return a user with an id/],
   ["returns a list", async () => [{ id: "secret" }], /must return a user with an id/],
+  ["returns a number as the id", () => ({ id: 7 }), /The id is a number: return String\(id\)\./],
   ["returns a user without an id", () => ({ mail: "secret@example.com" }), /must return a user with an id/],
   ["returns a number as the id", () => ({ id: 42, mail: "secret@example.com" }), /must return a user with an id/],
   ["returns an empty id", () => ({ id: "" }), /must return a user with an id/],

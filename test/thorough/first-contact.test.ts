@@ -82,7 +82,7 @@ test("where the server does not allow the site, visitors read one sentence and t
   assert.equal(await chat.input.inputValue(), "Hi", "what was written is not lost");
   assert.deepEqual(await ours({ page, complaints }), [
     `<agent-chat>: the Parley server at ${server.url}/ does not allow pages of ${site.publicUrl}. ` +
-      `Add ${site.publicUrl} to the list PARLEY_ALLOWED_ORIGINS in its .env, and restart it or send it SIGHUP.`,
+      `Add ${site.publicUrl} to the list PARLEY_ALLOWED_ORIGINS of its settings, and restart it.`,
   ]);
 });
 

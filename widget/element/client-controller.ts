@@ -102,10 +102,8 @@ export class ClientController implements ReactiveController {
       },
       asksPeople: server.origin === location.origin,
       onReady: (info) => fireEvent(this.#host, "agent-chat-ready", { info }),
-      onLoginRequired: (unsent) => {
-        if (unsent) this.#listener.onUnsent(unsent);
-        fireEvent(this.#host, "agent-chat-login-required", {});
-      },
+      onUnsent: (message) => this.#listener.onUnsent(message),
+      onLoginRequired: () => fireEvent(this.#host, "agent-chat-login-required", {}),
       keepsAll: () => this.keepsAll,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
       onTool: ({ callId, tool, title, status, arguments: args, output, approval, problems }) =>

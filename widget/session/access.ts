@@ -124,6 +124,9 @@ export abstract class Access {
   /** The server does not know the user. An unsent message is returned to them; an answer that has begun waits. */
   protected abstract loginRequired(): void;
 
+  /** Returns the message that the server has just refused to the user once more: everything else of theirs is removed. */
+  protected abstract returnUnsent(): void;
+
   /** The server has answered, or cannot be reached. */
   protected abstract answered(): void;
 
@@ -196,7 +199,7 @@ export abstract class Access {
     this.#asksUser = true;
     if (!this.isOpen) this.isSettled = false;
     else if (isSame || (typeof before === "function" && typeof this.userToken === "function")) {
-      if (!this.#loading && !this.user) void this.#checkSoon();
+      if (!this.#loading && (!this.user || this.refusal)) void this.#checkSoon();
     } else if (this.userToken) void this.#recheck();
     else void this.#reload();
   }
@@ -372,11 +375,12 @@ export abstract class Access {
     this.loginRequired();
   }
 
-  /** Another tab has signed the user out, or has another user; or the session of the site has ended. */
-  #userLeft(isSignedOut: boolean): void {
+  /** Another tab has signed the user out, or has another user; or (`hasExpired`) the session of the site has ended. */
+  #userLeft(isSignedOut: boolean, hasExpired?: boolean): void {
     if (isSignedOut) this.userToken = undefined;
     // If another user has come, their tab removes what is stored.
     void this.forget(isSignedOut ? NOBODY : "");
+    if (hasExpired) this.returnUnsent();
     if (this.isOpen) void this.#reload();
   }
 
@@ -388,7 +392,7 @@ export abstract class Access {
         server: this.server,
         userName: this.#userName,
         userToken: () => this.userToken,
-        onLeave: (isSignedOut) => this.#userLeft(isSignedOut),
+        onLeave: (isSignedOut, hasExpired) => this.#userLeft(isSignedOut, hasExpired),
       });
       if (this.isOpen) this.listen();
     }

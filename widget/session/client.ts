@@ -19,8 +19,9 @@ export interface ClientOptions
     Partial<Pick<LibraryOptions, "keepsAll">> {
   /** The server has described its agent. */
   readonly onReady: (info: AgentInfo) => void;
-  /** The user has to sign in. A message that was not sent is returned to them. */
-  readonly onLoginRequired?: (unsent: OutgoingMessage | undefined) => void;
+  /** A message that was not sent is returned to the user, who has to sign in. */
+  readonly onUnsent?: (message: OutgoingMessage) => void;
+  readonly onLoginRequired?: () => void;
   /** A user has left, and nothing of theirs is shown any more; `wasShown`: whether anything was. */
   readonly onForget?: (wasShown: boolean) => void;
   /** Default: IndexedDB. */
@@ -42,6 +43,8 @@ export class Client extends Access {
   readonly #options: ClientOptions;
   #ratings: Ratings | undefined;
   #wasReady = false;
+  /** The message that the server refused last, if nobody has signed in since. */
+  #unsent: OutgoingMessage | undefined;
   /** Sessions whose connection was opened with a key that has been replaced. */
   readonly #stale = new Set<ChatSession>();
 
@@ -222,9 +225,14 @@ export class Client extends Access {
   }
 
   protected override loginRequired(): void {
-    const unsent = this.session.withdraw(true);
+    this.#unsent = this.session.withdraw(true);
     this.answered();
-    this.#options.onLoginRequired?.(unsent);
+    this.returnUnsent();
+    this.#options.onLoginRequired?.();
+  }
+
+  protected override returnUnsent(): void {
+    if (this.#unsent) this.#options.onUnsent?.(this.#unsent);
   }
 
   protected override answered(): void {

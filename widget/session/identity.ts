@@ -30,8 +30,8 @@ export interface IdentityOptions {
   readonly userName: string;
   /** What the page has set last. */
   readonly userToken: () => UserToken | undefined;
-  /** Another tab has signed the user out, or has another user; or the session of the site has ended. */
-  readonly onLeave: (isSignedOut: boolean) => void;
+  /** Another tab has signed the user out, or has another user; or (`hasExpired`) the session of the site has ended. */
+  readonly onLeave: (isSignedOut: boolean, hasExpired?: boolean) => void;
 }
 
 /** One for each element in this page: the event `storage` reaches only other pages. */
@@ -114,7 +114,7 @@ export class Identity {
     } else if (byCookie && recall(userName)?.startsWith(byCookie)) {
       // The page has no token, and none of its users is known any more: the session of its site has ended.
       this.signOut();
-      onLeave(true);
+      onLeave(true, true);
     }
   }
 

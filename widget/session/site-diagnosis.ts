@@ -59,7 +59,7 @@ export class SiteDiagnosis {
         this.hint(
           page === "null"
             ? "PARLEY_ALLOWED_ORIGINS cannot name a page that was opened from a file or is in a sandbox. Open it from a web server, for example with: npx serve"
-            : `the Parley server at ${href} does not allow pages of ${page}. Add ${page} to the list PARLEY_ALLOWED_ORIGINS in its .env, and restart it or send it SIGHUP.`,
+            : `the Parley server at ${href} does not allow pages of ${page}. Add ${page} to the list PARLEY_ALLOWED_ORIGINS of its settings, and restart it.`,
         );
         return "forbidden";
       }
