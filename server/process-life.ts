@@ -120,8 +120,6 @@ interface Reloading {
   isDev: boolean;
   /** Reads the environment's files again. @throws ConfigError */
   read(): Environment;
-  /** Names of variables in the files that the process overrides. @throws ConfigError */
-  overridden(): string[];
 }
 
 /** Applies what has changed. `why` is named in the log. */
@@ -158,11 +156,7 @@ function leaveClosedTerminal(): void {
 }
 
 /** Returns the environment that is in effect from now on. */
-function reload(
-  { server, settings, flags, isDev, read, overridden }: Reloading,
-  env: Environment,
-  why: string,
-): Environment {
+function reload({ server, settings, flags, isDev, read }: Reloading, env: Environment, why: string): Environment {
   const { log } = server;
   try {
     const nextEnv = read();
@@ -178,10 +172,9 @@ function reload(
       Object.assign(process.env, nextEnv);
     }
     if (ended > 0) sentences.push(`${ended} connections and answers were ended`);
-    const without = overridden().filter(isLive).sort();
-    if (without.length > 0)
-      sentences.push(`the environment of the process overrides the files in ${without.join(", ")}`);
-    log.notice(`${why}: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed"}.`);
+    log.notice(
+      `${why}: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed; the environment of the process overrides files"}.`,
+    );
     return nextEnv;
   } catch (error) {
     if (!(error instanceof ConfigError)) log.failure(error);

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import type { AgentModule } from "../agent/define.ts";
-import { overriddenNames, readEnvironment } from "../config/environment.ts";
+import { readEnvironment } from "../config/environment.ts";
 import { loadOpenTelemetry, loadOptionalPackage } from "../config/optional-package.ts";
 import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";
 import { describeRun } from "../hosted/remote.ts";
@@ -24,8 +24,6 @@ export interface OpenedProject {
   readonly flags: Flags;
   /** Reads the environment and its files again. @throws ConfigError */
   read(): Environment;
-  /** Names of variables in the files that the process overrides. @throws ConfigError */
-  overridden(): string[];
 }
 
 /** `adapt` changes the environment for a command. @throws ConfigError */
@@ -37,8 +35,7 @@ export function openProject(
   const inherited = { ...process.env };
   const read = () => adapt(readEnvironment(inherited, folder));
   const env = read();
-  const overridden = () => overriddenNames(inherited, folder);
-  return { folder, inherited, env, settings: readSettings(env, flags), flags, read, overridden };
+  return { folder, inherited, env, settings: readSettings(env, flags), flags, read };
 }
 
 export interface ProjectServer {
@@ -52,7 +49,7 @@ export interface ProjectServer {
 
 /** @throws ConfigError */
 export async function createProjectServer(
-  { folder, env, settings, flags, read, overridden }: OpenedProject,
+  { folder, env, settings, flags, read }: OpenedProject,
   module: AgentModule,
   { isDev = false, ...more }: Partial<ParleyServerOptions> & { isDev?: boolean } = {},
 ): Promise<ProjectServer> {
@@ -69,7 +66,7 @@ export async function createProjectServer(
     ...more,
     sinks: (log) => [watchdog, ...(more.sinks?.(log) ?? [])],
   });
-  const reloadSettings = settingsReloader({ server, settings, env, read, overridden, flags, isDev });
+  const reloadSettings = settingsReloader({ server, settings, env, read, flags, isDev });
   return {
     server,
     reloadSettings,

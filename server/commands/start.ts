@@ -24,7 +24,7 @@ export async function startCommand(
   flags: Flags,
   { open }: { open: boolean },
 ): Promise<void> {
-  const folder = project === undefined ? projectHere() : findProject(project);
+  const folder = project === undefined ? await projectHere() : findProject(project);
   const isWorker = isSupervised();
   const opened = openProject(folder, flags);
   const { settings } = opened;

@@ -13,16 +13,6 @@ import { type Environment, SETTINGS } from "./settings.ts";
  * project's folder. Both files are read again each time. @throws ConfigError
  */
 export function readEnvironment(env: Environment, projectFolder: string | undefined): Environment {
-  return { ...readFiles(env, projectFolder), ...env };
-}
-
-/** Names of variables that a file sets to another value than the process, which overrides it. @throws ConfigError */
-export function overriddenNames(env: Environment, projectFolder: string | undefined): string[] {
-  const files = readFiles(env, projectFolder);
-  return Object.keys(files).filter((name) => env[name] !== undefined && env[name] !== files[name]);
-}
-
-function readFiles(env: Environment, projectFolder: string | undefined): Environment {
   const projectFile = projectFolder === undefined ? undefined : join(projectFolder, ".env");
   const extraFile = env.PARLEY_ENV_FILE?.trim();
   if (extraFile === "") throw new ConfigError(emptySentence("PARLEY_ENV_FILE"));
@@ -33,6 +23,7 @@ function readFiles(env: Environment, projectFolder: string | undefined): Environ
   return {
     ...(projectFile !== undefined && existsSync(projectFile) ? readEnvFile(projectFile) : {}),
     ...(extraFile === undefined ? {} : readEnvFile(extraFile)),
+    ...env,
   };
 }
 

@@ -1,16 +1,14 @@
 /** Finds a project's folder and loads the agent that it exports. */
 
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, extname, isAbsolute, join, relative, resolve } from "node:path";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Jiti, JitiOptions } from "jiti";
 import { type AgentModule, checkModule } from "../agent/define.ts";
 import { ModuleLife } from "../agent/served-agent.ts";
 import { ConfigError } from "../errors.ts";
+import { agentFileIn } from "./agent-files.ts";
 import { ownModule } from "./own-files.ts";
-
-/** The first of these files that exists is the agent. */
-export const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
 
 /** The folder of a project, which is given by its path or by its name in the working directory. @throws ConfigError */
 export function findProject(project: string): string {
@@ -26,29 +24,10 @@ export function findProject(project: string): string {
 }
 
 /** The working directory, if it holds an agent: what `parley start` serves if it is given no project. @throws ConfigError */
-export function projectHere(): string | undefined {
-  if (AGENT_FILES.some((name) => existsSync(name))) return findProject(".");
-  refuseNearMiss(".");
-  refuseOtherName(resolve("."), modulesIn(".").filter(isParleys));
+export async function projectHere(): Promise<string | undefined> {
+  if (agentFileIn(".") !== undefined) return findProject(".");
+  (await import("./near-miss.ts")).refuseNearMiss(".");
   return undefined;
-}
-
-/** Refuses a file that was meant to be the agent: its author would wonder why another one answers. @throws ConfigError */
-function refuseNearMiss(folder: string): void {
-  const misnamed = readdirSync(folder).find((name) => /^agents?\.[cm]?[jt]sx?$/i.test(name));
-  if (misnamed !== undefined) {
-    throw new ConfigError(
-      `${join(folder, misnamed)} is not served under this name. Rename it to ${servedName(misnamed)}.`,
-    );
-  }
-  const inside = AGENT_FILES.map((name) => join(folder, "src", name)).find((path) => existsSync(path));
-  if (inside === undefined) return;
-  throw new ConfigError(`The agent is in ${inside}. Give that folder: ${relative(".", dirname(inside))}`);
-}
-
-function servedName(file: string): string {
-  const extension = extname(file).toLowerCase();
-  return AGENT_FILES.find((name) => extname(name) === extension) ?? `agent.${extension.includes("t") ? "ts" : "js"}`;
 }
 
 /** How to load the modules of a project again, with the options of another `jiti` that compiles them. */
@@ -61,35 +40,8 @@ export interface Reloading {
 /** Imports and checks the agent of a project. @throws ConfigError that names the file and says what to do */
 export async function loadProject(folder: string, reloading?: Reloading): Promise<AgentModule> {
   const file = agentFileIn(folder);
+  if (file === undefined) throw (await import("./near-miss.ts")).noAgentIn(folder);
   return check(file, await importAgent(file, reloading));
-}
-
-/** @throws ConfigError */
-function agentFileIn(folder: string): string {
-  const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
-  if (file !== undefined) return file;
-  refuseNearMiss(folder);
-  const modules = modulesIn(folder);
-  refuseOtherName(folder, modules.length > 1 ? modules.filter(isParleys) : modules);
-  throw new ConfigError(
-    `${folder} holds no agent. Write an agent.ts there that has: export default defineAgent({ … }).`,
-  );
-}
-
-/** The paths of ordinary modules: no declarations, no tests, no configuration of a tool. */
-function modulesIn(folder: string): string[] {
-  return readdirSync(folder)
-    .filter((name) => /^[^.]+\.[cm]?[jt]sx?$/.test(name))
-    .map((name) => join(folder, name));
-}
-
-const isParleys = (file: string): boolean => /from\s*["']parley-agent["']/.test(readFileSync(file, "utf8"));
-
-/** Names a file that may be the agent, if there is one such file. @throws ConfigError */
-function refuseOtherName(folder: string, files: readonly string[]): void {
-  const [name, ...more] = files.map((file) => basename(file));
-  if (name === undefined || more.length > 0) return;
-  throw new ConfigError(`${folder} holds no agent. If it is ${name}, rename that to ${servedName(name)}.`);
 }
 
 type Exports = Readonly<Record<string, unknown>>;

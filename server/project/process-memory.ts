@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { basename, dirname, extname, join, relative } from "node:path";
-import { AGENT_FILES } from "./load-project.ts";
+import { AGENT_FILES } from "./agent-files.ts";
 
 /** Memories of LangGraph, LangChain, the OpenAI Agents SDK and Mastra. */
 const MEMORY =

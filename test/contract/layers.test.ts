@@ -104,7 +104,7 @@ test("an import while the server runs is for what most installations never need"
   for (const target of [...lazyImports("server/"), ...lazyImports("cli.ts")]) {
     assert.match(
       target,
-      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|mcp\/servers|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/(?:dev|help|npm)|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/agent\/(?:approvals|decisions|hook-queue|owners-page|prices)\.ts$|^\.\/(?:approvals|decisions|sources|tools|upstream|ag-ui-thread|responses|feedback|openapi|openai|openai-messages|mcp|mcp-messages)\.ts$|^jiti$/,
+      /^\.\/(?:ai-sdk|anthropic|bedrock|chat-completions|demo|gemini|openai|redis)\/|\/(?:fallbacks|hosted\/source|mcp\/servers|routes\/identity|observe\/(?:tracing|worker-metrics)|commands\/(?:dev|help|npm)|workers|project\/(?:demo-agent|process-memory))\.ts$|^\.\/agent\/(?:approvals|decisions|hook-queue|owners-page|prices)\.ts$|^\.\/(?:approvals|decisions|sources|tools|upstream|near-miss|ag-ui-thread|responses|feedback|openapi|openai|openai-messages|mcp|mcp-messages)\.ts$|^jiti$/,
       target,
     );
   }

@@ -17,7 +17,7 @@ const MOST_LINES = 15_900;
 
 /** Modules that a plain agent never needs, whatever the list says. */
 const OPTIONAL =
-  /^server\/(?:dev|redis)\/|^server\/hosted\/(?!(?:remote|to-framework)\.ts)|^server\/providers\/(?:ai-sdk\/(?!language-model\.ts)|(?:anthropic|bedrock|chat-completions|claude|demo|gemini)\/|fallbacks\.ts|openai\/hosted-tools\.ts)|\/(?:hook-queue|owners-page|run-record|prices|tracing|worker-metrics|workers|demo-agent|process-memory|fresh-modules|openapi)\.ts$|commands\/dev\.ts$/;
+  /^server\/(?:dev|redis)\/|^server\/hosted\/(?!(?:remote|to-framework)\.ts)|^server\/providers\/(?:ai-sdk\/(?!language-model\.ts)|(?:anthropic|bedrock|chat-completions|claude|demo|gemini)\/|fallbacks\.ts|openai\/hosted-tools\.ts)|\/(?:hook-queue|owners-page|run-record|prices|tracing|worker-metrics|workers|demo-agent|near-miss|process-memory|fresh-modules|openapi)\.ts$|commands\/dev\.ts$/;
 
 const AGENT = `import { defineAgent } from "parley-agent";
 export default defineAgent({ name: "Plain", model: "openai/gpt-5.2" });`;

@@ -207,7 +207,8 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   /**
    * Sends a message as if the user had typed it. Resolves when the answer has ended, however it ended; stays pending
    * while the message waits for a key or the network, or the element is out of the page; resolves if it is withdrawn or
-   * cleared by `reset()`. Rejects if another answer is running, the text is empty or the user has to sign in.
+   * cleared by `reset()`. Rejects if another answer is running, the text is empty or the user has to
+   * sign in. If the server finds that out first, the message goes back into the text field, and the promise resolves.
    */
   send(text: string): Promise<void>;
   /**

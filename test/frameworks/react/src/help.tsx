@@ -5,7 +5,7 @@ import { createRoot } from "react-dom/client";
 
 function Weather({ city, celsius }: { city: string; celsius: number }) {
   const [isMetric, setMetric] = useState(true);
-  const degrees = isMetric ? `${celsius} °C` : `${celsius * 1.8 + 32} °F`;
+  const degrees = isMetric ? `${celsius} °C` : `${Math.round(celsius * 1.8 + 32)} °F`;
   return <button onClick={() => setMetric(!isMetric)}>{`${city}: ${degrees}`}</button>;
 }
 
