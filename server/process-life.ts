@@ -173,7 +173,7 @@ function reload({ server, settings, flags, isDev, read }: Reloading, env: Enviro
     }
     if (ended > 0) sentences.push(`${ended} connections and answers were ended`);
     log.notice(
-      `${why}: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed; the environment of the process overrides files"}.`,
+      `${why}: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed (a variable of the process overrides one in a file)"}.`,
     );
     return nextEnv;
   } catch (error) {

@@ -240,7 +240,8 @@ function noAgent(given: unknown): string {
     return "The agent is a class. Export an object of it: export default new …().";
   }
   if (typeof given === "function") return "The agent is a function. Call it, with await if it is async.";
-  if (typeof given === "string") return 'The agent is a string. Import its module: import agent from "./agent.js";';
+  if (typeof given === "string")
+    return "The agent is a string. Give what defineAgent returns, or the module that exports it.";
   return "The agent must be an object: export default defineAgent({ … }).";
 }
 

@@ -107,7 +107,7 @@ function publicWarnings(settings: Settings, alwaysSigns: boolean): (string | fal
     !settings.requiresKey &&
       `Other machines can reach this server (${why}) and chat without a key. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
     short.length > 0 &&
-      `${short.join(" and ")} has a key of fewer than ${MIN_KEY_CHARS} characters, which can be guessed. Make one with: openssl rand -hex 24`,
+      `A key of fewer than ${MIN_KEY_CHARS} characters can be guessed: ${short.join(", ")}. Make one with: openssl rand -hex 24`,
     widgetKeys.length > 0 &&
       allowedOrigins.length === 0 &&
       "Any site can use the widget key. Set PARLEY_ALLOWED_ORIGINS to the sites that may.",

@@ -98,9 +98,10 @@ export function mountedEnvironment(env: Environment, given: Readonly<Record<stri
       throw new ConfigError(`settings has ${name}, which is a matter of your own server. Take it out.`);
     }
     if (typeof value !== "string") {
-      const advice = /^[nb]/.test(typeof value) ? `Write "${value}".` : "Leave it out to use its default.";
-      const remedy = Array.isArray(value) ? "Write one string, separated by commas." : advice;
-      throw new ConfigError(`${name} in settings must be a string, but is ${typeof value}. ${remedy}`);
+      const isList = Array.isArray(value) && "Write one string, separated by commas.";
+      const remedy = { number: "Write it in quotes.", boolean: 'Write "on" or "off".' }[typeof value as "number"];
+      const advice = isList || (remedy ?? "Leave it out to use its default.");
+      throw new ConfigError(`${name} in settings must be a string, but is ${typeof value}. ${advice}`);
     }
   }
   checkProcessNames(env);

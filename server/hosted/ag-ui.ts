@@ -138,10 +138,16 @@ class AgUiReader implements ShapeReader {
   #sayUnstreamed(answer: Answer): void {
     const messages = this.#snapshot ?? [];
     const answered = new Set(messages.map(({ toolCallId }) => toolCallId));
-    for (const { id, function: called } of messages.flatMap(({ toolCalls }) => records(toolCalls))) {
-      const isWaiting = this.#interrupts.size > 0 && !answered.has(id);
-      if (!(isWaiting || this.#results.has(id)) || !isRecord(called)) continue;
-      answer.call(id, called.name, called.arguments);
+    const current =
+      this.#interrupts.size > 0 ? messages.slice(messages.findLastIndex((one) => one.role === "user")) : [];
+    const waiting = new Set(current.flatMap(({ toolCalls }) => records(toolCalls)));
+    for (const call of messages.flatMap(({ toolCalls }) => records(toolCalls))) {
+      const { id, function: called } = call;
+      if (!isRecord(called)) continue;
+      const { name, arguments: args } = called;
+      const isAsking = confirmationOf(asString(id), { name, args: asString(args) }) !== undefined;
+      const isWaiting = waiting.has(call) && !answered.has(id) && !isAsking;
+      if (isWaiting || this.#results.has(id)) answer.call(id, name, args);
       if (this.#results.has(id)) answer.result(id, this.#results.get(id));
     }
     for (const { toolCallId, content } of messages) {

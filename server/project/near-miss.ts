@@ -33,8 +33,8 @@ export function noAgentIn(folder: string): ConfigError {
 
 /** The paths of ordinary modules: no declarations, no tests, no configuration of a tool. */
 function modulesIn(folder: string): string[] {
-  const names = readdirSync(folder).filter((name) => /^[^.]+\.[cm]?[jt]sx?$/.test(name));
-  return names.map((name) => resolve(folder, name));
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.flatMap(({ name }) => (/^[^.]+\.[cm]?[jt]sx?$/.test(name) ? [resolve(folder, name)] : []));
 }
 
 const isParleys = (file: string): boolean => /from\s*["']parley-agent["']/.test(readFileSync(file, "utf8"));

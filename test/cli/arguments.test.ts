@@ -137,7 +137,10 @@ const SITE = { PARLEY_ALLOWED_ORIGINS: "https://a.example" };
 
 /** Settings of a public server, and the warning; `undefined`: there is none. */
 const PUBLIC: [env: Record<string, string>, warning: RegExp | undefined][] = [
-  [{ ...SAFE, PARLEY_API_KEY: "short-key" }, /^PARLEY_API_KEY has a key of fewer than 20 characters, .*openssl rand/],
+  [
+    { ...SAFE, PARLEY_API_KEY: "short-key" },
+    /^A key of fewer than 20 characters can be guessed: PARLEY_API_KEY\. .*openssl rand/,
+  ],
   [WIDGET, /^Any site can use the widget key\. Set PARLEY_ALLOWED_ORIGINS/],
   [
     { ...WIDGET, ...SITE, PARLEY_STATE_SECRET: `short-secret,${SECRET.PARLEY_STATE_SECRET}` },

@@ -153,7 +153,7 @@ for (const [agent, sentence] of ENDS) {
 }
 
 test("a folder whose agent has another name is refused without a path, too, and not served as the demo", async (t) => {
-  const cwd = temporaryProject(t, { "bot.ts": OWN, "other.ts": "export {};" });
+  const cwd = temporaryProject(t, { "bot.ts": OWN, "other.ts": "export {};", "next.js/readme.md": "" });
   const { code, stderr } = await run(["start", "--port", "0"], { cwd });
   assert.equal(code, 1);
   assert.match(stderr, /holds no agent\. If it is bot\.ts, rename that to agent\.ts\.\n$/);

@@ -277,7 +277,7 @@ test("a mistake in the file changes nothing, and the log says which", async (t) 
     );
   }
   const same = await server.rotate("PARLEY_API_KEY=first-key");
-  assert.equal(same, "nothing has changed; the environment of the process overrides files.");
+  assert.equal(same, "nothing has changed (a variable of the process overrides one in a file).");
 });
 
 test("PARLEY_ENV_FILE names a file that wins over the project's and is read anew as well", async (t) => {

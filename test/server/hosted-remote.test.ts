@@ -316,6 +316,34 @@ test("LangGraph asks about the call that its value names, also with a model that
   }
 });
 
+test("a call that only asks about another one is no row, also where the thread lists it", async (t) => {
+  const list = (id: string, name: string, args: object) => ({
+    id,
+    type: "function",
+    function: { name, arguments: JSON.stringify(args) },
+  });
+  const confirm = list("k1", "confirm_changes", { function_call_id: "c1" });
+  const messages = [
+    { id: "a0", role: "assistant", content: "", toolCalls: [list("old", "forgotten", {})] },
+    { id: "u1", role: "user", content: "Hi" },
+    { id: "a1", role: "assistant", content: "", toolCalls: [list("c1", "refund", {}), confirm] },
+  ];
+  const properties = { approved: {} };
+  const interrupt = { id: "i1", toolCallId: "c1", responseSchema: { properties }, metadata: { agent_framework: {} } };
+  const remote = await remoteAgent(t, inTurn(sse({ type: "MESSAGES_SNAPSHOT", messages }, asks(interrupt))));
+  const server = await serve(t, agUi(remote.url));
+  const { events, last } = await send.sse(t, server, { message: "Hi" });
+  assert.ok(last.type === "done");
+  assert.deepEqual(
+    events.filter(({ type }) => type === "tool_call"),
+    [],
+  );
+  assert.deepEqual(
+    last.approvals?.map(({ id, tool }) => [id, tool]),
+    [["c1", "refund"]],
+  );
+});
+
 test("a call that an agent behind AG-UI leaves open gets its result from the person", async (t) => {
   const result = { type: "TOOL_CALL_RESULT", toolCallId: "c1", content: "done" };
   for (const [approved, reason] of [[true], [false, "No"]]) {

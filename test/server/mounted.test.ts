@@ -320,7 +320,7 @@ const MISTAKES: readonly [options: unknown, sentence: RegExp][] = [
   [null, /^createParley needs an agent/],
   [{ basePath: "/a" }, /^createParley needs an agent/],
   [DEMO, /^createParley takes the agent as an option: createParley\(\{ agent/],
-  [{ agent: "./agent.js" }, /^The agent is a string\. Import its module: import agent from/],
+  [{ agent: "./agent.js" }, /^The agent is a string\. Give what defineAgent returns/],
   [{ agent: import("node:fs") }, /^The agent is a promise\. Write await before it\.$/],
   [{ agent: { ...DEMO, tool: [] } }, /Did you mean tools\?/],
   [{ agent: { ...DEMO, authenticate } }, /Export it beside the agent, or give it to createParley/],
@@ -363,7 +363,7 @@ const MISTAKES: readonly [options: unknown, sentence: RegExp][] = [
   ],
   [
     { agent: DEMO, settings: { PARLEY_DRAIN_SECONDS: 3 } },
-    /PARLEY_DRAIN_SECONDS in settings must be a string, but is number\. Write "3"\.$/,
+    /PARLEY_DRAIN_SECONDS in settings must be a string, but is number\. Write it in quotes\.$/,
   ],
   [
     { agent: DEMO, settings: { PARLEY_ALLOWED_ORIGINS: ["https://a.example"] } },

@@ -299,33 +299,44 @@ test("a launcher hands the token on to its chat, and forgets it with the user", 
   assert.deepEqual(users, ["ada"]);
 });
 
-test("what is written as the session of a site ends is back in the text field, alone, and is there after signing in", async (t) => {
-  let isSignedIn = true;
-  const authenticate: Authenticate = () => {
-    if (!isSignedIn) throw new Unauthorized();
-    return { id: "ada" };
-  };
-  const server = await startServer(t, { authenticate, turns: turnsOf("It is there.", "It is back.") });
-  const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(t, complaints, /401/);
-  await page.goto(server.url);
-  const chat = chatIn(page);
-  await chat.ask("Where is it?", "It is there.");
-  isSignedIn = false;
-  await chat.say("And now?");
-  await page.locator('[part="sign-in"]').waitFor();
-  await isEmpty(chat);
-  await page.waitForFunction(() => {
-    return document.querySelector("agent-chat")?.shadowRoot?.querySelector("textarea")?.value === "And now?";
+for (const next of ["ada", "bob"]) {
+  const whose = next === "ada" ? "is there after signing in" : "is not shown to another user";
+  test(`what is written as the session of a site ends is back in the text field, alone, and ${whose}`, async (t) => {
+    let user: string | undefined = "ada";
+    const authenticate: Authenticate = () => {
+      if (user === undefined) throw new Unauthorized();
+      return { id: user };
+    };
+    const server = await startServer(t, { authenticate, turns: turnsOf("It is there.", "It is back.") });
+    const { page, complaints } = await openPage(t, browser);
+    failOnComplaints(t, complaints, /401/);
+    await page.goto(server.url);
+    const chat = chatIn(page);
+    await chat.ask("Where is it?", "It is there.");
+    user = undefined;
+    await chat.say("And now?");
+    await page.locator('[part="sign-in"]').waitFor();
+    await isEmpty(chat);
+    await page.waitForFunction(() => {
+      return document.querySelector("agent-chat")?.shadowRoot?.querySelector("textarea")?.value === "And now?";
+    });
+    assert.doesNotMatch(await drawn(page), /Where is it|It is there/);
+    user = next;
+    await page.reload();
+    await chat.greeting.waitFor();
+    if (next === "ada") {
+      await page.waitForFunction(() => {
+        return document.querySelector("agent-chat")?.shadowRoot?.querySelector("textarea")?.value === "And now?";
+      });
+      await chat.input.press("Enter");
+      await chat.replies.getByText("It is back.").waitFor();
+    } else {
+      await chat.ask("Hello", "It is back.");
+      assert.doesNotMatch(await drawn(page), /And now|Where is it/);
+      assert.doesNotMatch(await page.evaluate(() => JSON.stringify({ ...sessionStorage })), /And now/);
+    }
   });
-  assert.doesNotMatch(await drawn(page), /Where is it|It is there/);
-  isSignedIn = true;
-  await page.reload();
-  await page.locator('[part="sign-in"]').waitFor({ state: "detached" });
-  assert.equal(await chat.input.inputValue(), "And now?");
-  await chat.input.press("Enter");
-  await chat.replies.getByText("It is back.").waitFor();
-});
+}
 
 test("a token that the page sets after its function's was refused is asked for at once, from the same function, too", async (t) => {
   const { server } = await startWithUsers(t, turnsOf("One.", "Two."));

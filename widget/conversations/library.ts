@@ -552,16 +552,18 @@ export class Library implements LibraryHost {
     const found = id === undefined ? readSlot(this.#slot) : undefined;
     // Another element with the same slot has begun a conversation: this one is about to hear of it, and to show it.
     if (found?.id !== undefined && found.id !== this.#slotId) {
-      writeSlot(this.#slot, { ...found, drafts: { ...found.drafts, ...drafts } });
+      const all = { ...without(found.drafts, ""), ...drafts };
+      if (this.#options.mayShow(found.user)) writeSlot(this.#slot, { ...found, drafts: all });
       return;
     }
-    this.#slotId = id;
     if (id === undefined && Object.keys(drafts).length === 0 && !edit) {
       clearSlot(this.#slot);
+      this.#slotId = undefined;
       return;
     }
     const content = { id, user: owner().user, drafts, edit, reported: this.shown.position, place: place?.() };
     this.#isSlotFull = !writeSlot(this.#slot, content);
+    if (!this.#isSlotFull) this.#slotId = id;
   }
 
   /** Opens or closes the channel to other tabs. An open one may keep the browser from restoring a left page. */

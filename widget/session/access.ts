@@ -377,10 +377,15 @@ export abstract class Access {
 
   /** Another tab has signed the user out, or has another user; or (`hasExpired`) the session of the site has ended. */
   #userLeft(isSignedOut: boolean, hasExpired?: boolean): void {
+    const { user } = this;
     if (isSignedOut) this.userToken = undefined;
     // If another user has come, their tab removes what is stored.
     void this.forget(isSignedOut ? NOBODY : "");
-    if (hasExpired) this.returnUnsent();
+    if (hasExpired) {
+      // The message is still theirs: another user does not see it.
+      this.user = user;
+      this.returnUnsent();
+    }
     if (this.isOpen) void this.#reload();
   }
 

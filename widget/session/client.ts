@@ -218,6 +218,7 @@ export class Client extends Access {
 
   protected override ready(info: AgentInfo): void {
     if (this.#isOtherAgent(this.library.agent)) void this.library.reset();
+    this.#unsent = undefined;
     this.answered();
     if (!this.#wasReady) this.#options.onReady(info);
     this.#wasReady = true;
