@@ -316,7 +316,7 @@ test("LangGraph asks about the call that its value names, also with a model that
   }
 });
 
-test("a call that only asks about another one is no row, also where the thread lists it", async (t) => {
+test("a question is about the only call that waits, whatever asks about it, and whatever the thread has left open before", async (t) => {
   const list = (id: string, name: string, args: object) => ({
     id,
     type: "function",
@@ -329,7 +329,7 @@ test("a call that only asks about another one is no row, also where the thread l
     { id: "a1", role: "assistant", content: "", toolCalls: [list("c1", "refund", {}), confirm] },
   ];
   const properties = { approved: {} };
-  const interrupt = { id: "i1", toolCallId: "c1", responseSchema: { properties }, metadata: { agent_framework: {} } };
+  const interrupt = { id: "i1", message: "Refund?", responseSchema: { type: "object", properties } };
   const remote = await remoteAgent(t, inTurn(sse({ type: "MESSAGES_SNAPSHOT", messages }, asks(interrupt))));
   const server = await serve(t, agUi(remote.url));
   const { events, last } = await send.sse(t, server, { message: "Hi" });
