@@ -87,6 +87,13 @@ const NOT_OF_AN_AGENT = [
   SETTINGS.metrics,
 ].map(({ name }) => name);
 
+/** How to write a setting as a string, by the kind of value that was given. */
+const HOW_TO_WRITE: Readonly<Record<string, string>> = {
+  array: "Write one string, separated by commas.",
+  boolean: 'Write "on" or "off".',
+  number: "Write it in quotes.",
+};
+
 /**
  * The environment of an agent on a host's server: `given` overrides the variables of the process. Settings of the
  * server itself are left out, and no file is read. @throws ConfigError
@@ -98,9 +105,8 @@ export function mountedEnvironment(env: Environment, given: Readonly<Record<stri
       throw new ConfigError(`settings has ${name}, which is a matter of your own server. Take it out.`);
     }
     if (typeof value !== "string") {
-      const isList = Array.isArray(value) && "Write one string, separated by commas.";
-      const remedy = { number: "Write it in quotes.", boolean: 'Write "on" or "off".' }[typeof value as "number"];
-      const advice = isList || (remedy ?? "Leave it out to use its default.");
+      const kind = Array.isArray(value) ? "array" : typeof value;
+      const advice = HOW_TO_WRITE[kind] ?? "Leave it out to use its default.";
       throw new ConfigError(`${name} in settings must be a string, but is ${typeof value}. ${advice}`);
     }
   }

@@ -90,6 +90,13 @@ async function untilStored(page: Page, what: RegExp, isStored = true): Promise<v
   await within(waiting(), `${isStored ? "" : "the end of "}${what} in what is stored`);
 }
 
+/** Waits until this is in the text field. */
+const untilWritten = (page: Page, text: string) =>
+  page.waitForFunction(
+    (it) => document.querySelector("agent-chat")?.shadowRoot?.querySelector("textarea")?.value === it,
+    text,
+  );
+
 async function assertNothingOf(page: Page, what: RegExp, tab: string): Promise<void> {
   assert.doesNotMatch(await drawn(page), what, tab);
   await untilStored(page, what, false);
@@ -317,17 +324,13 @@ for (const next of ["ada", "bob"]) {
     await chat.say("And now?");
     await page.locator('[part="sign-in"]').waitFor();
     await isEmpty(chat);
-    await page.waitForFunction(() => {
-      return document.querySelector("agent-chat")?.shadowRoot?.querySelector("textarea")?.value === "And now?";
-    });
+    await untilWritten(page, "And now?");
     assert.doesNotMatch(await drawn(page), /Where is it|It is there/);
     user = next;
     await page.reload();
     await chat.greeting.waitFor();
     if (next === "ada") {
-      await page.waitForFunction(() => {
-        return document.querySelector("agent-chat")?.shadowRoot?.querySelector("textarea")?.value === "And now?";
-      });
+      await untilWritten(page, "And now?");
       await chat.input.press("Enter");
       await chat.replies.getByText("It is back.").waitFor();
     } else {
